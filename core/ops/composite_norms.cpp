@@ -11,7 +11,6 @@
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
-#include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -109,37 +108,9 @@ Tensor normalize_composite(const Tensor& input, double p, IntList dim, double ep
   return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }
 
-namespace {
-
-/// Returns the dimensions from the farthest apart in memory to the nearest.
-Dims memory_order(const Tensor& t) {
-  const Tensor* const operand = &t;
-  const Dims strides = strides_like(t.sizes(), {&operand, 1});
-  Dims order;
-  for (int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
-  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return strides[size_t(a)] > strides[size_t(b)]; });
-  return order;
-}
-
-Dims inverse(const Dims& order) {
-  Dims r(order.size());
-  for (size_t i = 0; i < order.size(); ++i) r[size_t(order[i])] = int64_t(i);
-  return r;
-}
-
-}  // namespace
-
-/// The result lies in memory as the input does, as a pointwise op's does: what comes from [N, L, H * E], split into
-/// heads, goes back to it as a view. Rows that lie whole are normalised where they are.
 Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  const auto rows = [&](const Tensor& x) { return std::get<0>(_fused_rms_norm(x, normalized_shape, weight, eps)); };
-  if (input.is_contiguous()) return rows(input);
-  check_row_norm("rms_norm", input, normalized_shape, weight, {});
-  const Dims order = memory_order(input), back = inverse(order);
-  bool whole = true;
-  for (size_t i = order.size() - normalized_shape.size(); i < order.size(); ++i) whole &= order[i] == int64_t(i);
-  if (whole) return permute(rows(permute(input, order)), back);
-  return permute(contiguous(permute(rows(input), order)), back);
+  const Tensor r = std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+  return suggests_channels_last(input) ? to_channels_last(r) : r;  // as in PyTorch
 }
 
 namespace {

@@ -48,6 +48,7 @@ void forget_peaks() {
 /// Allocates as a training step does: activations that stay, then gradients while the activations die.
 void step(size_t unit) {
   std::vector<Buffer> activations;
+  activations.reserve(12);
   for (int i = 0; i < 12; ++i) activations.emplace_back(unit * (1 + i * 5 % 7) + 4096 * i);
   for (const Buffer& b : activations) std::memset(b.memory.data, 1, b.bytes);
   while (!activations.empty()) {
@@ -101,6 +102,7 @@ TEST_CASE("blocks go from thread to thread, and a child of a fork can allocate",
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (unsigned char i = 1; i <= 3; ++i) threads.emplace_back(work, i);
   int failed = 0;
   for (int i = 0; i < 20; ++i) {
@@ -138,6 +140,7 @@ TEST_CASE("live and cached memory stay within the recent peak and a quarter", "[
   size_t peak = 0;
   for (int round = 0; round < 50; ++round) {
     std::vector<Buffer> blocks;
+    blocks.reserve(30);
     for (int i = 0; i < 30; ++i) blocks.emplace_back(kMiB + (round * 7919 + i * 104729) % 97 * kMiB / 8);
     peak = std::max(peak, cpu::host_memory().live);
     blocks.clear();
@@ -151,6 +154,7 @@ TEST_CASE("a need that has fallen gives its memory back while the program works"
   forget_peaks();
   {
     std::vector<Buffer> large;
+    large.reserve(16);
     for (int i = 0; i < 16; ++i) large.emplace_back(64 * kMiB);
   }
   CHECK(cpu::host_memory().cached > 512 * kMiB);
@@ -162,6 +166,7 @@ TEST_CASE("small blocks are given back as well", "[host_memory]") {
   forget_peaks();
   {
     std::vector<Buffer> small;
+    small.reserve(1000);
     for (int i = 0; i < 1000; ++i) small.emplace_back(400 * 1024);
   }
   CHECK(cpu::host_memory().cached > 256 * kMiB);
