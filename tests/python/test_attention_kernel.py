@@ -91,6 +91,24 @@ def test_bits_do_not_depend_on_batch_or_threads():
         assert all(a.equal(b[part]) for a, b in zip(run(part), whole))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("heads", [1, 4])
+def test_threads_share_the_gradient_of_one_head_of_keys(heads, causal):
+    """Multi-query attention of one example has a single head of keys: the bits are those of one thread."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.randn(1, n, 333, 40, requires_grad=True) for n in (heads, 1, 1))
+    grad, threads, found = vesta.randn(1, heads, 333, 40), vesta.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            vesta.set_num_threads(count)
+            y = attention(q, k, v, is_causal=causal, enable_gqa=True)
+            found.append(vesta.autograd.grad(y, (q, k, v), grad))
+    finally:
+        vesta.set_num_threads(threads)
+    for gradients in found[1:]:
+        assert all(a.equal(b) for a, b in zip(gradients, found[0]))
+
+
 def test_result_lies_as_queries_do():
     q, k, v = (vesta.rand(2, 6, 4, 8).transpose(1, 2) for _ in range(3))
     y = attention(q, k, v)
