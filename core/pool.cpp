@@ -9,12 +9,7 @@
 #include <vector>
 
 #include <vesta/core/base/error.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define VESTA_POOLING 0
-#else
-#define VESTA_POOLING 1
-#endif
+#include <vesta/core/base/sanitizers.h>
 
 namespace vesta::pool {
 namespace {
@@ -79,7 +74,7 @@ struct Closer {  // its destructor runs when the thread ends
 
 void* take(size_t bytes) {
   size_t c = (bytes + kAlignment - 1) / kAlignment;
-  if (VESTA_POOLING && c < kClasses) {
+  if (!VESTA_SANITIZED && c < kClasses) {
     if (Block* b = lists.head[c]) {
       lists.head[c] = b->next;
       --lists.count[c];
@@ -91,7 +86,7 @@ void* take(size_t bytes) {
 
 void give(void* p, size_t bytes) noexcept {
   size_t c = (bytes + kAlignment - 1) / kAlignment;
-  if (VESTA_POOLING && c < kClasses && lists.state == Lists::open && lists.count[c] < kMaxBlocks) {
+  if (!VESTA_SANITIZED && c < kClasses && lists.state == Lists::open && lists.count[c] < kMaxBlocks) {
     auto* b = static_cast<Block*>(p);
     b->next = lists.head[c];
     lists.head[c] = b;

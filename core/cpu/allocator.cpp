@@ -20,6 +20,7 @@
 #include <mutex>
 #include <utility>
 
+#include <vesta/core/base/sanitizers.h>
 #include <vesta/core/pool.h>
 
 namespace vesta::cpu {
@@ -33,11 +34,7 @@ constexpr int kClasses = 48 * 8;
 constexpr int kLargerClasses = 2;  // a large request may be served by a block of one of the next sizes
 constexpr size_t kRecent = 8;      // a peak is recent until so many times its bytes have been allocated
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCaching = false;  // a sanitizer must see every block freed
-#else
-constexpr bool kCaching = true;
-#endif
+constexpr bool kCaching = !VESTA_SANITIZED;
 
 /// The record of one block: in the 64 bytes before the data of a small one, apart from a large one.
 struct Block {

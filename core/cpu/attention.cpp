@@ -1,8 +1,8 @@
 // Attention whose matrix of scores is never written: a tour. A task is a block of queries of one head (forward), or
-// all heads of queries that share keys (backward). Its scores, one row per query, lie in L2: products with the keys
-// that some query of the block may see, softmax row by row, products with the values. The gradient computes the scores
-// again and adds to the gradients of keys and values block after block, so that the order of sums is that of the
-// queries whatever the number of threads.
+// all heads of queries that share keys (backward; where those are few, threads share one). Its scores, one row per
+// query, lie in L2: products with the keys that some query of the block may see, softmax row by row, products with the
+// values. The gradient computes the scores again and adds to the gradients of keys and values block after block, so
+// that the order of sums is that of the queries whatever the number of threads.
 #include <algorithm>
 #include <limits>
 
@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kBlockScores = 64 * 1024;  // 256 KiB of floats lie in L2
 constexpr int64_t kFewestQueries = 16, kMostQueries = 64;
+constexpr int64_t kPieceOfKeys = 64;  // whose gradients one thread sums
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 
 /// One [N, H, rows, columns] operand of any strides.
@@ -174,8 +175,8 @@ struct Attention {
     Heads<T> of_q, of_k, of_v;
   };
 
-  /// Computes the gradient of a block of queries, and adds to those of keys and values.
-  void backward(const Block& b, const Room& r, const Gradients& g, const T* top) const {
+  /// Computes the gradient of a block of queries; leaves in r what those of keys and values are made of.
+  void differentiate(const Block& b, const Room& r, const Gradients& g, const T* top) const {
     score(b, r.scaled, r.weights);
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = r.weights + i * b.keys;
@@ -197,18 +198,6 @@ struct Attention {
                 .b_col = value.row,
                 .c = r.of_weights,
                 .c_row = b.keys});
-    gemm(elem, {.m = b.keys,
-                .n = value_width,
-                .k = b.count,
-                .a = r.weights,
-                .a_row = 1,
-                .a_col = b.keys,
-                .b = r.of_output,
-                .b_row = value_width,
-                .b_col = 1,
-                .c = g.of_v.at(b.n, k),
-                .c_row = g.of_v.row,
-                .accumulate = true});
     for (int64_t i = 0; i < b.count; ++i) {
       const T *const of_out = r.of_output + i * value_width, *const out = g.output.at(b.n, b.h, b.first + i);
       double delta = 0;
@@ -217,19 +206,6 @@ struct Attention {
       const T* const weights = r.weights + i * b.keys;
       for (int64_t j = 0; j < b.keys; ++j) row[j] = weights[j] * (row[j] - T(delta));
     }
-    // The scaled queries give the gradient of keys with the scale; that of queries gets it at the end.
-    gemm(elem, {.m = b.keys,
-                .n = width,
-                .k = b.count,
-                .a = r.of_weights,
-                .a_row = 1,
-                .a_col = b.keys,
-                .b = r.scaled,
-                .b_row = width,
-                .b_col = 1,
-                .c = g.of_k.at(b.n, k),
-                .c_row = g.of_k.row,
-                .accumulate = true});
     gemm(elem, {.m = b.count,
                 .n = width,
                 .k = b.keys,
@@ -247,22 +223,91 @@ struct Attention {
     }
   }
 
+  /// Adds what a block gives to the gradients of some keys, and of their values.
+  void add_to_keys(const Block& b, const Room& r, const Gradients& g, int64_t first, int64_t last) const {
+    last = std::min(last, b.keys);
+    if (first >= last) return;
+    const int64_t k = head_of_keys(b.h);
+    gemm(elem, {.m = last - first,
+                .n = value_width,
+                .k = b.count,
+                .a = r.weights + first,
+                .a_row = 1,
+                .a_col = b.keys,
+                .b = r.of_output,
+                .b_row = value_width,
+                .b_col = 1,
+                .c = g.of_v.at(b.n, k, first),
+                .c_row = g.of_v.row,
+                .accumulate = true});
+    // The scaled queries give the gradient of keys with the scale; that of queries got it at its end.
+    gemm(elem, {.m = last - first,
+                .n = width,
+                .k = b.count,
+                .a = r.of_weights + first,
+                .a_row = 1,
+                .a_col = b.keys,
+                .b = r.scaled,
+                .b_row = width,
+                .b_col = 1,
+                .c = g.of_k.at(b.n, k, first),
+                .c_row = g.of_k.row,
+                .accumulate = true});
+  }
+
+  void clear_keys(const Gradients& g, int64_t n, int64_t k) const {
+    for (int64_t i = 0; i < keys; ++i) {
+      std::fill_n(g.of_k.at(n, k, i), width, T(0));
+      std::fill_n(g.of_v.at(n, k, i), value_width, T(0));
+    }
+  }
+
+  int64_t room_size() const { return block * (width + value_width + 2 * keys); }
+  Room room_at(T* memory) const {
+    return {memory, memory + block * width, memory + block * (width + keys), memory + block * (width + 2 * keys)};
+  }
+
+  /// Computes the gradients of one head of keys with all threads: as many blocks as there are threads at a time, then
+  /// what they add to each piece of the keys, in the order of the blocks.
+  void run_together(const Gradients& g, const T* top, int64_t n, int64_t k) const {
+    const int64_t group = heads / shared, all = group * blocks(), wave = std::min<int64_t>(all, num_threads());
+    const HostArray<T> memory(size_t(wave * room_size()));
+    const auto block_at = [&](int64_t t) { return at(n, k * group + t / blocks(), t % blocks()); };
+    const auto room_of = [&](int64_t t) { return room_at(memory.data() + t % wave * room_size()); };
+    clear_keys(g, n, k);
+    for (int64_t first = 0; first < all; first += wave) {
+      const int64_t last = std::min(all, first + wave);
+      parallel_for(last - first, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t t = first + begin; t < first + end; ++t) {
+          const Block b = block_at(t);
+          differentiate(b, room_of(t), g, top + (n * heads + b.h) * queries + b.first);
+        }
+      });
+      parallel_for((keys + kPieceOfKeys - 1) / kPieceOfKeys, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t t = first; t < last; ++t) {
+          add_to_keys(block_at(t), room_of(t), g, begin * kPieceOfKeys, end * kPieceOfKeys);
+        }
+      });
+    }
+  }
+
   void run_backward(const Gradients& g, const T* top) const {
     const int64_t group = heads / shared;
+    if (batch * shared < num_threads() && group * blocks() > 1 && grain(1) == 1) {
+      for (int64_t t = 0; t < batch * shared; ++t) run_together(g, top, t / shared, t % shared);
+      return;
+    }
     parallel_for(batch * shared, grain(group * blocks()), [&](int64_t begin, int64_t end) {
-      const HostArray<T> memory(size_t(block * (width + value_width + 2 * keys)));
-      T* const room = memory.data();
-      const Room r{room, room + block * width, room + block * (width + keys), room + block * (width + 2 * keys)};
+      const HostArray<T> memory(static_cast<size_t>(room_size()));
+      const Room r = room_at(memory.data());
       for (int64_t t = begin; t < end; ++t) {
         const int64_t n = t / shared, k = t % shared;
-        for (int64_t i = 0; i < keys; ++i) {
-          std::fill_n(g.of_k.at(n, k, i), width, T(0));
-          std::fill_n(g.of_v.at(n, k, i), value_width, T(0));
-        }
+        clear_keys(g, n, k);
         for (int64_t h = k * group; h < (k + 1) * group; ++h) {
           for (int64_t i = 0; i < blocks(); ++i) {
             const Block b = at(n, h, i);
-            backward(b, r, g, top + (n * heads + h) * queries + b.first);
+            differentiate(b, r, g, top + (n * heads + h) * queries + b.first);
+            add_to_keys(b, r, g, 0, keys);
           }
         }
       }

@@ -215,7 +215,8 @@ TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input,
     set_at(gb, int64_t(c), of.of_bias);
     scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
   }
-  combine_pixels(p, g.impl()->data(), x.impl()->data(), scale, slope, offset, gx.impl()->data());
+  if (training) combine_pixels(p, g.impl()->data(), x.impl()->data(), scale, slope, offset, gx.impl()->data());
+  else affine_pixels(p, g.impl()->data(), scale, offset, gx.impl()->data());  // whatever x is, NaN included
   return {gx, gw, gb};
 }
 
@@ -246,8 +247,9 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
                    set_at(gw, c, of.of_weight);
                    set_at(gb, c, of.of_bias);
                    for (int64_t n = 0; n < runs.batch; ++n) {
-                     k.combine(gp + runs.at(n, c), xp + runs.at(n, c), of.scale, of.slope, of.offset,
-                               to + runs.at(n, c), runs.inner);
+                     const int64_t at = runs.at(n, c);
+                     if (training) k.combine(gp + at, xp + at, of.scale, of.slope, of.offset, to + at, runs.inner);
+                     else k.affine(gp + at, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
                    }
                  }
                });

@@ -109,7 +109,8 @@ Tensor normalize_composite(const Tensor& input, double p, IntList dim, double ep
 }
 
 Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+  const Tensor r = std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+  return suggests_channels_last(input) ? to_channels_last(r) : r;  // as in PyTorch
 }
 
 namespace {
@@ -226,7 +227,8 @@ Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTen
     blend(running_mean, mean(rows, 2));
     blend(running_var, var(rows, 2));
   }
-  return std::get<0>(native_group_norm(input, weight, bias, input.size(0), channels, n, channels, eps));
+  // PyTorch's result lies row by row, in whatever layout the input has.
+  return std::get<0>(native_group_norm(to_rows(input), weight, bias, input.size(0), channels, n, channels, eps));
 }
 
 }  // namespace vesta

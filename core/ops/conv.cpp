@@ -180,8 +180,8 @@ Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const M
                  0);
 }
 
-/// Convolves with as much padding as keeps the size. An odd total goes on the far side; the op pads both sides alike,
-/// so that it pads one more there, and what that added is dropped.
+/// Convolves with as much padding as keeps the size. The op pads both sides alike; where the total is odd the input
+/// gets one more on the far side before.
 Tensor convolve_padding(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
                         IntList stride, Word padding, IntList dilation, int64_t groups) {
   const char* op = conv_name(dims);
@@ -193,16 +193,15 @@ Tensor convolve_padding(int64_t dims, const Tensor& input, const Tensor& weight,
   VESTA_CHECK(weight.dim() == dims + 2, value, op, ": expected a ", dims + 2,
               "-d weight [out, in / groups, kernel...], got ", weight.sizes(), ".");
   const Spatial steps = spatial_of(dilation, dims, 1, 1, op, "dilation");
-  Dims both, total;
+  Dims both, behind(size_t(2 * dims));
+  bool odd = false;
   for (int64_t d = 0; d < dims; ++d) {
-    total.push_back(steps[place_of(d, dims)] * (weight.sizes()[size_t(d + 2)] - 1));
-    both.push_back((total[size_t(d)] + 1) / 2);
+    const int64_t total = steps[place_of(d, dims)] * (weight.sizes()[size_t(d + 2)] - 1);
+    both.push_back(total / 2);
+    behind[size_t(2 * (dims - 1 - d) + 1)] = total % 2;
+    odd = odd || total % 2;
   }
-  Tensor r = convolve(dims, input, weight, bias, stride, both, dilation, groups);
-  for (int64_t d = 0; d < dims; ++d) {
-    if (total[size_t(d)] % 2) r = narrow(r, d - dims, 1, r.size(d - dims) - 1);
-  }
-  return r;
+  return convolve(dims, odd ? constant_pad_nd(input, behind) : input, weight, bias, stride, both, dilation, groups);
 }
 
 /// The transposed convolution: the gradient of a convolution's input, for a gradient `input`.

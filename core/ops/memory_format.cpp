@@ -25,7 +25,9 @@ bool suggests_channels_last(const Tensor& t) {
 }
 
 bool convolution_is_channels_last(const Tensor& input, const Tensor& weight) {
-  return input.dtype() != DType::float64 && (suggests_channels_last(input) || suggests_channels_last(weight));
+  const bool cuda = input.device().type == DeviceType::cuda;
+  if (input.dtype() == DType::float64 && (cuda || input.dim() == 5)) return false;
+  return suggests_channels_last(input) || suggests_channels_last(weight);
 }
 
 Dims image_strides(IntSpan sizes, bool channels_last) {
@@ -58,6 +60,12 @@ Tensor dense_image(const Tensor& t, bool channels_last) {
 Tensor to_channels_last(const Tensor& t) {
   const Tensor r = contiguous(t, t.dim() == 4 ? "channels_last" : "channels_last_3d");
   const Dims want = image_strides(t.sizes(), true);
+  return std::ranges::equal(IntSpan(want), r.strides()) ? r : as_strided(r, r.sizes(), want);
+}
+
+Tensor to_rows(const Tensor& t) {
+  const Tensor r = contiguous(t);
+  const Dims want = contiguous_strides(t.sizes());
   return std::ranges::equal(IntSpan(want), r.strides()) ? r : as_strided(r, r.sizes(), want);
 }
 

@@ -13,7 +13,8 @@ namespace vesta {
 
 /// Returns whether an op that follows this tensor gives channels last.
 VESTA_API bool suggests_channels_last(const Tensor& t);
-/// Returns whether a convolution of these gives channels last: one of the two has it. Not in float64, as in PyTorch.
+/// Returns whether a convolution of these gives channels last: one of the two has it. Of float64, as in PyTorch, only
+/// images [N, C, H, W] on the CPU do.
 VESTA_API bool convolution_is_channels_last(const Tensor& input, const Tensor& weight);
 
 /// Returns the strides of a dense tensor; channels last for 4 and 5 dimensions only.
@@ -27,6 +28,8 @@ VESTA_API Tensor dense_image(const Tensor& t, bool channels_last);
 
 /// Brings the result of other ops to channels last, with exact strides; its gradient passes.
 VESTA_API Tensor to_channels_last(const Tensor& t);
+/// The same for rows.
+VESTA_API Tensor to_rows(const Tensor& t);
 
 /// Returns a tensor [N, C, *] as [N, *, C], and back.
 VESTA_API Tensor channels_behind(const Tensor& t);

@@ -60,6 +60,12 @@ struct Pooling {
   Tensor unbatch(const Tensor& input, const Tensor& result) const {
     return input.dim() == dims + 1 ? squeeze(result, 0) : result;
   }
+  /// Returns what averages and adaptive poolings are computed of: as in PyTorch, those of three dimensions give rows
+  /// (but the mean of whole images).
+  Tensor averaged(const Tensor& input) const {
+    const Tensor x = batch(input);
+    return dims == 3 ? to_rows(x) : x;
+  }
   TensorPair unbatch(const Tensor& input, const TensorPair& r) const {
     return {unbatch(input, std::get<0>(r)), unbatch(input, std::get<1>(r))};
   }
@@ -74,7 +80,7 @@ TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, 
 /// Averages windows, one dimension after the other: the mean over a box is the mean of means.
 Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                 bool ceil_mode, bool count_include_pad, MaybeInt divisor) {
-  Tensor x = p.batch(input);
+  Tensor x = p.averaged(input);
   const DType dtype = x.dtype();
   const bool integers = is_integral(dtype) && !is_bool(dtype);
   if (!integers) check_floating(x, p.op);
@@ -141,8 +147,10 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   Tensor x = p.batch(input);
   const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
   check_floating(x, p.op);
+  const bool of_images = std::ranges::all_of(sizes, [](int64_t n) { return n == 1; });
+  if (!of_images) x = p.averaged(input);
   if (!has_elements(result, x)) return p.unbatch(input, without_elements(x, result));
-  if (std::ranges::all_of(sizes, [](int64_t n) { return n == 1; })) {
+  if (of_images) {
     Dims spatial;
     for (int64_t d = 2; d < x.dim(); ++d) spatial.push_back(d);
     // A sum's order goes by the strides: that of rows gives the bits of every layout. Planes are small here.
@@ -164,7 +172,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
 /// maximum, and the first place of it.
 TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList output_size) {
-  Tensor x = p.batch(input);
+  Tensor x = p.averaged(input);
   const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
   VESTA_CHECK(kReals.has(x.dtype()), not_implemented, p.op, ": expected a real dtype, got ", x.dtype(), ".");
   if (!has_elements(result, x)) {

@@ -238,8 +238,10 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
       const int64_t run = a.inner.divide(first + j);
       map = l.map + 3 * (run - a.channels.divide(run) * l.channels);
     }
-    if constexpr (gradient) x[j] = g[j] * C(map[0]) + x[j] * C(map[1]) + C(map[2]);
-    else x[j] = x[j] * C(map[0]) + C(map[1]);
+    if constexpr (gradient) {
+      const C of_x = l.training ? x[j] * C(map[1]) : C(0);  // in evaluation x has no part, NaN or not
+      x[j] = g[j] * C(map[0]) + of_x + C(map[2]);
+    } else x[j] = x[j] * C(map[0]) + C(map[1]);
   }
   store_columns(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
 }

@@ -146,9 +146,12 @@ bool all_of(PyObject* o, bool (*test)(PyObject*)) {
   return true;
 }
 
+/// Tells whether a parameter is a list of integers that is empty by default: None says the same, as in PyTorch.
+bool is_list_or_none(const Param& p) { return p.kind == Kind::integers && !p.required && p.list.empty(); }
+
 /// Tells whether an object is of the kind that a parameter takes.
 bool accepts(const Param& p, PyObject* o) {
-  if (o == Py_None) return p.none_allowed || p.kind == Kind::object;
+  if (o == Py_None) return p.none_allowed || p.kind == Kind::object || is_list_or_none(p);
   switch (p.kind) {
     case Kind::tensor: return is_tensor(o);
     case Kind::operand: return is_tensor(o) || is_number(o);
@@ -262,7 +265,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   }
   const Param& p = t.params[size_t(i)];
   PyObject* o = b.slot[i];
-  if (!o) return p.list;
+  if (!o || (o == Py_None && is_list_or_none(p))) return p.list;
   if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
     dims.push_back(to_int(t, i, o));

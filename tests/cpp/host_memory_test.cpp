@@ -1,14 +1,20 @@
 // The cache of host memory: a repeated step finds its blocks again, and nothing is kept beyond a recent need.
 #include <vesta/core/base/error.h>
+#include <vesta/core/base/sanitizers.h>
 #include <vesta/core/cpu/allocator.h>
 
 #include <catch2/catch.hpp>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +29,10 @@ struct Buffer {
   size_t bytes;
   explicit Buffer(size_t bytes) : memory(cpu::allocate(bytes)), bytes(bytes) {}
   Buffer(Buffer&& other) noexcept : memory(std::exchange(other.memory, {})), bytes(other.bytes) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(memory, other.memory), std::swap(bytes, other.bytes);
+    return *this;
+  }
   ~Buffer() {
     if (memory.deleter) memory.deleter(memory.context);
   }
@@ -38,6 +48,7 @@ void forget_peaks() {
 /// Allocates as a training step does: activations that stay, then gradients while the activations die.
 void step(size_t unit) {
   std::vector<Buffer> activations;
+  activations.reserve(12);
   for (int i = 0; i < 12; ++i) activations.emplace_back(unit * (1 + i * 5 % 7) + 4096 * i);
   for (const Buffer& b : activations) std::memset(b.memory.data, 1, b.bytes);
   while (!activations.empty()) {
@@ -69,7 +80,49 @@ TEST_CASE("blocks of every size are aligned and hold what is written", "[host_me
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("blocks go from thread to thread, and a child of a fork can allocate", "[host_memory]") {
+  std::mutex mutex;
+  std::vector<Buffer> shared;
+  std::atomic<bool> over = false, wrong = false;
+  const auto work = [&](unsigned char mark) {
+    unsigned state = mark;
+    while (!over) {
+      state = state * 1664525 + 1013904223;
+      Buffer mine(size_t(1) << (10 + (state >> 16) % 13));
+      auto* const bytes = static_cast<unsigned char*>(mine.memory.data);
+      bytes[0] = bytes[mine.bytes - 1] = mark;
+      const std::lock_guard lock(mutex);
+      shared.push_back(std::move(mine));
+      if (shared.size() < 8) continue;
+      const Buffer other(std::move(shared[(state >> 8) % shared.size()]));
+      std::swap(shared[(state >> 8) % shared.size()], shared.back());
+      shared.pop_back();
+      const auto* const found = static_cast<const unsigned char*>(other.memory.data);
+      wrong = wrong || found[0] != found[other.bytes - 1];
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  for (unsigned char i = 1; i <= 3; ++i) threads.emplace_back(work, i);
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a lock that another thread held at the fork would be waited for forever
+      for (const size_t bytes : {size_t(1000), kMiB, 9 * kMiB}) std::memset(Buffer(bytes).memory.data, 1, bytes);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    failed += status != 0;
+  }
+  over = true;
+  for (std::thread& t : threads) t.join();
+  CHECK(failed == 0);
+  CHECK_FALSE(wrong);
+}
+
+#if !VESTA_SANITIZED
 
 TEST_CASE("a repeated step takes its memory from the cache and touches no fresh page", "[host_memory]") {
   forget_peaks();
@@ -87,6 +140,7 @@ TEST_CASE("live and cached memory stay within the recent peak and a half", "[hos
   size_t peak = 0;
   for (int round = 0; round < 50; ++round) {
     std::vector<Buffer> blocks;
+    blocks.reserve(30);
     for (int i = 0; i < 30; ++i) blocks.emplace_back(kMiB + (round * 7919 + i * 104729) % 97 * kMiB / 8);
     peak = std::max(peak, cpu::host_memory().live);
     blocks.clear();
@@ -100,6 +154,7 @@ TEST_CASE("a need that has fallen gives its memory back while the program works"
   forget_peaks();
   {
     std::vector<Buffer> large;
+    large.reserve(16);
     for (int i = 0; i < 16; ++i) large.emplace_back(64 * kMiB);
   }
   CHECK(cpu::host_memory().cached > 512 * kMiB);
@@ -111,6 +166,7 @@ TEST_CASE("small blocks are given back as well", "[host_memory]") {
   forget_peaks();
   {
     std::vector<Buffer> small;
+    small.reserve(1000);
     for (int i = 0; i < 1000; ++i) small.emplace_back(400 * 1024);
   }
   CHECK(cpu::host_memory().cached > 256 * kMiB);

@@ -91,8 +91,59 @@ def test_bits_do_not_depend_on_batch_or_threads():
         assert all(a.equal(b[part]) for a, b in zip(run(part), whole))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("heads", [1, 4])
+def test_threads_share_the_gradient_of_one_head_of_keys(heads, causal):
+    """Multi-query attention of one example has a single head of keys: the bits are those of one thread."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.randn(1, n, 333, 40, requires_grad=True) for n in (heads, 1, 1))
+    grad, threads, found = vesta.randn(1, heads, 333, 40), vesta.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            vesta.set_num_threads(count)
+            y = attention(q, k, v, is_causal=causal, enable_gqa=True)
+            found.append(vesta.autograd.grad(y, (q, k, v), grad))
+    finally:
+        vesta.set_num_threads(threads)
+    for gradients in found[1:]:
+        assert all(a.equal(b) for a, b in zip(gradients, found[0]))
+
+
 def test_result_lies_as_queries_do():
     q, k, v = (vesta.rand(2, 6, 4, 8).transpose(1, 2) for _ in range(3))
     y = attention(q, k, v)
     assert y.transpose(1, 2).is_contiguous()
     assert y.transpose(1, 2).reshape(2, 6, 32).data_ptr() == y.data_ptr()
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("scale", [-0.7, 0.0])
+def test_a_hidden_key_stays_hidden_whatever_the_scale(scale):
+    """PyTorch's kernel multiplies the -inf of what is_causal hides by the scale."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.rand(1, 2, 5, 4, dtype=vesta.float64) for _ in range(3))
+    seen = vesta.ones(5, 5, dtype=vesta.bool).tril()
+    y = attention(q, k, v, is_causal=True, scale=scale)
+    vesta.testing.assert_close(y, ((q @ k.mT) * scale).masked_fill(~seen, -math.inf).softmax(-1) @ v)
+    assert y.equal(attention(q, k, v, seen, scale=scale))
+
+
+@pytest.mark.differs
+def test_a_hidden_key_stays_hidden_whatever_it_is():
+    """PyTorch adds -inf to its score, which gives NaN where that is NaN or inf."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.rand(1, 2, 5, 4, dtype=vesta.float64) for _ in range(3))
+    seen = vesta.ones(5, 5, dtype=vesta.bool).tril()
+    expected = attention(q, k, v, seen)[:, :, :3]
+    k[:, :, 3:] = vesta.tensor([math.nan, math.inf])[:, None]
+    assert attention(q, k, v, seen)[:, :, :3].equal(expected)
+    assert attention(q, k, v, is_causal=True)[:, :, :3].equal(expected)
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (3, 9), (2, 1, 3, 9)], ids=str)
+def test_a_mask_of_float32_is_added_to_scores_of_float64(shape):
+    vesta.manual_seed(0)
+    q, k, v = (vesta.randn(2, 1, n, 1, dtype=vesta.float64) for n in (3, 9, 9))
+    mask = vesta.randn(shape)
+    vesta.testing.assert_close(attention(q, k, v, mask), attention(q, k, v, mask.double()))

@@ -246,3 +246,26 @@ def test_windows_of_two(dtype: str, size: tuple[int, int]) -> None:
         assert at[n, c, i, j].item() == place
         wanted[n, c].flat[place] += 1
     np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 20), (3, 2, 2), (3, 2, 4, 5), (3, 2)], ids=str)
+@pytest.mark.parametrize("last", [False, True])
+def test_the_gradient_of_batch_norm_in_evaluation_does_not_look_at_the_input(shape, last) -> None:
+    x, g = random(*shape), random(*shape, seed=1)
+    if last and len(shape) == 4:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    m, v, w = random(2, seed=2), random(2, seed=3).abs(), random(2, seed=4)
+
+    def gradient(x, g):
+        x = x.detach().requires_grad_()
+        return vesta.autograd.grad(F.batch_norm(x, m, v, w), x, g)[0]
+
+    wanted = gradient(x, g)
+    x = x.clone()
+    x[0, 0], x[1, 1] = float("nan"), float("inf")
+    assert_same(gradient(x, g), wanted)
+    g = g.clone()
+    g[0, 0], g[1, 1] = float("nan"), float("-inf")
+    got, sign = gradient(x, g), float(w[1].sign())
+    assert got[0, 0].isnan().all() and (got[1, 1] == -sign * float("inf")).all()
+    assert_same(got[2], wanted[2])

@@ -89,3 +89,27 @@ def test_an_error_of_other_origin_stays() -> None:
 def test_a_loader_names_the_argument(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=f"^DataLoader: expected {message}"):
         DataLoader([1, 2, 3], **options)
+
+
+def test_none_is_a_stride_as_large_as_the_windows() -> None:
+    """As in PyTorch, of the functions of ``nn.functional`` and of those of the package."""
+    F = nn.functional
+    x = vesta.arange(64.0).reshape(1, 2, 4, 8)
+    for pool in (F.avg_pool2d, F.max_pool2d, vesta.max_pool2d):
+        assert pool(x, 2, None).equal(pool(x, 2)) and pool(x, 2, stride=None).equal(pool(x, 2, 2))
+    for pool in (F.avg_pool1d, F.max_pool1d, vesta.avg_pool1d, vesta.max_pool1d):
+        assert pool(x[0], 2, None).equal(pool(x[0], 2))
+    for pool in (F.avg_pool3d, F.max_pool3d, vesta.max_pool3d):
+        assert pool(x, 2, None).equal(pool(x, 2))
+    assert vesta.roll(x, 1, None).equal(vesta.roll(x, 1))
+    with pytest.raises(TypeError, match=r"avg_pool2d\(\): argument 'kernel_size' .* must be tuple of ints, not None"):
+        F.avg_pool2d(x, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 1), (1, 2, 1, 1)])
+def test_instance_norm_of_one_value_per_channel_is_refused(shape: tuple[int, ...]) -> None:
+    x = vesta.ones(shape)
+    with pytest.raises(ValueError, match="Expected more than 1 spatial element when training, got input size"):
+        nn.functional.instance_norm(x)
+    statistics = vesta.zeros(shape[1]), vesta.ones(shape[1])
+    assert nn.functional.instance_norm(x, *statistics, use_input_stats=False, eps=0.0).equal(x)

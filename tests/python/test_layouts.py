@@ -94,6 +94,7 @@ OPS = {
     "nearest": lambda x: F.interpolate(x, scale_factor=2, mode="nearest"),
     "linear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear" if x.dim() == 4 else "trilinear"),
     "group_norm": lambda x: F.group_norm(x, 1),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[2:]),
     "pad": lambda x: F.pad(x, (1, 2)),
     "pad, replicate": lambda x: F.pad(x, (1, 1) * dims_of(x), mode="replicate"),
     "cat": lambda x: vesta.cat([x, x], 1),
@@ -101,6 +102,10 @@ OPS = {
     "add": lambda x: x + x,
     "dropout": lambda x: F.dropout(x, 0.5),
 }
+
+
+# Of three spatial dimensions these give rows, as PyTorch's do.
+ROWS_OF_VOLUMES = ["avg_pool", "adaptive_avg_pool", "adaptive_max_pool"]
 
 
 def bits(t):
@@ -128,9 +133,10 @@ def test_an_op_follows_its_input(name, shape):
             continue
         y, (gx,) = run(OPS[name], x)
         exact = name not in ("relu", "add", "dropout")  # PyTorch's elementwise ops give rows where both fit
-        assert strides(y, exact) == strides_of(y.shape, follows(x), exact), kind
-        if name not in ("group_norm", "adaptive_avg_pool 1"):  # those have the strides of their last step
-            assert strides(gx, False) == strides_of(x.shape, follows(x), False), kind
+        last = follows(x) and not (name in ROWS_OF_VOLUMES and len(shape) == 5)
+        assert strides(y, exact) == strides_of(y.shape, last, exact), kind
+        if name not in ("group_norm", "rms_norm", "adaptive_avg_pool 1"):  # those have the strides of their last step
+            assert strides(gx, False) == strides_of(x.shape, last, False), kind
         expected = expected or (bits(y), bits(gx))
         assert (bits(y), bits(gx)) == expected, kind
 
@@ -192,11 +198,42 @@ def test_other_dtypes(name, dtype):
     assert vesta.equal(rows[0], last[0]) and vesta.equal(rows[1][0], last[1][0])
 
 
-def test_a_convolution_of_float64_gives_rows():
-    """As PyTorch's does, which has no kernel for it."""
-    x = made((2, 8, 6, 5), "last").double()
-    y, (gx, gw) = run(conv, x, made((4, 8, 3, 3), "last").double())
-    assert y.is_contiguous() and gx.is_contiguous() and gw.is_contiguous()
+@pytest.mark.parametrize("options", [{}, {"groups": 2}, {"dilation": 2}], ids=str)
+def test_a_convolution_of_float64_follows_its_input_with_four_dimensions_only(options):
+    """As PyTorch's does, which has no kernel of three spatial dimensions for it."""
+    for shape, size in (((2, 8, 6, 5), 2), ((2, 8, 6, 5, 4), 2), ((2, 8, 6, 5), 1)):
+        x = made(shape, "last").double()
+        w = made((4, 8 // options.get("groups", 1), *(size,) * (len(shape) - 2)), "rows", 3).double()
+        y, (gx, _) = run(lambda x, w: conv(x, w, **options), x, w)
+        assert y.stride() == strides_of(y.shape, len(shape) == 4)
+        assert gx.stride() == strides_of(gx.shape, len(shape) == 4)
+        rows, (gx_of_rows, _) = run(lambda x, w: conv(x, w, **options), x.contiguous(), w)
+        assert bits(rows) == bits(y) and bits(gx_of_rows) == bits(gx)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_padding_same_gives_a_dense_result(dims):
+    """An even kernel takes one more column or row on the far side; the result is no slice of a larger one."""
+    vesta.manual_seed(0)
+    f = getattr(F, f"conv{dims}d")
+    x, w = vesta.randn(2, 3, 5, 4, 6)[..., 0, 0][..., None].expand(2, 3, 5, 5), vesta.randn(4, 3, 2, 4, 3)
+    x, w = (x[..., 0], w[..., 0, 0]) if dims == 1 else (x, w[..., 0]) if dims == 2 else (vesta.randn(2, 3, 5, 4, 6), w)
+    y = f(x, w, padding="same")
+    assert y.shape == (2, 4, *x.shape[2:]) and y.is_contiguous()
+    wide = F.pad(x, [n for k in reversed(w.shape[2:]) for n in ((k - 1) // 2, k // 2)])
+    assert bits(y) == bits(f(wide, w))
+    if dims > 1:
+        assert follows(f(x.contiguous(memory_format=LAST[x.dim()]), w, padding="same"))
+
+
+def test_what_gives_rows_whatever_its_input():
+    """As in PyTorch: averages and adaptive poolings of three dimensions, and instance normalisation."""
+    for shape in ((2, 8, 6, 5), (2, 8, 3, 6, 5)):
+        x = made(shape, "last")
+        for op in (lambda x: F.instance_norm(x), *(OPS[name] for name in ROWS_OF_VOLUMES if len(shape) == 5)):
+            rows, last = run(op, x.contiguous()), run(op, x)
+            assert last[0].is_contiguous()
+            assert bits(last[0]) == bits(rows[0]) and bits(last[1][0]) == bits(rows[1][0])
 
 
 def test_indices_of_a_pooling():

@@ -73,7 +73,7 @@ def instance_norm(
         tensor([[[-1.,  1.]]])
     """
     expect("instance_norm", "input", input, Tensor, "Tensor")
-    if use_input_stats and input.dim() > 2 and input.shape[2:].numel() == 1:
+    if use_input_stats and input.dim() > 1 and input.shape[2:].numel() == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     return ops.instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=False
