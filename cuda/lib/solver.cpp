@@ -20,6 +20,7 @@ struct LoadedSolver {
 
   LoadedSolver() {
     library.resolve(&f.create, "cusolverDnCreate");
+    library.resolve(&f.create_params, "cusolverDnCreateParams");
     library.resolve(&f.set_stream, "cusolverDnSetStream");
     library.resolve(&f.set_deterministic, "cusolverDnSetDeterministicMode");
     library.resolve(&f.potrf_size, "cusolverDnXpotrf_bufferSize");
@@ -68,6 +69,7 @@ struct LoadedBlas {
 struct PerDevice {
   std::mutex lock;
   Handle solver = nullptr, blas = nullptr;
+  Params params = nullptr;
   static PerDevice& get(int device) {
     static auto& all = *new std::array<PerDevice, kMaxDevices>;
     return all[size_t(device)];
@@ -113,7 +115,8 @@ Solver::Solver(const Tensor& like, bool needs_blas)
   lock_ = std::unique_lock(on.lock);
   void* stream = current_stream(like.device().index).handle();
   if (!on.solver) check(loaded.f.create(&on.solver), "cusolverDnCreate");
-  solver_ = on.solver;
+  if (!on.params) check(loaded.f.create_params(&on.params), "cusolverDnCreateParams");
+  solver_ = on.solver, params_ = on.params;
   check(loaded.f.set_stream(solver_, stream), "cusolverDnSetStream");
   const int mode = may_be_nondeterministic() ? allow_nondeterministic_results : deterministic_results;
   check(loaded.f.set_deterministic(solver_, mode), "cusolverDnSetDeterministicMode");
@@ -156,11 +159,11 @@ void Solver::potrf(bool is_upper, int64_t n, const Matrices& a, const Tensor& in
                  "cusolverDnpotrfBatched");
   }
   size_t device = 0, host = 0;
-  check(f.potrf_size(solver_, nullptr, fill, n, type_, a.at(0), a.ld, type_, &device, &host),
+  check(f.potrf_size(solver_, params_, fill, n, type_, a.at(0), a.ld, type_, &device, &host),
         "cusolverDnXpotrf_bufferSize");
   const Room r = room(device, host);
   for (int64_t i = 0; i < a.count; ++i) {
-    check(f.potrf(solver_, nullptr, fill, n, type_, a.at(i), a.ld, type_, r.device, r.device_size, r.host, r.host_size,
+    check(f.potrf(solver_, params_, fill, n, type_, a.at(i), a.ld, type_, r.device, r.device_size, r.host, r.host_size,
                   status_at(info, i)),
           "cusolverDnXpotrf");
   }
@@ -177,12 +180,12 @@ void Solver::getrf(int64_t m, int64_t n, const Matrices& a, const Tensor& pivots
   }
   const SolverFunctions& f = LoadedSolver::get().f;
   size_t device = 0, host = 0;
-  check(f.getrf_size(solver_, nullptr, m, n, type_, a.at(0), a.ld, type_, &device, &host),
+  check(f.getrf_size(solver_, params_, m, n, type_, a.at(0), a.ld, type_, &device, &host),
         "cusolverDnXgetrf_bufferSize");
   const Room r = room(device, host);
   const Tensor wide = empty_tensor(Dims{a.count, k}, DType::int64, like_.device());
   for (int64_t i = 0; i < a.count; ++i) {
-    check(f.getrf(solver_, nullptr, m, n, type_, a.at(i), a.ld, wide.data_ptr<int64_t>() + i * k, type_, r.device,
+    check(f.getrf(solver_, params_, m, n, type_, a.at(i), a.ld, wide.data_ptr<int64_t>() + i * k, type_, r.device,
                   r.device_size, r.host, r.host_size, status_at(info, i)),
           "cusolverDnXgetrf");
   }
@@ -192,11 +195,11 @@ void Solver::getrf(int64_t m, int64_t n, const Matrices& a, const Tensor& pivots
 void Solver::geqrf(int64_t m, int64_t n, const Matrices& a, const Tensor& tau) {
   const SolverFunctions& f = LoadedSolver::get().f;
   size_t device = 0, host = 0;
-  check(f.geqrf_size(solver_, nullptr, m, n, type_, a.at(0), a.ld, type_, tau.impl()->data(), type_, &device, &host),
+  check(f.geqrf_size(solver_, params_, m, n, type_, a.at(0), a.ld, type_, tau.impl()->data(), type_, &device, &host),
         "cusolverDnXgeqrf_bufferSize");
   const Room r = room(device, host);
   for (int64_t i = 0; i < a.count; ++i) {
-    check(f.geqrf(solver_, nullptr, m, n, type_, a.at(i), a.ld, type_, row(tau, i, std::min(m, n)), type_, r.device,
+    check(f.geqrf(solver_, params_, m, n, type_, a.at(i), a.ld, type_, row(tau, i, std::min(m, n)), type_, r.device,
                   r.device_size, r.host, r.host_size, own_info()),
           "cusolverDnXgeqrf");
   }
@@ -219,12 +222,12 @@ void Solver::syevd(bool is_upper, int64_t n, const Matrices& a, const Tensor& w,
   const SolverFunctions& f = LoadedSolver::get().f;
   const int fill = is_upper ? upper : lower;
   size_t device = 0, host = 0;
-  check(f.syevd_size(solver_, nullptr, eig_vectors, fill, n, type_, a.at(0), a.ld, real_type_, w.impl()->data(), type_,
+  check(f.syevd_size(solver_, params_, eig_vectors, fill, n, type_, a.at(0), a.ld, real_type_, w.impl()->data(), type_,
                      &device, &host),
         "cusolverDnXsyevd_bufferSize");
   const Room r = room(device, host);
   for (int64_t i = 0; i < a.count; ++i) {
-    check(f.syevd(solver_, nullptr, eig_vectors, fill, n, type_, a.at(i), a.ld, real_type_, row(w, i, n), type_,
+    check(f.syevd(solver_, params_, eig_vectors, fill, n, type_, a.at(i), a.ld, real_type_, row(w, i, n), type_,
                   r.device, r.device_size, r.host, r.host_size, status_at(info, i)),
           "cusolverDnXsyevd");
   }
@@ -235,13 +238,13 @@ void Solver::gesvd(bool all, int64_t m, int64_t n, const Matrices& a, const Tens
   const SolverFunctions& f = LoadedSolver::get().f;
   const signed char job = all ? 'A' : 'S';
   size_t device = 0, host = 0;
-  check(f.gesvd_size(solver_, nullptr, job, job, m, n, type_, a.at(0), a.ld, real_type_, s.impl()->data(), type_,
+  check(f.gesvd_size(solver_, params_, job, job, m, n, type_, a.at(0), a.ld, real_type_, s.impl()->data(), type_,
                      u.at(0), u.ld, type_, vh.at(0), vh.ld, type_, &device, &host),
         "cusolverDnXgesvd_bufferSize");
   const Room r = room(device, host);
   for (int64_t i = 0; i < a.count; ++i) {
     check(
-        f.gesvd(solver_, nullptr, job, job, m, n, type_, a.at(i), a.ld, real_type_, row(s, i, n), type_, u.at(i), u.ld,
+        f.gesvd(solver_, params_, job, job, m, n, type_, a.at(i), a.ld, real_type_, row(s, i, n), type_, u.at(i), u.ld,
                 type_, vh.at(i), vh.ld, type_, r.device, r.device_size, r.host, r.host_size, status_at(info, i)),
         "cusolverDnXgesvd");
   }

@@ -70,6 +70,7 @@ class Solver {
   DeviceGuard guard_;
   std::unique_lock<std::mutex> lock_;
   Handle solver_ = nullptr, blas_ = nullptr;
+  Params params_ = nullptr;
   Tensor workspace_, info_;
   std::vector<char> host_workspace_;
 };

@@ -7,7 +7,7 @@
 namespace vesta::cuda::solver {
 
 using Handle = void*;
-using Params = void*;  // null: the defaults
+using Params = void*;  // as created: the defaults
 using Status = int;  // 0: success
 
 constexpr char kLetters[] = "SDCZ";  // float, double, and the complex numbers of both
@@ -23,6 +23,7 @@ enum Determinism : int { deterministic_results = 1, allow_nondeterministic_resul
 /// The functions of cuSOLVER. Matrices lie by columns; `info` is on the device.
 struct SolverFunctions {
   Status (*create)(Handle*);
+  Status (*create_params)(Params*);
   Status (*set_stream)(Handle, void* stream);
   Status (*set_deterministic)(Handle, int mode);
   Status (*potrf_size)(Handle, Params, int fill, int64_t n, int type, const void* a, int64_t lda, int compute,

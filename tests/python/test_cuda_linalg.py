@@ -243,7 +243,7 @@ def test_names_numbers_and_arguments_are_those_of_the_headers() -> None:
         return len(found[1].split(","))
 
     pairs = re.findall(r'resolve\(&f\.(\w+), "(\w+)"\)', source)
-    assert len(pairs) == 15
+    assert len(pairs) == 16
     for field in ("orgqr", "orgqr_size", "potrf_batched", "trsm", "trsm_batched", "getrf_batched"):
         for i, letter in enumerate("SDCZ"):
             q = f"cusolverDn{letter}{'orgqr' if i < 2 else 'ungqr'}"

@@ -294,6 +294,10 @@ EXPORT Status cusolverDnCreate(sv::Handle* to) {
   *to = new Context;
   return 0;
 }
+EXPORT Status cusolverDnCreateParams(sv::Params* to) {
+  *to = new int;
+  return 0;
+}
 EXPORT Status cusolverDnSetStream(sv::Handle h, void* stream) {
   static_cast<Context*>(h)->stream = stream;
   static_cast<Context*>(h)->has_stream = true;
@@ -307,10 +311,10 @@ EXPORT Status cusolverDnXpotrf_bufferSize(sv::Handle, sv::Params, int, int64_t n
                                           int compute, size_t* device, size_t* host) {
   return sizes(n, n, lda, type, compute, device, host);
 }
-EXPORT Status cusolverDnXpotrf(sv::Handle h, sv::Params, int fill, int64_t n, int type, void* a, int64_t lda,
+EXPORT Status cusolverDnXpotrf(sv::Handle h, sv::Params params, int fill, int64_t n, int type, void* a, int64_t lda,
                                int compute, void* d, size_t ds, void* hb, size_t hs, int* info) {
   const Room r{d, ds, hb, hs};
-  if (!fits(n, n, lda, type, compute, r, info) || fill < 0 || fill > 1) return kInvalid;
+  if (!params || !fits(n, n, lda, type, compute, r, info) || fill < 0 || fill > 1) return kInvalid;
   if (told("refuse")) return kFailed;
   return enqueue(h, [=] { use(r), *info = cholesky(type, fill == sv::upper, n, a, lda); });
 }
@@ -318,10 +322,10 @@ EXPORT Status cusolverDnXgetrf_bufferSize(sv::Handle, sv::Params, int64_t m, int
                                           int64_t lda, int compute, size_t* device, size_t* host) {
   return sizes(m, n, lda, type, compute, device, host);
 }
-EXPORT Status cusolverDnXgetrf(sv::Handle h, sv::Params, int64_t m, int64_t n, int type, void* a, int64_t lda,
+EXPORT Status cusolverDnXgetrf(sv::Handle h, sv::Params params, int64_t m, int64_t n, int type, void* a, int64_t lda,
                                int64_t* pivots, int compute, void* d, size_t ds, void* hb, size_t hs, int* info) {
   const Room r{d, ds, hb, hs};
-  if (!fits(m, n, lda, type, compute, r, info) || !pivots) return kInvalid;
+  if (!params || !fits(m, n, lda, type, compute, r, info) || !pivots) return kInvalid;
   if (told("refuse")) return kFailed;
   return enqueue(h, [=] { use(r), *info = lu(type, m, n, a, lda, pivots); });
 }
@@ -330,11 +334,11 @@ EXPORT Status cusolverDnXgeqrf_bufferSize(sv::Handle, sv::Params, int64_t m, int
                                           size_t* host) {
   return tau_type != type ? kInvalid : sizes(m, n, lda, type, compute, device, host);
 }
-EXPORT Status cusolverDnXgeqrf(sv::Handle h, sv::Params, int64_t m, int64_t n, int type, void* a, int64_t lda,
+EXPORT Status cusolverDnXgeqrf(sv::Handle h, sv::Params params, int64_t m, int64_t n, int type, void* a, int64_t lda,
                                int tau_type, void* tau, int compute, void* d, size_t ds, void* hb, size_t hs,
                                int* info) {
   const Room r{d, ds, hb, hs};
-  if (!fits(m, n, lda, type, compute, r, info) || tau_type != type || !tau) return kInvalid;
+  if (!params || !fits(m, n, lda, type, compute, r, info) || tau_type != type || !tau) return kInvalid;
   if (told("refuse")) return kFailed;
   return enqueue(h, [=] {
     use(r);
@@ -351,10 +355,12 @@ EXPORT Status cusolverDnXsyevd_bufferSize(sv::Handle, sv::Params, int mode, int,
                                           size_t* host) {
   return mode != sv::eig_vectors || w_type != real_of(type) ? kInvalid : sizes(n, n, lda, type, compute, device, host);
 }
-EXPORT Status cusolverDnXsyevd(sv::Handle h, sv::Params, int mode, int fill, int64_t n, int type, void* a, int64_t lda,
-                               int w_type, void* w, int compute, void* d, size_t ds, void* hb, size_t hs, int* info) {
+EXPORT Status cusolverDnXsyevd(sv::Handle h, sv::Params params, int mode, int fill, int64_t n, int type, void* a,
+                               int64_t lda, int w_type, void* w, int compute, void* d, size_t ds, void* hb, size_t hs,
+                               int* info) {
   const Room r{d, ds, hb, hs};
-  if (!fits(n, n, lda, type, compute, r, info) || w_type != real_of(type) || mode != sv::eig_vectors) return kInvalid;
+  if (!params || !fits(n, n, lda, type, compute, r, info) || w_type != real_of(type) || mode != sv::eig_vectors)
+    return kInvalid;
   if (told("refuse")) return kFailed;
   const int status = told("unconverged") ? 2 : 0;
   return enqueue(h, [=] {
@@ -382,14 +388,15 @@ EXPORT Status cusolverDnXgesvd_bufferSize(sv::Handle, sv::Params, signed char, s
   if (m < n || s_type != real_of(type) || u_type != type || vt_type != type) return kInvalid;
   return sizes(m, n, lda, type, compute, device, host);
 }
-EXPORT Status cusolverDnXgesvd(sv::Handle h, sv::Params, signed char job_u, signed char job_vt, int64_t m, int64_t n,
-                               int type, void* a, int64_t lda, int s_type, void* s, int u_type, void* u, int64_t ldu,
-                               int vt_type, void* vt, int64_t ldvt, int compute, void* d, size_t ds, void* hb,
-                               size_t hs, int* info) {
+EXPORT Status cusolverDnXgesvd(sv::Handle h, sv::Params params, signed char job_u, signed char job_vt, int64_t m,
+                               int64_t n, int type, void* a, int64_t lda, int s_type, void* s, int u_type, void* u,
+                               int64_t ldu, int vt_type, void* vt, int64_t ldvt, int compute, void* d, size_t ds,
+                               void* hb, size_t hs, int* info) {
   const Room r{d, ds, hb, hs};
   const bool types = s_type == real_of(type) && u_type == type && vt_type == type;
   const bool jobs = job_u == job_vt && (job_u == 'A' || job_u == 'S');
-  if (!fits(m, n, lda, type, compute, r, info) || m < n || !types || !jobs || ldu < m || ldvt < n) return kInvalid;
+  if (!params || !fits(m, n, lda, type, compute, r, info) || m < n || !types || !jobs || ldu < m || ldvt < n)
+    return kInvalid;
   if (told("refuse")) return kFailed;
   const int status = told("unconverged") ? 2 : 0;
   return enqueue(h, [=] {
