@@ -7,4 +7,9 @@ ProductSettings& product_settings() {
   return settings;
 }
 
+bool may_be_nondeterministic() {
+  const ProductSettings& s = product_settings();
+  return s.allow_nondeterministic && !s.deterministic_only;
+}
+
 }  // namespace vesta

@@ -127,6 +127,7 @@ void register_all() {
   register_amp();
   register_attention();
   register_host();
+  register_linalg();
   register_nccl();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);

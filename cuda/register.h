@@ -25,6 +25,7 @@ void register_random();
 void register_amp();
 void register_attention();
 void register_host();
+void register_linalg();
 void register_nccl();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.

@@ -8,6 +8,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
+#include <vesta/core/ops/linalg_checks.h>
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/shape.h>
@@ -137,11 +138,6 @@ Tensor empty_vectors(const Dims& batch, int64_t n, DType dtype) {
   sizes.push_back(n);
   return empty_tensor(sizes, dtype);
 }
-[[noreturn]] void raise_unconverged(LapackInt info, const char* op) {
-  fail(Cause::linalg, op, ": The algorithm failed to converge because the input matrix is ill-conditioned or contains ",
-       "NaN or infinity (error code: ", result_of(info), ").");
-}
-
 TensorPair cholesky_kernel(const Tensor& A, bool upper, bool check_errors) {
   constexpr const char* op = "linalg.cholesky_ex";
   const MatrixShape s = matrix_shape(A, op, "A", true);
@@ -160,10 +156,7 @@ TensorPair cholesky_kernel(const Tensor& A, bool upper, bool check_errors) {
         if (upper) std::fill(a + j * n + j + 1, a + (j + 1) * n, T{});
         else std::fill(a + j * n, a + j * n + j, T{});
       }
-      if (status[b] != 0 && check_errors) {
-        fail(Cause::linalg, op, ": The factorization could not be completed because the input is not ",
-             "positive-definite (the leading minor of order ", status[b], " is not positive-definite).");
-      }
+      if (check_errors) check_cholesky(status[b], op);
     }
   });
   return {factor, info};
@@ -187,10 +180,7 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
       VESTA_CHECK(result_of(failed) >= 0, runtime, op, ": LAPACK refused argument ", -result_of(failed), ".");
       read_integers(places.data(), s.rank, pivots.data_ptr<int32_t>() + b * s.rank);
       status[b] = result_of(failed);
-      if (status[b] != 0 && check_errors) {
-        fail(Cause::linalg, op, ": U[", status[b], ",", status[b],
-             "] is zero and using it on lu_solve would result in ", "a division by zero.");
-      }
+      if (check_errors) check_lu(status[b], op);
     }
   });
   return {LU, pivots, info};
@@ -358,7 +348,7 @@ TensorPair eigh_kernel(const Tensor& A, Text uplo) {
     for (int64_t b = 0; b < s.count; ++b) {
       call(vectors.data_ptr<T>() + b * n * n, values.data_ptr<R>() + b * n, work.memory.data(), &work.size,
            real_work.memory.data(), &real_work.size, integers.data(), &integers_size);
-      if (result_of(info) != 0) raise_unconverged(info, op);
+      check_converged(result_of(info), op);
     }
   });
   return {values, vectors};
@@ -400,7 +390,7 @@ TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
     for (int64_t b = 0; b < s.count; ++b) {
       call(a.data_ptr<T>() + b * m * n, values.data_ptr<R>() + b * k, u.data_ptr<T>() + b * m * left,
            v.data_ptr<T>() + b * right * n, work.memory.data(), &work.size);
-      if (result_of(info) != 0) raise_unconverged(info, op);
+      check_converged(result_of(info), op);
     }
   });
   return {u, values, v};
@@ -449,7 +439,7 @@ TensorPair eig_kernel(const Tensor& A) {
       for (int64_t b = 0; b < s.count; ++b) {
         f.geev("N", "V", &n, a.data_ptr<T>() + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
                work.memory.data(), &work.size, &info, 1, 1);
-        if (result_of(info) != 0) raise_unconverged(info, op);
+        check_converged(result_of(info), op);
         for (int64_t i = 0; i < n; ++i) w[b * n + i] = {re[size_t(i)], im[size_t(i)]};
         unpack_vectors(packed.data(), im.data(), n, v + b * square);
       }
@@ -462,7 +452,7 @@ TensorPair eig_kernel(const Tensor& A) {
       for (int64_t b = 0; b < s.count; ++b) {
         f.geev_complex("N", "V", &n, a.data_ptr<T>() + b * square, &n, w + b * n, &none, &one, v + b * square, &n,
                        work.memory.data(), &work.size, real_work.data(), &info, 1, 1);
-        if (result_of(info) != 0) raise_unconverged(info, op);
+        check_converged(result_of(info), op);
       }
     }
   });

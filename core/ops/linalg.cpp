@@ -1,4 +1,5 @@
 #include <vesta/core/ops/linalg.h>
+#include <vesta/core/ops/linalg_checks.h>
 
 #include <algorithm>
 #include <mutex>
@@ -77,6 +78,24 @@ MatrixShape matrix_shape(const Tensor& A, const char* op, const char* argument, 
   s.count = numel_of(s.batch, op);
   s.rank = std::min(s.rows, s.columns);
   return s;
+}
+
+void check_cholesky(int status, const char* op) {
+  if (status == 0) return;
+  fail(Cause::linalg, op, ": The factorization could not be completed because the input is not positive-definite (the ",
+       "leading minor of order ", status, " is not positive-definite).");
+}
+
+void check_lu(int status, const char* op) {
+  if (status == 0) return;
+  fail(Cause::linalg, op, ": U[", status, ",", status, "] is zero and using it on lu_solve would result in ",
+       "a division by zero.");
+}
+
+void check_converged(int status, const char* op) {
+  if (status == 0) return;
+  fail(Cause::linalg, op, ": The algorithm failed to converge because the input matrix is ill-conditioned or contains ",
+       "NaN or infinity (error code: ", status, ").");
 }
 
 MatrixShape ldl_solution(const Tensor& LD, const Tensor& pivots, const Tensor& B) {

@@ -8,7 +8,8 @@
 //
 // Settings, for tests: VESTA_EMULATION_SCHEDULE (eager, lazy, random), VESTA_EMULATION_ORDER (ascending, descending,
 // shuffled threads), VESTA_EMULATION_SEED, VESTA_EMULATION_DEVICES, VESTA_EMULATION_MEMORY (MiB of a device),
-// VESTA_EMULATION_PAGEABLE (1: it reads pageable memory by itself), VESTA_EMULATION_CAPABILITY (90: 9.0).
+// VESTA_EMULATION_PAGEABLE (1: it reads pageable memory by itself), VESTA_EMULATION_CAPABILITY (90: 9.0),
+// VESTA_EMULATION_QUEUES (hardware queues of a device; 0: as many as streams).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -118,10 +119,12 @@ struct Task {
   bool waits = false;
   std::function<bool()> poll;  // instead of `work`: advances what needs other processes; true when done
   bool polled = false;         // whether `poll` is set
+  uint64_t place = 0;          // in the order in which tasks were given to the device
 };
 
 struct Stream {
   int device = 0;
+  int hardware_queue = 0;  // streams of one hardware queue run in the order in which their tasks were given
   std::deque<Task> queue;
   bool external = false;  // it has had work that needs other processes
   bool runnable() {
@@ -172,6 +175,7 @@ class Machine {
   void push(StreamHandle s, Task t) {
     Stream& to = stream(s);
     to.external = to.external || t.poll;
+    t.place = ++given_;
     to.queue.push_back(std::move(t));
     if (schedule == Schedule::eager) {
       run_all();
@@ -213,6 +217,10 @@ class Machine {
         run_head(*next);
       }
     });
+  }
+  /// Binds a new stream to one of its device's hardware queues, in turn.
+  void bind(Stream& s) {
+    if (queues_) s.hardware_queue = ++bound_[s.device] % queues_;
   }
   void finish(Stream& s) {
     run_until(&s, [&] { return s.queue.empty(); });
@@ -279,6 +287,7 @@ class Machine {
     }
     reads_pageable_memory = setting("VESTA_EMULATION_PAGEABLE", 0) != 0;
     capability = int(setting("VESTA_EMULATION_CAPABILITY", 90));
+    queues_ = int(setting("VESTA_EMULATION_QUEUES", 0));
     const uint64_t seed = setting("VESTA_EMULATION_SEED", 1);
     random.seed(seed);
     const std::string when = word("VESTA_EMULATION_SCHEDULE"), order = word("VESTA_EMULATION_ORDER");
@@ -301,10 +310,21 @@ class Machine {
     for_each([&](Stream& s) { any = any || has_poll(s); });
     return any;
   }
+  /// Returns the stream whose first task comes before that of `s` in their hardware queue, or null.
+  Stream* blocker(const Stream& s) {
+    if (!queues_ || s.queue.empty()) return nullptr;
+    Stream* first = nullptr;
+    uint64_t place = s.queue.front().place;
+    for_each([&](Stream& other) {
+      if (other.device != s.device || other.hardware_queue != s.hardware_queue || other.queue.empty()) return;
+      if (other.queue.front().place < place) place = other.queue.front().place, first = &other;
+    });
+    return first;
+  }
   Stream* any_runnable() {
     std::vector<Stream*> ready;
     for_each([&](Stream& s) {
-      if (s.runnable()) ready.push_back(&s);
+      if (!blocker(s) && s.runnable()) ready.push_back(&s);
     });
     return ready.empty() ? nullptr : ready[schedule == Schedule::eager ? 0 : random() % ready.size()];
   }
@@ -317,10 +337,15 @@ class Machine {
     });
     return found;
   }
-  /// Finds the stream whose first task must run before that of `s` can: `s` itself, or the stream that records what
-  /// `s` waits for.
+  /// Finds the stream whose first task must run before that of `s` can: `s` itself, the stream that records what `s`
+  /// waits for, or the one that is ahead in the hardware queue.
   Stream* needed(Stream* s) {
-    while (s && !s->runnable()) {
+    while (s) {
+      if (Stream* first = blocker(*s)) {
+        s = first;
+        continue;
+      }
+      if (s->runnable()) break;
       if (s->queue.empty() || s->queue.front().poll) return nullptr;
       s = owner_of(s->queue.front().event, s->queue.front().ticket);
     }
@@ -351,6 +376,9 @@ class Machine {
 
   std::vector<std::unique_ptr<Stream>> defaults_;  // every device's default stream
   int open_ = 0;
+  int queues_ = 0;  // hardware queues of a device; 0: each stream has one
+  std::map<int, int> bound_;  // streams bound so far, by device
+  uint64_t given_ = 0;
 };
 
 void enqueue(StreamHandle stream, const char* name, std::function<void()> work) {
@@ -683,6 +711,7 @@ Status stream_create(StreamHandle* stream, int) {
   Locked l;
   auto s = std::make_unique<emulation::Stream>();
   s->device = Machine::device();
+  l->bind(*s);
   *stream = reinterpret_cast<StreamHandle>(s.get());
   l->streams[*stream] = std::move(s);
   return Status::success;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <vesta/cuda/kernels/block_scan.cuh>
+#include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/radix_sort.h>
 #include <vesta/cuda/kernels/types.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
@@ -11,26 +12,10 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int64_t kBadPlace = -1;
 
 struct alignas(16) Sixteen {
   uint64_t words[2];
 };
-
-/// Returns the offset of place j in bytes; reports a place out of range and returns kBadPlace.
-VESTA_DEVICE int64_t place_of(const Places& p, uint64_t j) {
-  int64_t offset = 0;
-  for (int k = 0; k < p.n; ++k) {
-    const int64_t given = p.index[k][j], size = p.size[k];
-    const int64_t at = given + (p.wraps && given < 0 ? size : 0);
-    if (uint64_t(at) >= uint64_t(size)) {
-      report(p.fault, p.kind, p.op, given, size, p.dim[k]);
-      return kBadPlace;
-    }
-    offset += at * p.stride[k];
-  }
-  return offset;
-}
 
 /// The arguments of the kernels of Moves besides the walk and the places.
 struct MoveEnds {

@@ -5,6 +5,7 @@
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/fault_record.h>
+#include <vesta/cuda/kernels/in_place.h>
 #include <vesta/cuda/kernels/walk.h>
 
 #include <vesta/cuda/runtime.h>
@@ -50,6 +51,8 @@ void run_take(const Moves& m, int64_t item);
 void run_put(const Moves& m, int64_t item);
 /// Queues self[keys] += alpha * other, one by one in order of equal keys; 16-bit floats are summed in float.
 void run_add(const Moves& m, DType dtype, double alpha);
+/// Queues self[places] += alpha * other in any order, without keys: equal places get different bits from run to run.
+void run_add_in_any_order(const Moves& m, DType dtype, double alpha);
 /// Queues keys[j] = (offset of place j) / unit, or bad_key.
 void run_keys(const Moves& m, void* keys);
 
@@ -77,6 +80,8 @@ struct ElementMoves {
 void run_gather(const ElementMoves& m, int64_t item);
 /// Queues self at index += other, one thread per line.
 void run_scatter_lines(const ElementMoves& m, DType dtype);
+/// Queues self at index += other in any order.
+void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
 /// How elements are combined with a place.
 enum class Combine : uint8_t { product, larger, smaller };
 /// Queues self at index = combined with other, one thread per line, for real dtypes and bool.

@@ -1,7 +1,8 @@
-// Additions at places, always in the order of the indices: this is the CPU's order, and for 32 and 64 bits gives the
-// CPU's bits.
+// Additions at places, in the order of the indices: this is the CPU's order, and for 32 and 64 bits gives the CPU's
+// bits. Where the program allows it, in any order: one launch, without keys.
 #include <vesta/cuda/kernels/index.h>
 
+#include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/rounded.cuh>
 #include <vesta/cuda/kernels/types.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
@@ -90,6 +91,31 @@ VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   }
 }
 
+/// Adds at places in any order.
+template <class T, class Index>
+VESTA_KERNEL void add_any_kernel(Walk<Index, 2> walk, Moves m, T alpha) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[2];
+  const int64_t place = place_of(m.places, walk.offsets(i, offset, m.marked));
+  if (place == kBadPlace) return;
+  const T v = *reinterpret_cast<const T*>(m.other + offset[1]);
+  atomic_add(reinterpret_cast<T*>(m.self + offset[0] + place), rounded::mul(v, alpha));
+}
+
+/// Adds elements at their places in any order.
+template <class T, class Index>
+VESTA_KERNEL void scatter_any_kernel(Walk<Index, 3> walk, ElementMoves m) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1]);
+  if (uint64_t(at) >= uint64_t(m.size)) return report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+  atomic_add(reinterpret_cast<T*>(m.self + offset[0] + at * m.stride),
+             *reinterpret_cast<const T*>(m.other + offset[2]));
+}
+
 /// Multiplies, or keeps the larger or smaller; NaN wins.
 template <class T>
 VESTA_DEVICE T combined(T a, T b, Combine how) {
@@ -159,6 +185,28 @@ void run_scatter_lines(const ElementMoves& m, DType dtype) {
   visit_device<kAll>(dtype, [&]<class T>() {
     if (m.wide) scatter_lines<T, uint64_t>(m);
     else scatter_lines<T, uint32_t>(m);
+  });
+}
+
+void run_add_in_any_order(const Moves& m, DType dtype, double alpha) {
+  visit_device<kAddedInPlace>(dtype, [&]<class T>() {
+    auto launch = [&]<class Index>(Index) {
+      launch_independent(m.name, add_any_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 2>(m.walk), m, T(alpha));
+    };
+    if (m.wide) launch(uint64_t());
+    else launch(uint32_t());
+  });
+}
+
+void run_scatter_in_any_order(const ElementMoves& m, DType dtype) {
+  visit_device<kAddedInPlace>(dtype, [&]<class T>() {
+    auto launch = [&]<class Index>(Index) {
+      launch_independent(m.name, scatter_any_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 3>(m.walk), m);
+    };
+    if (m.wide) launch(uint64_t());
+    else launch(uint32_t());
   });
 }
 

@@ -110,6 +110,18 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   }
 }
 
+/// Adds gradients in any order, one thread per output.
+template <class T>
+VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) {
+  for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
+    const int64_t at = l.indices[i], pixel = i / l.channels;
+    if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
+    if (at < 0 || at >= l.in) continue;
+    T* to = static_cast<T*>(l.result) + (pixel / l.out * l.in + at) * l.channels + (i - pixel * l.channels);
+    atomic_add(to, static_cast<const T*>(l.grad)[i]);
+  }
+}
+
 }  // namespace
 
 void run_max_pool(const PoolLaunch& l) {
@@ -125,6 +137,13 @@ void run_max_pool_gradient(const PoolGradientLaunch& l) {
   shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
   shape.stream = l.stream;
   visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_kernel<T>, shape, l); });
+}
+
+void run_max_pool_gradient_in_any_order(const PoolGradientLaunch& l) {
+  const int64_t n = l.planes * l.out;
+  const LaunchShape shape = linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream);
+  visit_device<kAddedInPlace>(
+      l.dtype, [&]<class T>() { launch_independent(l.name, max_pool_gradient_any_kernel<T>, shape, l, n); });
 }
 
 }  // namespace vesta::cuda

@@ -4,6 +4,7 @@
 
 #include <vesta/core/dtype.h>
 #include <vesta/cuda/kernels/fault_record.h>
+#include <vesta/cuda/kernels/in_place.h>
 #include <vesta/cuda/runtime.h>
 
 namespace vesta::cuda {
@@ -39,5 +40,7 @@ struct PoolGradientLaunch {
 /// Queues the gradient, for floating dtypes. The terms of an element are added in the order of the outputs, so the
 /// bits are fixed.
 void run_max_pool_gradient(const PoolGradientLaunch& launch);
+/// Queues the gradient with the terms of an element added in any order, for float32 and float64.
+void run_max_pool_gradient_in_any_order(const PoolGradientLaunch& launch);
 
 }  // namespace vesta::cuda

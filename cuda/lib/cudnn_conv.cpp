@@ -22,13 +22,14 @@ using cudnn::Direction;
 constexpr size_t kMaxPlans = 1024;
 
 /// Everything a plan depends on, in order.
-using Key = std::array<int64_t, 19>;
+using Key = std::array<int64_t, 20>;
 
-Key key_of(Direction direction, const ConvDesc& d, bool tensor_cores) {
+Key key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) {
   const Window& w = d.window;
-  return {int64_t(direction), int64_t(d.dtype), tensor_cores, d.batch,     d.channels,   d.outputs,    d.groups,
-          w.kernel[1],        w.kernel[2],      w.stride[1],  w.stride[2], w.padding[1], w.padding[2], w.dilation[1],
-          w.dilation[2],      w.in[1],          w.in[2],      w.out[1],    w.out[2]};
+  return {int64_t(direction), int64_t(d.dtype), choice.tensor_cores, choice.deterministic, d.batch,     d.channels,
+          d.outputs,          d.groups,         w.kernel[1],         w.kernel[2],          w.stride[1], w.stride[2],
+          w.padding[1],       w.padding[2],     w.dilation[1],       w.dilation[2],        w.in[1],     w.in[2],
+          w.out[1],           w.out[2]};
 }
 
 /// cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
@@ -44,7 +45,7 @@ struct PerDevice {
   /// Finds or makes a plan; null if there is none, with the problem the first time.
   const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice,
                           std::string& problem) {
-    const Key key = key_of(direction, desc, choice.tensor_cores);
+    const Key key = key_of(direction, desc, choice);
     if (auto it = plans.find(key); it != plans.end()) return it->second ? &*it->second : nullptr;
     if (plans.size() >= kMaxPlans) plans.clear();
     std::optional<cudnn::Plan>& made = plans[key];
@@ -91,6 +92,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     if (!on.handle) cudnn::check(f.create(&on.handle), "cudnnCreate");
     cudnn::Choice choice;
     choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
+    choice.deterministic = direction == Direction::forward || !may_be_nondeterministic();
     const cudnn::Plan* plan = on.plan(direction, d, choice, problem);
     if (!plan) return {};
     const auto [of_first_use, of_second_use] = layout_uses(direction, first, second);

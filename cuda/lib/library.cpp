@@ -60,7 +60,7 @@ int version_of_folder(const std::string& name) { return name.rfind("cu1", 0) == 
 /// Returns the names of a library's files, that of CUDA's version `major` first.
 std::vector<const char*> files_of(const LibraryNames& names, int major) {
   std::vector<const char*> files = names.files;
-  const std::string ending = fmt::format(".so.{}", major);
+  const std::string ending = fmt::format(".so.{}", major - names.behind);
   std::stable_partition(files.begin(), files.end(), [&](std::string_view file) { return file.ends_with(ending); });
   return files;
 }

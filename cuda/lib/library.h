@@ -8,11 +8,12 @@
 namespace vesta::cuda {
 
 /// The names of a library: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first. One that
-/// ends in the major version of the CUDA runtime is tried before the others.
+/// ends in the major version of the CUDA runtime, less `behind`, is tried before the others.
 struct LibraryNames {
   const char* title;
   const char* key;
   std::vector<const char*> files;
+  int behind = 0;  // cuSOLVER 11 belongs to CUDA 12
 };
 
 /// One library, opened or not. Never closed: its static objects and threads would outlive it.

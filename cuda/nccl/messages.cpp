@@ -5,6 +5,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/cuda/nccl/message_order.h>
 
 namespace vesta::cuda::nccl {
 namespace {
@@ -13,7 +14,7 @@ constexpr auto kIdle = Milliseconds(200);  // how often an idle thread checks fo
 constexpr auto kBusy = Milliseconds(1);    // how often one checks for the end of what is under way
 
 struct Head {
-  uint64_t number;
+  uint64_t number, called;  // the message's, and how many collectives the sender had called
   int tag;
   Fingerprint print;
 };
@@ -32,10 +33,14 @@ struct Message {
   Fingerprint print;
   Clock::time_point deadline;
   std::shared_ptr<NcclWork> work;
+  uint64_t called = 0;    // how many collectives this rank had called
+  uint64_t number = 0;    // the sender's; a receive has it once it is matched
+  uint64_t position = 0;  // once it is matched (message_order.h)
+  bool matched = false;
   bool calling = false;  // NCCL's call was made, and is still in progress
 };
 
-/// One direction between this rank and another: its communicator, and what is to be queued on it, in order.
+/// One direction between this rank and another: its communicator, and the messages that have no turn yet, in order.
 struct Direction {
   std::shared_ptr<Communicator> comm;
   bool has_id = false, connected = false;
@@ -49,6 +54,7 @@ struct Messages::State : std::enable_shared_from_this<State> {
       : core(std::move(c)),
         group(std::move(g)),
         store(std::move(s)),
+        order(core->mesh),
         sent(size_t(core->mesh.size())),
         heads(size_t(core->mesh.size())) {}
 
@@ -57,7 +63,9 @@ struct Messages::State : std::enable_shared_from_this<State> {
   bool step();
   void take_in(int from, const MeshMessage& m);
   void match();
-  void advance(int peer, bool sends, Direction& d);
+  void find_turns();
+  bool clear(uint64_t collective);
+  void advance();
   bool connect(int peer, bool sends, Direction& d, int device);
   void queue(Direction& d, Message& m);
   void look_at_ends();
@@ -71,10 +79,12 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::shared_ptr<GroupState> group;
   StorePtr store;
   std::mutex mutex;  // guards everything below
+  MessageOrder order;
   std::vector<uint64_t> sent;
   std::vector<std::deque<Head>> heads;
   std::list<Message> receives;                        // that no head has matched
   std::map<std::pair<int, bool>, Direction> directions;  // by peer, and whether this rank sends
+  std::list<Message> next;                            // have their turn; queued one after the other
   std::list<Message> flying;                          // queued on the device
   std::vector<std::pair<std::shared_ptr<NcclWork>, std::exception_ptr>> ended;  // finished outside the lock
   std::atomic<bool> attention{false};
@@ -83,7 +93,9 @@ struct Messages::State : std::enable_shared_from_this<State> {
 };
 
 Messages::Messages(std::shared_ptr<GroupCore> core, std::shared_ptr<GroupState> group, StorePtr store)
-    : state_(std::make_shared<State>(std::move(core), std::move(group), std::move(store))) {}
+    : state_(std::make_shared<State>(std::move(core), std::move(group), std::move(store))) {
+  if (state_->core->mesh.size() > 1) state_->start_thread();  // others may ask before this rank has messages
+}
 Messages::~Messages() { stop(); }
 
 void Messages::State::start_thread() {
@@ -116,7 +128,6 @@ WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   m.memory = contiguous(m.user);
   m.start.record(m.called_on);
   m.work->keep({t, m.memory});
-  const std::string head = wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
   WorkPtr work = m.work;
   std::string gone = s.core->mesh.with(to, [&](Peer&) { return s.core->mesh.gone(to, UINT64_MAX); });
   if (const std::string told = s.core->mesh.aborted(); !told.empty()) {
@@ -127,7 +138,11 @@ WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   {
     std::lock_guard lock(s.mutex);
     VESTA_CHECK(!s.stopping, runtime, "send: group '", s.core->name, "' was destroyed.");
-    s.core->mesh.send(to, Topic::message, ++s.sent[size_t(to)], head);
+    m.called = s.order.called();
+    m.number = ++s.sent[size_t(to)];
+    wire::Writer head;
+    put(head, Word::head).put(m.called).put(int32_t(tag)).put(std::string_view(m.print.encode()));
+    s.core->mesh.send(to, Topic::message, m.number, head.take());
     s.directions[{to, true}].waiting.push_back(std::move(m));
     s.start_thread();
   }
@@ -146,11 +161,30 @@ WorkPtr Messages::receive(const Tensor& t, int from, int tag, Milliseconds timeo
   {
     std::lock_guard lock(s.mutex);
     VESTA_CHECK(!s.stopping, runtime, "recv: group '", s.core->name, "' was destroyed.");
+    m.called = s.order.called();
     s.receives.push_back(std::move(m));
     s.start_thread();
   }
   s.core->mesh.wake();
   return work;
+}
+
+uint64_t Messages::call_collectives(uint64_t count) {
+  std::lock_guard lock(state_->mutex);
+  return state_->order.call(count);
+}
+
+bool Messages::clear(uint64_t collective) {
+  std::lock_guard lock(state_->mutex);
+  return state_->clear(collective);
+}
+
+void Messages::collectives_queued(uint64_t last) {
+  std::lock_guard lock(state_->mutex);
+  state_->order.queued(last);
+  if (state_->next.empty()) return;
+  state_->attention = true;
+  state_->core->mesh.wake();
 }
 
 void Messages::stop() {
@@ -169,9 +203,19 @@ void Messages::stop() {
 
 void Messages::State::take_in(int from, const MeshMessage& m) {
   wire::Reader r(m.body);
-  const int tag = r.get<int32_t>();
-  std::string_view ignored;
-  heads[size_t(from)].push_back({m.number, tag, Fingerprint::decode(r.text(), ignored)});
+  const Word word = Word(r.get<uint8_t>());
+  if (word == Word::head) {
+    const auto called = r.get<uint64_t>();
+    const int tag = r.get<int32_t>();
+    std::string_view ignored;
+    heads[size_t(from)].push_back({m.number, called, tag, Fingerprint::decode(r.text(), ignored)});
+  } else if (word == Word::matched) {
+    for (Message& sent_one : directions[{from, true}].waiting) {  // none if its turn has come before this
+      if (sent_one.number == m.number) sent_one.matched = true, sent_one.position = r.get<uint64_t>();
+    }
+  } else {
+    order.take_in(from, word, m.number, r);
+  }
 }
 
 /// Gives each head, in order, the first receive that it fits. A head that fits none holds up those after it: NCCL
@@ -195,6 +239,10 @@ void Messages::State::match() {
       }
       at->peer = r;
       at->work->set_source_rank(r);
+      at->matched = true;
+      at->number = head.number;
+      at->position = std::max({at->called, head.called, order.floor(r)});
+      order.announce({r, core->mesh.rank(), at->number, at->position});
       auto& waiting = directions[{r, false}].waiting;
       waiting.splice(waiting.end(), receives, at);
       queue.pop_front();
@@ -241,13 +289,59 @@ void Messages::State::queue(Direction& d, Message& m) {
   m.calling = true;
 }
 
-void Messages::State::advance(int peer, bool sends, Direction& d) {
-  while (!d.waiting.empty()) {
-    Message& m = d.waiting.front();
-    if (!connect(peer, sends, d, m.called_on.device())) return;
+/// Moves messages whose turn is known to `next`, in the order of their turns.
+void Messages::State::find_turns() {
+  const int me = core->mesh.rank();
+  for (Turn t; order.next(t);) {
+    auto& waiting = directions[{t.source == me ? t.target : t.source, t.source == me}].waiting;
+    const auto at =
+        std::find_if(waiting.begin(), waiting.end(), [&](const Message& m) { return m.number == t.number; });
+    if (at == waiting.end()) continue;  // it had its turn from a sequencer that has left
+    at->matched = true;
+    at->position = t.position;
+    next.splice(next.end(), waiting, at);
+  }
+  if (!order.sequencer_changed()) return;
+  for (auto& [key, d] : directions) {
+    if (key.second) continue;
+    for (const Message& m : d.waiting) order.announce({key.first, me, m.number, m.position});
+  }
+}
+
+/// Returns whether a collective may be queued: all messages before it are, and no more can come before it.
+bool Messages::State::clear(uint64_t collective) {
+  bool clear = true;
+  auto open = [&](const Message& m) {  // asks all others, also after the first that has not answered
+    if (m.matched) return m.position < collective;
+    bool asking = false;
+    for (int r = 0; r < core->mesh.size() && m.called < collective; ++r) {
+      if (m.peer == -1 || m.peer == r) asking = !order.settled(r, collective) || asking;
+    }
+    return asking;
+  };
+  for (const std::list<Message>* list : {&receives, &next}) {
+    for (const Message& m : *list) clear = !open(m) && clear;
+  }
+  for (auto& [key, d] : directions) {
+    for (const Message& m : d.waiting) clear = !open(m) && clear;
+  }
+  return clear;
+}
+
+/// Queues messages whose turn it is, each after the one before is queued.
+void Messages::State::advance() {
+  for (auto& [key, d] : directions) {  // connecting waits for no turn
+    if (!d.waiting.empty()) connect(key.first, key.second, d, d.waiting.front().called_on.device());
+  }
+  for (;;) {
+    const auto at = std::find_if(next.begin(), next.end(), [&](const Message& m) { return order.reached(m.position); });
+    if (at == next.end()) return;
+    Message& m = *at;
+    Direction& d = directions[{m.peer, m.sends}];
+    if (!connect(m.peer, m.sends, d, m.called_on.device())) return;
     if (!m.calling) queue(d, m);
     if (!d.comm->settled()) return;
-    if (!m.user.is_same(m.memory) && !sends) {
+    if (!m.user.is_same(m.memory) && !m.sends) {
       StreamGuard guard(d.comm->stream());
       copy_(m.user, m.memory);
     }
@@ -255,7 +349,7 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
     Event end;
     end.record(d.comm->stream());
     m.work->queued(std::move(end), m.called_on, d.comm);
-    flying.splice(flying.end(), d.waiting, d.waiting.begin());
+    flying.splice(flying.end(), next, at);
   }
 }
 
@@ -296,8 +390,11 @@ void Messages::State::look_at_ends() {
   };
   for (auto& [key, d] : directions) {
     for (const Message& m : d.waiting) {
-      if (broken(m, !m.sends || m.calling)) return;  // the rank NCCL sends to may have it already, and leave
+      if (broken(m, m.matched)) return;
     }
+  }
+  for (const Message& m : next) {
+    if (broken(m, true)) return;
   }
   for (auto at = flying.begin(); at != flying.end();) {
     if (at->work->ended_on_device()) {
@@ -319,7 +416,7 @@ void Messages::State::end_all(const std::string& why) {
     const std::string here = where(m);
     return error_of(why.starts_with(here) ? why : here + ": " + why);
   };
-  for (std::list<Message>* list : {&receives, &flying}) {
+  for (std::list<Message>* list : {&receives, &next, &flying}) {
     for (auto at = list->begin(); at != list->end();) drop(*list, at, error_for(*at));
   }
   for (auto& [key, d] : directions) {
@@ -333,15 +430,15 @@ bool Messages::State::step() {
     // A rank that has failed the group counts as gone from then on: its reason comes first.
     if (const std::string told = core->mesh.aborted(); !told.empty()) core->fail(told, false);
     if (!core->failed()) match();
-    for (auto& [key, d] : directions) {
-      if (!core->failed()) advance(key.first, key.second, d);
-    }
+    order.go_on();
+    find_turns();
+    if (!core->failed()) advance();
     if (!core->failed()) look_at_ends();
     core->check_failed(text("the messages of group '", core->name, "'"));
   } catch (const std::exception& e) {
     end_all(core->failed() ? e.what() : core->fail(text("messages of group '", core->name, "': ", e.what()), true));
   }
-  bool busy = !flying.empty();
+  bool busy = !flying.empty() || !next.empty();
   for (auto& [key, d] : directions) busy = busy || !d.waiting.empty();
   return busy;
 }
@@ -356,10 +453,12 @@ void Messages::State::run() {
       return attention.exchange(false);
     });
     std::vector<std::pair<int, MeshMessage>> came;
+    std::vector<int> gone;
     for (int r = 0; r < mesh.size(); ++r) {
       mesh.with(r, [&](Peer& p) {
         for (MeshMessage& m : p.messages) came.emplace_back(r, std::move(m));
         p.messages.clear();
+        if (p.state != Peer::here) gone.push_back(r);  // it says no more
       });
     }
     bool done = false;
@@ -367,6 +466,7 @@ void Messages::State::run() {
     {
       std::lock_guard lock(mutex);
       for (auto& [from, m] : came) take_in(from, m);
+      for (int r : gone) order.left(r);
       busy = step();
       done = stopping && !busy && receives.empty();
       works.swap(ended);

@@ -107,7 +107,7 @@ class NcclGroup final : public ProcessGroup {
  private:
   WorkPtr start(Operation op, Collective what, const CallOptions& o);
   void issue(std::vector<Operation> ops);
-  void queue(std::vector<Operation>& ops);
+  void queue(std::vector<Operation>& ops, uint64_t first);
   void follow(Call& call, const std::shared_ptr<NcclWork>& work, const PairSizes& sizes);
   std::shared_ptr<Communicator> communicator(int device, const Look& look);
   Operation exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins, PairSizes sizes);
@@ -166,10 +166,21 @@ void NcclGroup::abort(const std::string& reason) {
 
 void NcclGroup::shutdown() {
   if (core_->forked()) return;
+  // While collectives are under way other ranks may need this one for the order of their messages.
+  std::exception_ptr interrupt;
+  for (Backoff pause; core_->busy() && !core_->failed() && !interrupt; pause.sleep()) {
+    try {
+      check_interrupt();
+    } catch (...) {
+      interrupt = std::current_exception();
+      core_->fail(text("group '", name(), "': ", core_->mesh.who(rank()), " was interrupted while it left."), true);
+    }
+  }
   messages_->stop();
   core_->stop();
   communicators_.clear();
   group_->communicators.close();
+  if (interrupt) std::rethrow_exception(interrupt);
 }
 
 std::shared_ptr<Communicator> NcclGroup::communicator(int device, const Look& look) {
@@ -216,15 +227,24 @@ WorkPtr NcclGroup::start(Operation op, Collective what, const CallOptions& o) {
   return work;
 }
 
+/// Tells the messages that collectives up to `last` are queued, or have failed, at the end of its scope.
+struct CollectivesQueued {
+  Messages& messages;
+  uint64_t last;
+  ~CollectivesQueued() { messages.collectives_queued(last); }
+};
+
 void NcclGroup::issue(std::vector<Operation> ops) {
   if (core_->failed()) group_->notice.heard();  // submit or the group's thread tells the user
   std::lock_guard lock(order_);
+  const uint64_t first = messages_->call_collectives(ops.size());
+  const CollectivesQueued queued{*messages_, first + ops.size() - 1};
   for (Operation& op : ops) {
     core_->submit(op.print, op.work,
                   [this, work = op.work, sizes = op.sizes](Call& call) { follow(call, work, sizes); });
   }
   try {
-    queue(ops);
+    queue(ops, first);
   } catch (const Error& e) {
     const bool interrupted = e.cause() == Cause::interrupt;
     for (Operation& op : ops) op.work->not_queued(std::make_exception_ptr(Error(e)));
@@ -238,7 +258,7 @@ void NcclGroup::issue(std::vector<Operation> ops) {
   }
 }
 
-void NcclGroup::queue(std::vector<Operation>& ops) {
+void NcclGroup::queue(std::vector<Operation>& ops, uint64_t first) {
   const int device = ops[0].device;
   const auto deadline = deadline_in(ops[0].timeout);
   const std::string title = core_->title(ops[0].print, ops[0].work->sequence_number());
@@ -248,6 +268,7 @@ void NcclGroup::queue(std::vector<Operation>& ops) {
     if (size() == 1 && Clock::now() >= deadline) distributed_fail(DistributedCause::backend, title, " timed out.");
   };
   look();
+  for (Backoff pause; !messages_->clear(first); pause.sleep()) look();
   auto comm = communicator(device, look);
   last_device_ = device;
   const Communicator::Busy busy(*comm);

@@ -5,7 +5,8 @@
 // Writes happen in the order of the indices, whatever the threads do: x[i] = v keeps the value of the last of equal
 // places, and sums add in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the
 // thread at a run of equal keys handles it whole. Sorting is left out if places cannot be equal: a single one, or
-// those of a mask.
+// those of a mask; and if the program allows sums whose bits change (vesta/core/precision.h), which are added in any
+// order.
 #include <bit>
 #include <numeric>
 
@@ -16,6 +17,7 @@
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/precision.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/index.h>
 #include <vesta/cuda/ops/operands.h>
@@ -68,6 +70,9 @@ int64_t total_of(const WalkDims& w) {
   for (int d = 0; d < w.ndim; ++d) n *= w.sizes[d];
   return n;
 }
+
+/// Returns whether additions to equal places may come, and come, in any order.
+bool adds_in_any_order(const Tensor& self) { return kAddedInPlace.has(self.dtype()) && may_be_nondeterministic(); }
 
 /// Moves of slices between places of `self` and a run of `other`.
 class Slices {
@@ -135,6 +140,7 @@ class Slices {
   }
   void add(double alpha, bool distinct) {
     if (!finish(true)) return;
+    if (!distinct && adds_in_any_order(self_)) return run_add_in_any_order(m_, self_.dtype(), alpha);
     const Keys keys = sorted(distinct);
     run_add(m_, self_.dtype(), alpha);
   }
@@ -409,6 +415,8 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
     m.total = total_of(m.walk);
     m.length = length, m.index_step = step_of(places, d), m.other_step = step_of(other, d);
     run_scatter_lines(m, self.dtype());
+  } else if (adds_in_any_order(self)) {
+    run_scatter_in_any_order(m, self.dtype());
   } else {
     scatter_sorted(m, self, other.is_contiguous() ? other : contiguous_copy(other));
   }

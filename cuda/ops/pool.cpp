@@ -2,6 +2,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/pool.h>
+#include <vesta/core/precision.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/pool.h>
 #include <vesta/cuda/ops/operands.h>
@@ -49,7 +50,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
   l.result = gx.impl()->data();
   l.fault = fault_of(device.index());
-  run_max_pool_gradient(l);
+  if (kAddedInPlace.has(l.dtype) && may_be_nondeterministic()) run_max_pool_gradient_in_any_order(l);
+  else run_max_pool_gradient(l);
   return gx;
 }
 

@@ -26,7 +26,8 @@ _deterministic = {"mode": False, "warn_only": False}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Records whether only deterministic algorithms may be used. Vesta has no others, so nothing else changes.
+    """Sets whether only deterministic algorithms may be used. Vesta uses no others unless
+    ``vesta.backends.cuda.allow_nondeterministic`` is set; this wins over it.
 
     Example::
 
@@ -37,6 +38,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         >>> vesta.use_deterministic_algorithms(False)
     """
     _deterministic.update(mode=bool(mode), warn_only=bool(mode and warn_only))
+    _C._product_switch(4, bool(mode))
 
 
 def are_deterministic_algorithms_enabled() -> bool:

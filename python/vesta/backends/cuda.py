@@ -1,15 +1,33 @@
-"""``vesta.backends.cuda.matmul.allow_tf32`` and its relatives: how CUDA devices may compute products and attention."""
+"""``vesta.backends.cuda.matmul.allow_tf32`` and its relatives: how CUDA devices may compute products and attention.
+
+``vesta.backends.cuda.allow_nondeterministic`` lets a device use algorithms whose last bits change from run to run.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
+from . import switch
 from .setting import Setting
 from .switch import Switch
 
-__all__ = ["cufft_plan_cache", "is_built", "matmul", "preferred_linalg_library", "sdp_kernel"]
+__all__ = ["cufft_plan_cache", "flags", "is_built", "matmul", "preferred_linalg_library", "sdp_kernel"]
+
+if TYPE_CHECKING:
+    allow_nondeterministic: bool
+
+
+class _Cuda(ModuleType):
+    allow_nondeterministic = Switch(
+        3,
+        "Whether a CUDA device may use algorithms whose bits change from run to run: additions in any order in "
+        "index_add, index_put (accumulate), scatter_add, the backward of embedding, indexing and max pooling, and "
+        "cuDNN's for the backward of convolutions. False at first; vesta.use_deterministic_algorithms(True) wins.",
+    )
 
 
 class _Matmul:
@@ -117,3 +135,26 @@ def preferred_linalg_library(backend: Any = None) -> str:
 def preferred_blas_library(backend: Any = None) -> str:
     """Returns "cublas": matrix products on a device are cuBLAS's."""
     return "cublas"
+
+
+@contextlib.contextmanager
+def flags(allow_nondeterministic: bool = False) -> Iterator[None]:
+    """Sets ``allow_nondeterministic`` inside a ``with`` block.
+
+    Example::
+
+        >>> import vesta
+        >>> with vesta.backends.cuda.flags(allow_nondeterministic=True):
+        ...     vesta.backends.cuda.allow_nondeterministic
+        True
+    """
+    module = sys.modules[__name__]
+    before = module.allow_nondeterministic
+    try:
+        module.allow_nondeterministic = allow_nondeterministic
+        yield
+    finally:
+        module.allow_nondeterministic = before
+
+
+switch.install(__name__, _Cuda)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from vesta import Tensor
+from vesta import _C, Tensor
 
 from . import switch
 from .setting import Setting
@@ -32,8 +32,9 @@ class _Cudnn(ModuleType):
 
     @property
     def deterministic(self) -> bool:
-        """Always True: algorithms whose bits change from run to run are never chosen. Setting it does nothing."""
-        return True
+        """Whether algorithms whose bits change from run to run are avoided: they are, unless
+        ``vesta.backends.cuda.allow_nondeterministic`` is set. Setting this one does nothing."""
+        return _C._product_switch(4) or not _C._product_switch(3)
 
     @deterministic.setter
     def deterministic(self, value: bool) -> None:

@@ -1,0 +1,35 @@
+// A call on the host: operands are copied there, the CPU's kernel runs, and its results are copied back. The host waits
+// for both copies.
+#pragma once
+#include <vesta/cuda/ops/operands.h>
+
+namespace vesta::cuda {
+
+/// The arguments of a call on the host.
+inline Tensor on_host(const Tensor& t) { return t.defined() ? t.to(Device(DeviceType::cpu)) : t; }
+template <class A>
+const A& on_host(const A& argument) {
+  return argument;
+}
+
+inline void see_device(Device& device, const Tensor& t) {
+  if (t.defined()) device = t.device();
+}
+template <class A>
+void see_device(Device&, const A&) {}
+
+inline Tensor on_device(const Tensor& t, Device device) { return t.to(device); }
+template <class... T>
+std::tuple<T...> on_device(const std::tuple<T...>& results, Device device) {
+  return std::apply([&](const T&... t) { return std::tuple<T...>(on_device(t, device)...); }, results);
+}
+
+/// Runs an op on the host; results are on the device of the last tensor.
+template <auto& op, class R, class... A>
+R run_on_host(A... a) {
+  Device device(DeviceType::cpu);
+  (see_device(device, a), ...);
+  return on_device(op(on_host(a)...), device);
+}
+
+}  // namespace vesta::cuda
