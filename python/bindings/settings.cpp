@@ -94,12 +94,15 @@ struct ResultType {
 /// Reads, or with a second argument sets, a switch of core/precision.h; vesta.backends gives them their names.
 struct ProductSwitch {
   static constexpr char name[] = "_product_switch", params[] = "(int64_t which, object value = {})",
-                        doc[] = "A switch of how products are computed: 0 matmul TF32, 1 convolution TF32, 2 cuDNN.";
+                        doc[] =
+                            "A switch of how products are computed: 0 matmul TF32, 1 convolution TF32, 2 cuDNN, "
+                            "3 cuDNN's attention.";
   static PyObject* run(const Table& t, Bound& b) {
     ProductSettings& s = product_settings();
-    std::atomic<bool>* switches[] = {&s.matmul_allow_tf32, &s.convolution_allow_tf32, &s.convolution_library};
+    std::atomic<bool>* switches[] = {&s.matmul_allow_tf32, &s.convolution_allow_tf32, &s.convolution_library,
+                                     &s.attention_library};
     const int64_t which = Arg<int64_t>(t, 0, b).get();
-    VESTA_CHECK(which >= 0 && which < 3, value, "_product_switch: expected 0, 1 or 2, got ", which, ".");
+    VESTA_CHECK(which >= 0 && which < 4, value, "_product_switch: expected 0, 1, 2 or 3, got ", which, ".");
     if (PyObject* value = b.slot[1]; value && value != Py_None) {
       if (!PyBool_Check(value)) wrong_type(t, 1, "bool", value);
       *switches[which] = value == Py_True;
