@@ -13,6 +13,7 @@ struct ProductSettings {
   std::atomic<bool> matmul_allow_tf32{false};      // torch.backends.cuda.matmul.allow_tf32
   std::atomic<bool> convolution_allow_tf32{true};  // torch.backends.cudnn.allow_tf32
   std::atomic<bool> convolution_library{true};     // torch.backends.cudnn.enabled
+  std::atomic<bool> attention_library{true};       // torch.backends.cuda.enable_cudnn_sdp
   std::atomic<bool> allow_nondeterministic{false};  // vesta.backends.cuda.allow_nondeterministic
   std::atomic<bool> deterministic_only{false};      // torch.use_deterministic_algorithms, which wins over it
 };

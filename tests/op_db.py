@@ -508,7 +508,7 @@ OPS: list[Row] = [
     structured("rfft2", ref.rfft2, s.rfft2, grad_samples=s.rfft2_grad, dtypes="buif", where="fft", method=False,
         out=True, result="complex", ulp=0, covers=("fft.rfft2", "_fft_r2c", "_fft_c2r", "_fft_c2c")),
     structured("linear", ref.linear, s.linear_large, grad_samples=s.linear, dtypes="hfc", may="ui", where=F,
-        method=False, ulp=0, bitwise=False),
+        method=False, ulp=0, bitwise=False, covers=("linear", "_linear_backward_weight")),
     structured("embedding", lambda i, w: w[i], s.embedding, dtypes="hf", may="buic", where=F, method=False, ulp=0.5),
     structured("softmax", ref.softmax, s.softmax_large, grad_samples=s.softmax, dtypes="hf", ulp=0, bitwise=False,
         covers=("softmax", "_softmax", "_softmax_backward")),

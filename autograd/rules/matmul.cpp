@@ -1,5 +1,7 @@
 // Matrix products. With C = A B and G the gradient of C: that of A is G B^H, that of B is A^H G. Batch dimensions that
 // were broadcast are summed by the engine.
+#include <tuple>
+
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/ops.h>
@@ -62,10 +64,12 @@ struct LinearRule {
       Tensor column = g.unsqueeze(-1);
       return {needs[0] ? column * conj(weight()) : Tensor{}, needs[1] ? column * conj(input()) : Tensor{}, g};
     }
-    Tensor of_input, of_weight;
+    Tensor of_input, of_weight, of_bias;
     if (needs[0]) of_input = matmul(g, conj(weight()));
-    if (needs[1]) of_weight = matmul(rows(g).transpose(0, 1), conj(rows(input())));
-    return {of_input, of_weight, needs[2] ? g : Tensor{}};
+    if (needs[1] && needs[2]) std::tie(of_weight, of_bias) = _linear_backward_weight(g, input());
+    else if (needs[1]) of_weight = matmul(rows(g).transpose(0, 1), conj(rows(input())));
+    else if (needs[2]) of_bias = g;
+    return {of_input, of_weight, of_bias};
   }
 };
 

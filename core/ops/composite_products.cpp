@@ -44,6 +44,25 @@ void check_dot(const Tensor& a, const Tensor& b, const char* op, const char* sec
 
 }  // namespace
 
+namespace {
+
+/// Returns a tensor [*, n] as a matrix of rows.
+Tensor as_rows(const Tensor& t) {
+  if (t.dim() == 2) return t;
+  int64_t n = 1;  // counted, not numel / size(-1): rows may have no elements
+  for (int64_t d = 0; d + 1 < t.dim(); ++d) n *= t.size(d);
+  return reshape(t, {n, t.size(-1)});
+}
+
+}  // namespace
+
+TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input) {
+  Dims lead;
+  for (int64_t d = 0; d + 1 < grad.dim(); ++d) lead.push_back(d);
+  return {matmul(transpose(as_rows(grad), 0, 1), conj(as_rows(input))),
+          lead.empty() ? grad : sum(grad, MaybeDims(lead))};
+}
+
 Tensor mm_composite(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
   return matmul(a, b);
@@ -97,8 +116,17 @@ Tensor product_of(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 
 }  // namespace
 
+/// Returns whether mat1 @ mat2 + input is what `linear` computes, which adds the bias without a pass of its own.
+static bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {
+  const DType dtype = mat1.dtype();
+  const bool sparse = input.impl()->is_sparse() || mat1.impl()->is_sparse() || mat2.impl()->is_sparse();
+  return input.dim() == 1 && input.size(0) == mat2.size(1) && is_differentiable(dtype) && input.dtype() == dtype &&
+         mat2.dtype() == dtype && !sparse;
+}
+
 Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   check_matrices(mat1, mat2, "addmm");
+  if (beta == 1 && alpha == 1 && is_linear_layer(input, mat1, mat2)) return linear(mat1, transpose(mat2, 0, 1), input);
   return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, "addmm", product_of);
 }
 Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {

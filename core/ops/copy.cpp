@@ -30,10 +30,21 @@ void run_copy(PlanBuilder& plan, const Tensor& to) {
   if (p.numel) backend(to.device().type).run(p);
 }
 
+/// Returns whether strides are those of a fresh contiguous tensor, for dimensions of size 1 too.
+bool has_contiguous_strides(const Tensor& t) {
+  int64_t step = 1;
+  for (size_t d = size_t(t.dim()); d-- > 0;) {
+    if (t.strides()[d] != step) return false;
+    step *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return true;
+}
+
 }  // namespace
 
 Tensor empty_preserving(const Tensor& t, DType dtype, Device device) {
-  if (t.is_contiguous()) return empty_tensor(t.sizes(), dtype, device);
+  // strides of dimensions of size 1 are kept too: they tell the memory format of [N, C, 1, 1]
+  if (t.is_contiguous() && has_contiguous_strides(t)) return empty_tensor(t.sizes(), dtype, device);
   if (t.impl()->dense()) return empty_tensor_strided(t.sizes(), t.strides(), dtype, device);
   const Tensor* one = &t;
   return empty_tensor_strided(t.sizes(), strides_like(t.sizes(), {&one, 1}), dtype, device);

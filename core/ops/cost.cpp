@@ -67,6 +67,9 @@ using Formula = Cost (*)(Sizes);
 /// [..., n, k] times [..., k, m], or vectors: each element of the result is a sum of k products.
 Cost matmul(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(0), -1)}; }
 Cost linear(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(1), -1)}; }
+Cost linear_backward_weight(Sizes s) {
+  return {s.all_bytes(), 2 * s.numel(s.operand(0)) * s.size(s.operand(1), -1) + s.numel(s.operand(0))};
+}
 Cost bilinear(Sizes s) {
   return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(2), 1) * s.size(s.operand(2), 2)};
 }
@@ -160,6 +163,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
   static const auto* t = new std::unordered_map<std::string_view, Entry>{
       {"matmul", {&matmul, true}},
       {"linear", {&linear, true}},
+      {"_linear_backward_weight", {&linear_backward_weight, true}},
       {"bilinear", {&bilinear, true}},
       {"_convolution", {&convolution, true}},
       {"_convolution_backward_input", {&convolution_backward_input, true}},

@@ -22,6 +22,16 @@ inline bool same_numbers(IntSpan a, IntSpan b) {
   return true;
 }
 
+/// Tells whether the elements of two tensors of one shape lie in the same order and at the same distances, without a
+/// call. Strides of dimensions of size 1 do not matter.
+inline bool same_order(const Tensor& a, const Tensor& b) {
+  if (a.dim() != b.dim()) return false;
+  for (size_t d = 0; d < size_t(a.dim()); ++d) {
+    if (a.strides()[d] != b.strides()[d] && a.sizes()[d] != 1) return false;
+  }
+  return true;
+}
+
 /// The lists of a fused step, which one its op may be.
 struct StepLists {
   const char* op;
@@ -125,9 +135,7 @@ class InOrder {
   VESTA_API void finish();
 
  private:
-  static bool in_order(const Tensor& t, const Tensor& param) {
-    return param.impl()->dense() && same_numbers(t.strides(), param.strides());
-  }
+  static bool in_order(const Tensor& t, const Tensor& param) { return param.impl()->dense() && same_order(t, param); }
   VESTA_API const char* copied(const Tensor& t, const Tensor& param);
   VESTA_API char* copied_back(const Tensor& t, const Tensor& param);
   Tensor copy_of(const Tensor& t, const Tensor& param) const;

@@ -168,7 +168,7 @@ lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias) const {
   const int compute = wide ? lt::compute_64f : key_.tf32 ? lt::compute_32f_fast_tf32 : lt::compute_32f;
   const int32_t first = key_.b_transposed ? lt::op_t : lt::op_n, second = key_.a_transposed ? lt::op_t : lt::op_n;
   static constexpr int kEpilogues[] = {lt::epilogue_default, lt::epilogue_bias, lt::epilogue_relu_bias,
-                                       lt::epilogue_gelu_bias};
+                                       lt::epilogue_gelu_bias, lt::epilogue_bias_gradient_b};
   const int32_t epilogue = kEpilogues[key_.epilogue], bias_type = data_type(dtype);
   auto set = [&](int attribute, const auto& value) {
     return [&f = f_, to, attribute, &value] { return f.desc_set(*to, attribute, &value, sizeof value); };
@@ -296,7 +296,8 @@ std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   }
   misses.fetch_add(1, std::memory_order_relaxed);
   auto made = std::make_shared<const Plan>(key, handle);
-  if (!made->usable() && !key.pointers) warn_once(made->problem());
+  const bool more_than_product = key.pointers || Epilogue(key.epilogue) > Epilogue::bias;
+  if (!made->usable() && !more_than_product) warn_once(made->problem());
   std::unique_lock guard(lock);
   if (plans.size() >= kMaxPlans) plans.clear();
   auto [it, fresh] = plans.emplace(key, std::move(made));

@@ -5,8 +5,9 @@
 
 namespace vesta::cuda {
 
-/// What is done to a sum before it is written. The GELU is the one with tanh.
-enum class Epilogue : uint8_t { none, bias, relu_bias, gelu_bias };
+/// What is done beside the product: to a sum before it is written, with the bias added (the GELU is the one with tanh),
+/// or `row_sums`: the sums of op(A)'s rows are written too, which are a bias's gradient.
+enum class Epilogue : uint8_t { none, bias, relu_bias, gelu_bias, row_sums };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
 /// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1. With
@@ -23,7 +24,7 @@ struct GemmDesc {
   const void* b = nullptr;
   void* c = nullptr;
   Epilogue epilogue = Epilogue::none;
-  const void* bias = nullptr;  // [n]
+  const void* bias = nullptr;  // [n], or for row_sums [m], which is written
 };
 
 /// Returns whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
@@ -31,7 +32,8 @@ bool gemm_available(DType dtype);
 /// Returns whether products of a dtype can add a bias.
 bool gemm_takes_bias(DType dtype);
 /// Queues the products on `stream` of `device` (which is current). Returns false if the library is missing or refuses
-/// them; then nothing was queued. float32 keeps its digits unless product_settings().matmul_allow_tf32.
+/// them; then nothing was queued. Of what only an epilogue or pointers add, a refusal gives no warning. float32 keeps
+/// its digits unless product_settings().matmul_allow_tf32.
 bool gemm(const GemmDesc& desc, int device, StreamHandle stream);
 
 /// Returns whether gemm() takes products by pointers; `pointers` need not be there yet. Older versions take none.

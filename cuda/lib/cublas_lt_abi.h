@@ -30,7 +30,13 @@ enum PreferenceAttribute : int {
   pref_min_alignment_c = 7,
   pref_min_alignment_d = 8,
 };
-enum EpilogueValue : int { epilogue_default = 1, epilogue_bias = 4, epilogue_relu_bias = 6, epilogue_gelu_bias = 36 };
+enum EpilogueValue : int {
+  epilogue_default = 1,
+  epilogue_bias = 4,
+  epilogue_relu_bias = 6,
+  epilogue_gelu_bias = 36,
+  epilogue_bias_gradient_b = 512,
+};
 
 struct Algo {
   uint64_t data[8];

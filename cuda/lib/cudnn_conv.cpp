@@ -4,22 +4,19 @@
 
 #include <array>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <optional>
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/precision.h>
 #include <vesta/cuda/lib/channels_last.h>
+#include <vesta/cuda/lib/cudnn_device.h>
 #include <vesta/cuda/stream.h>
 
 namespace vesta::cuda {
 namespace {
 using cudnn::Direction;
-
-constexpr size_t kMaxPlans = 1024;
 
 /// Everything a plan depends on, in order.
 using Key = std::array<int64_t, 20>;
@@ -31,34 +28,6 @@ Key key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) 
           w.padding[1],       w.padding[2],     w.dilation[1],       w.dilation[2],        w.in[1],     w.in[2],
           w.out[1],           w.out[2]};
 }
-
-/// cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
-struct PerDevice {
-  std::mutex lock;
-  cudnn::Handle handle = nullptr;
-  std::map<Key, std::optional<cudnn::Plan>> plans;  // nothing: refused
-
-  static PerDevice& get(int device) {
-    static auto& all = *new std::array<PerDevice, kMaxDevices>;  // never destroyed: other threads may compute at exit
-    return all[size_t(device)];
-  }
-  /// Finds or makes a plan; null if there is none, with the problem the first time.
-  const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice,
-                          std::string& problem) {
-    const Key key = key_of(direction, desc, choice);
-    if (auto it = plans.find(key); it != plans.end()) return it->second ? &*it->second : nullptr;
-    if (plans.size() >= kMaxPlans) plans.clear();
-    std::optional<cudnn::Plan>& made = plans[key];
-    try {
-      made = plan_convolution(direction, desc, cudnn::Target::of_handle(handle), choice);
-    } catch (const cudnn::Refused& e) {
-      problem = fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
-                            vesta::name(desc.dtype), e.what());
-      return nullptr;
-    }
-    return &*made;
-  }
-};
 
 bool is_available() {
   if (!product_settings().convolution_library) return false;
@@ -84,17 +53,23 @@ std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& f
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
                        bool result_channels_last, std::string& problem) {
   const Device device = first.device();
-  PerDevice& on = PerDevice::get(device.index);
+  auto& on = cudnn::PlansOnDevice<Key>::get(device.index);
   std::lock_guard guard(on.lock);
   const Window& v = d.window;
   try {
-    const cudnn::Functions& f = cudnn::Loaded::get().f;
-    if (!on.handle) cudnn::check(f.create(&on.handle), "cudnnCreate");
+    on.use(current_stream(device.index).handle());
     cudnn::Choice choice;
     choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
     choice.deterministic = direction == Direction::forward || !may_be_nondeterministic();
-    const cudnn::Plan* plan = on.plan(direction, d, choice, problem);
-    if (!plan) return {};
+    std::string why;
+    const auto make = [&](const cudnn::Target& target) { return plan_convolution(direction, d, target, choice); };
+    const cudnn::Plan* plan = on.plan(key_of(direction, d, choice), make, why);
+    if (!plan) {
+      if (!why.empty())
+        problem = fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
+                              vesta::name(d.dtype), why);
+      return {};
+    }
     const auto [of_first_use, of_second_use] = layout_uses(direction, first, second);
     const Tensor a = channels_last(first, of_first_use), b = channels_last(second, of_second_use);
     const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[1], v.out[2], d.outputs}
@@ -108,7 +83,6 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     const int64_t of_first = direction == Direction::input_gradient ? 2 : 1;
     const std::pair<int64_t, void*> pointers[] = {
         {of_first, a.impl()->data()}, {6 - of_result - of_first, b.impl()->data()}, {of_result, result.impl()->data()}};
-    cudnn::check(f.set_stream(on.handle, current_stream(device.index).handle()), "cudnnSetStream");
     plan->run(on.handle, pointers, workspace.defined() ? workspace.impl()->data() : nullptr);
     const Tensor as_images = permute(result, Dims{0, 3, 1, 2});
     return result_channels_last ? as_images : contiguous(as_images);

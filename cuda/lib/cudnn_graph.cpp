@@ -13,7 +13,9 @@ int data_type(DType d) {
     case DType::float64: return data_double;
     case DType::float16: return data_half;
     case DType::bfloat16: return data_bfloat16;
-    default: throw Refused(fmt::format("no convolution of {}", vesta::name(d)));
+    case DType::int32: return data_int32;
+    case DType::bool_: return data_boolean;
+    default: throw Refused(fmt::format("no tensor of {}", vesta::name(d)));
   }
 }
 
@@ -134,15 +136,99 @@ void Plan::run(Handle handle, std::span<const std::pair<int64_t, void*>> pointer
 }
 
 int Graph::tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype) {
+  return add_tensor(id, sizes, strides, dtype, tensor_id);
+}
+
+int Graph::between(const std::vector<int64_t>& sizes, DType dtype) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t d = sizes.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * sizes[d + 1];
+  return between(sizes, strides, dtype);
+}
+
+int Graph::between(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype) {
+  return add_tensor(1000 + between_++, sizes, strides, dtype, tensor_is_virtual);
+}
+
+int Graph::number(int64_t id, size_t dims) {
+  const std::vector<int64_t> ones(dims, 1);
+  return add_tensor(id, ones, ones, DType::float32, tensor_is_by_value);
+}
+
+int Graph::add_tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype,
+                      Attribute kind) {
   Descriptor t(cudnn::tensor);
   t.set_one<int>(tensor_data_type, type_data_type, data_type(dtype));
   t.set_numbers(tensor_dimensions, sizes);
   t.set_numbers(tensor_strides, strides);
   t.set_one<int64_t>(tensor_id, type_int64, id);
   t.set_one<int64_t>(tensor_alignment, type_int64, 16);
+  if (kind != tensor_id) t.set_one<bool>(kind, type_boolean, true);
   t.finalize();
   tensors_.push_back(std::move(t));
   return int(tensors_.size()) - 1;
+}
+
+void Graph::add_operation(Kind kind, std::initializer_list<OfOperation> operands, Attribute what,
+                          Descriptor attributes) {
+  Descriptor op(kind);
+  if (attributes) op.set_descriptor(what, attributes);
+  for (const OfOperation& o : operands) op.set_descriptor(o.name, tensors_[size_t(o.place)]);
+  op.finalize();
+  if (attributes) attributes_.push_back(std::move(attributes));
+  operations_.push_back(std::move(op));
+}
+
+int Graph::add_pointwise(Pointwise op, int64_t axis, int compute_type, std::initializer_list<OfOperation> operands,
+                         int y) {
+  Descriptor p(cudnn::pointwise);
+  p.set_one<int>(pointwise_mode, type_pointwise_mode, op);
+  p.set_one<int>(pointwise_compute_type, type_data_type, compute_type);
+  if (axis >= 0) p.set_one<int64_t>(pointwise_axis, type_int64, axis);
+  p.finalize();
+  add_operation(operation_pointwise, operands, operation_pointwise_what, std::move(p));
+  return y;
+}
+
+int Graph::pointwise(Pointwise op, int x, int b, int y) {
+  const int type = op == pointwise_at_least ? data_boolean : data_float;
+  return add_pointwise(op, -1, type,
+                       {{operation_pointwise_x, x}, {operation_pointwise_b, b}, {operation_pointwise_y, y}}, y);
+}
+int Graph::pointwise(Pointwise op, int x, int y) {
+  return add_pointwise(op, -1, data_float, {{operation_pointwise_x, x}, {operation_pointwise_y, y}}, y);
+}
+int Graph::index(int x, int64_t dim, int y) {
+  return add_pointwise(pointwise_index, dim, data_int32, {{operation_pointwise_x, x}, {operation_pointwise_y, y}}, y);
+}
+int Graph::select(int t, int x, int b, int y) {
+  return add_pointwise(
+      pointwise_select, -1, data_float,
+      {{operation_pointwise_x, x}, {operation_pointwise_b, b}, {operation_pointwise_t, t}, {operation_pointwise_y, y}},
+      y);
+}
+
+int Graph::matmul(int a, int b, int c) {
+  Descriptor m(cudnn::matmul);
+  m.set_one<int>(matmul_compute_type, type_data_type, data_float);
+  m.finalize();
+  add_operation(operation_matmul, {{operation_matmul_a, a}, {operation_matmul_b, b}, {operation_matmul_c, c}},
+                operation_matmul_what, std::move(m));
+  return c;
+}
+
+int Graph::reduce(Reduction op, int x, int y) {
+  Descriptor r(cudnn::reduction);
+  r.set_one<int>(reduction_operator, type_reduction_operator, op);
+  r.set_one<int>(reduction_compute_type, type_data_type, data_float);
+  r.finalize();
+  add_operation(operation_reduction, {{operation_reduction_x, x}, {operation_reduction_y, y}}, operation_reduction_what,
+                std::move(r));
+  return y;
+}
+
+int Graph::reshape(int x, int y) {
+  add_operation(operation_reshape, {{operation_reshape_x, x}, {operation_reshape_y, y}}, Attribute(0), Descriptor());
+  return y;
 }
 
 void Graph::convolution(Direction direction, int x, int w, int y, const ConvAttributes& a) {

@@ -6,6 +6,7 @@
 //   Plan plan = g.build(Target::of_device(handle), choice);
 //   plan.run(handle, {{1, px}, {2, pw}, {3, py}}, workspace);
 #pragma once
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -117,19 +118,49 @@ class VESTA_API Plan {
   int64_t workspace_ = 0;
 };
 
-/// A graph of tensors and operations.
+/// A graph of tensors and operations. Tensors that have memory get positive numbers below 1000.
 class VESTA_API Graph {
  public:
   /// Adds a tensor by number, sizes and strides; returns its place. Pointers are aligned to 16 bytes.
   int tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
   /// Adds a convolution. x, w, y are places; for a gradient, x or w is the result and y the incoming gradient.
   void convolution(Direction direction, int x, int w, int y, const ConvAttributes& attributes);
+  /// Adds a dense tensor that is no memory: what one operation hands to the next. Its type is that of its elements.
+  int between(const std::vector<int64_t>& sizes, DType dtype = DType::float32);
+  int between(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
+  /// Adds one float of `dims` dimensions, which the host gives when the plan runs: a pointer to it.
+  int number(int64_t id, size_t dims);
+  // Operations on places of tensors; each returns the place of its result. Sizes of 1 broadcast.
+  /// y = x (op) b, computed in float, for integers in int32 and for comparisons as a boolean.
+  int pointwise(Pointwise op, int x, int b, int y);
+  /// y = op(x).
+  int pointwise(Pointwise op, int x, int y);
+  /// y = the index of each element of x along a dimension.
+  int index(int x, int64_t dim, int y);
+  /// y = t ? x : b.
+  int select(int t, int x, int b, int y);
+  /// c = a @ b over the last two dimensions; heads of b may serve several of a.
+  int matmul(int a, int b, int c);
+  /// Reduces to the sizes of y.
+  int reduce(Reduction op, int x, int y);
+  /// y has the elements of x in other dimensions, which its strides tell.
+  int reshape(int x, int y);
+
   /// Chooses the first algorithm of heuristic A, then of the fallback list, that the choice allows and that builds.
   /// Raises Refused if there is none.
   Plan build(const Target& target, const Choice& choice);
 
  private:
+  struct OfOperation {
+    Attribute name;
+    int place;
+  };
+  int add_tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype,
+                 Attribute kind);
+  int add_pointwise(Pointwise op, int64_t axis, int compute_type, std::initializer_list<OfOperation> operands, int y);
+  void add_operation(Kind kind, std::initializer_list<OfOperation> operands, Attribute what, Descriptor attributes);
   std::vector<Descriptor> tensors_, attributes_, operations_;
+  int64_t between_ = 0;  // how many tensors have got a number of their own
 };
 
 }  // namespace vesta::cuda::cudnn

@@ -15,6 +15,7 @@ Numbers numbers(const Spatial& v) { return {v[1], v[2]}; }
 
 cudnn::Plan plan_convolution(cudnn::Direction direction, const ConvDesc& d, const cudnn::Target& target,
                              const cudnn::Choice& choice) {
+  if (!is_float(d.dtype)) throw cudnn::Refused("convolutions are of floats");
   const Window& v = d.window;
   const int64_t depth = d.channels / d.groups;
   cudnn::Graph g;

@@ -4,6 +4,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/attention.h>
+#include <vesta/cuda/lib/cudnn_attention.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
@@ -43,6 +44,22 @@ struct Operands {
   }
 };
 
+/// Describes a call to cuDNN; operands that a pass does not have are null.
+AttentionWork work_of(const AttentionLaunch& l, const Tensor& top, bool dropout) {
+  AttentionWork w;
+  w.desc.dtype = l.dtype, w.desc.batch = l.batch, w.desc.heads = l.heads, w.desc.shared_heads = l.heads / l.group;
+  w.desc.queries = l.queries, w.desc.keys = l.keys, w.desc.key_size = l.key_size, w.desc.value_size = l.value_size;
+  w.desc.causal = l.causal, w.scale = l.scale, w.top = l.top, w.device = top.device();
+  w.masked = l.mask.kind != AttentionMask::none, w.dropout = dropout;
+  const AttentionOperand* operands[] = {&l.q, &l.k, &l.v, &l.out, &l.grad, &l.of_q, &l.of_k, &l.of_v};
+  static_assert(std::size(operands) == attention_tensors);
+  for (size_t t = 0; t < attention_tensors; ++t) {
+    const AttentionOperand& o = *operands[t];
+    if (o.data) w.data[t] = o.data, w.desc.strides[t] = {o.batch, o.head, o.row};
+  }
+  return w;
+}
+
 TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
                             double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale) {
   check_one_device("scaled_dot_product_attention", {&query, &key, &value, &*mask});
@@ -53,7 +70,7 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   const Tensor y = empty_heads(query, o.l.heads, o.l.queries, o.l.value_size);
   const Tensor top = empty_tensor({{o.l.batch, o.l.heads, o.l.queries}}, compute_type(query.dtype()), query.device());
   o.l.out = operand_of(y), o.l.top = top.impl()->data();
-  attention(o.l);
+  if (!attention_by_cudnn(work_of(o.l, top, dropout_p > 0), false)) attention(o.l);
   return {y, top};
 }
 
@@ -65,13 +82,16 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   check_fused_attention(query, key, value, mask);
   const OperandDevice device(query);
   Operands o(query, key, value, mask, call);
-  const Tensor g = with_rows(grad), y = with_rows(output), inner = empty_tensor(top.sizes(), top.dtype(), top.device());
+  const Tensor g = with_rows(grad), y = with_rows(output);
   const Tensor of_q = empty_heads(query, o.l.heads, o.l.queries, o.l.key_size);
   const Tensor of_k = empty_heads(key, key.sizes()[1], o.l.keys, o.l.key_size);
   const Tensor of_v = empty_heads(value, key.sizes()[1], o.l.keys, o.l.value_size);
   o.l.grad = operand_of(g), o.l.out = operand_of(y);
-  o.l.top = top.impl()->data(), o.l.inner = inner.impl()->data();
+  o.l.top = top.impl()->data();
   o.l.of_q = operand_of(of_q), o.l.of_k = operand_of(of_k), o.l.of_v = operand_of(of_v);
+  if (attention_by_cudnn(work_of(o.l, top, dropout_p > 0), true)) return {of_q, of_k, of_v};
+  const Tensor inner = empty_tensor(top.sizes(), top.dtype(), top.device());
+  o.l.inner = inner.impl()->data();
   attention_gradient(o.l);
   return {of_q, of_k, of_v};
 }

@@ -231,11 +231,41 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
   return y;
 }
 
+/// Queues the weight's gradient as one product that sums the bias's gradient beside it. Returns false if refused.
+bool weight_gradient_by_library(const Tensor& grad, const Tensor& input, const Tensor& of_weight, const Tensor& of_bias,
+                                const OperandDevice& device) {
+  if (!gemm_takes_bias(grad.dtype())) return false;
+  Tensor g = transpose(grad, 0, 1), x = input;
+  if (const Product p = matmul_product(g, x); !left_of(p).ld || !right_of(p).ld) {
+    if (!left_of(p).ld) g = transpose(contiguous(grad), 0, 1);
+    if (!right_of(p).ld) x = contiguous(input);
+  }
+  const Product p = matmul_product(g, x);
+  if (!wants_library(p, of_weight)) return false;
+  GemmDesc d = describe(p, g, x, of_weight);
+  d.epilogue = Epilogue::row_sums, d.bias = of_bias.impl()->data();
+  return gemm(d, device.index(), device.stream());
+}
+
+TensorPair linear_weight_gradient_kernel(const Tensor& grad, const Tensor& input) {
+  check_one_device("_linear_backward_weight", {&grad, &input});
+  const OperandDevice device(grad);
+  const int64_t outputs = grad.size(-1), inputs = input.size(-1);
+  if (grad.numel() && input.numel() && grad.dtype() == input.dtype()) {
+    Tensor of_weight = empty_tensor({{outputs, inputs}}, grad.dtype(), grad.device());
+    Tensor of_bias = empty_tensor({{outputs}}, grad.dtype(), grad.device());
+    const Tensor g = reshape(grad, {-1, outputs}), x = reshape(input, {-1, inputs});
+    if (weight_gradient_by_library(g, x, of_weight, of_bias, device)) return {of_weight, of_bias};
+  }
+  return _linear_backward_weight_composite(grad, input);
+}
+
 }  // namespace
 
 void register_matmul() {
   ops::matmul.set_kernel(DeviceType::cuda, matmul_kernel);
   ops::linear.set_kernel(DeviceType::cuda, linear_kernel);
+  ops::_linear_backward_weight.set_kernel(DeviceType::cuda, linear_weight_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

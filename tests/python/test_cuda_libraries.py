@@ -138,6 +138,65 @@ for dtype, rtol in (("float32", 2e-6), ("float64", 1e-13), ("float16", 2e-3), ("
 """)
 
 
+BIAS_GRADIENTS = """
+for dtype, rtol in (("float32", 2e-6), ("float16", 2e-3), ("bfloat16", 2e-2), ("float64", 1e-13), ("complex64", 2e-6)):
+    for view in (lambda t: t, lambda t: t.transpose(0, 1), lambda t: t[0], lambda t: t[0, 0], lambda t: t[:, :, ::2]):
+        sides = []
+        for device in ("cpu", "cuda"):
+            x = view(made(2, 3, 40, dtype=dtype).to(device)).detach().requires_grad_()
+            w = made(9, x.shape[-1], dtype=dtype).to(device).requires_grad_()
+            b = made(9, dtype=dtype).to(device).requires_grad_()
+            y = F.linear(x, w, b)
+            before = fake.fake_bias_gradients(), fake.fake_calls()
+            sides.append(vesta.autograd.grad(y, (x, w, b), made(*y.shape, dtype=dtype).to(device)))
+            fused, calls = fake.fake_bias_gradients() - before[0], fake.fake_calls() - before[1]
+            takes_bias = device == "cuda" and dtype in ("float32", "float16", "bfloat16")
+            assert fused == (EXPECTED and takes_bias), (dtype, fused)
+            assert calls == 2 * (device == "cuda"), (dtype, calls)
+        for want, got in zip(*sides): same(got, want, rtol)
+"""
+
+
+def test_the_gradient_of_a_bias_is_that_product_s_epilogue() -> None:
+    check("EXPECTED = 1" + BIAS_GRADIENTS)
+    check("EXPECTED = 1" + BIAS_GRADIENTS, VESTA_EMULATION_SCHEDULE="random")
+    out = check("EXPECTED = 0" + BIAS_GRADIENTS, FAKE_CUBLAS_LT="plain")  # refused: a sum of its own, no warning
+    assert "cuBLASLt" not in out
+
+
+def test_a_gradient_that_nobody_asks_for_is_not_computed() -> None:
+    check("""
+x, w, b = made(4, 8).cuda(), made(5, 8).cuda().requires_grad_(), made(5).cuda().requires_grad_()
+y = F.linear(x, w, b)
+for wanted, calls, fused in (((w, b), 1, 1), ((w,), 1, 0), ((b,), 0, 0)):
+    before = fake.fake_calls(), fake.fake_bias_gradients()
+    vesta.autograd.grad(y.sum(), wanted, retain_graph=True)
+    assert (fake.fake_calls() - before[0], fake.fake_bias_gradients() - before[1]) == (calls, fused)
+seconds = []
+for device in ("cpu", "cuda"):  # of higher order: by the ops that the gradient is made of
+    x, w, b = (t.detach().to(device).requires_grad_() for t in (x, w, b))
+    of_w, of_b = vesta.autograd.grad((F.linear(x, w, b) ** 3).sum(), (w, b), create_graph=True)
+    seconds.append(vesta.autograd.grad(of_w.sum() + (of_b ** 2).sum(), (x, w, b)))
+for want, got in zip(*seconds): same(got, want, 1e-4)
+""")
+
+
+def test_addmm_with_a_bias_is_one_call() -> None:
+    check("""
+assert vesta.cuda.is_available()
+for dtype, rtol in (("float32", 2e-6), ("float64", 1e-13), ("bfloat16", 2e-2)):
+    b, x, w = made(9, dtype=dtype), made(6, 40, dtype=dtype), made(40, 9, dtype=dtype)
+    on_device = b.cuda(), x.cuda(), w.cuda()
+    before = fake.fake_calls(), dict(vesta._C_cuda.counters())["launches"]
+    got = vesta.addmm(*on_device)
+    assert fake.fake_calls() == before[0] + 1
+    if dtype != "float64":
+        assert dict(vesta._C_cuda.counters())["launches"] == before[1] + 1
+    same(got, vesta.addmm(b, x, w), rtol)
+    same(vesta.addmm(b.cuda(), x.cuda(), w.cuda(), beta=2), 2 * b + x @ w, rtol)
+""")
+
+
 def test_gradients_and_orders() -> None:
     for schedule in ("eager", "random"):
         check(

@@ -49,6 +49,23 @@ def test_steps_have_the_bits_of_the_cpu(make: Any, dtype: Any) -> None:
         assert a.dtype == b.dtype and vesta.equal(a, b)
 
 
+def test_strides_of_dimensions_of_size_1_make_no_copies() -> None:
+    from vesta import _C_cuda
+
+    weights = [vesta.randn(8, 4, 1, 1), vesta.randn(1, 4, 3, 3)]
+    parameters = [w.cuda().to(memory_format=vesta.channels_last).requires_grad_() for w in weights]
+    for p in parameters:
+        p.grad = p.detach().clone()
+    optimizer = optim.SGD(parameters, lr=0.1, momentum=0.9)
+    optimizer.step()
+    for other in ((4, 1, 4, 4), (4, 1, 1, 1)):  # the second as from a file written with another layout
+        state = optimizer.state[parameters[0]]
+        state["momentum_buffer"] = state["momentum_buffer"].as_strided((8, 4, 1, 1), other)
+        launches = dict(_C_cuda.counters())["launches"]
+        optimizer.step()
+        assert dict(_C_cuda.counters())["launches"] == launches + 1
+
+
 def test_many_tensors_of_several_dtypes() -> None:
     for count in (40, 400):
         want, got = (

@@ -55,6 +55,16 @@ def test_elementwise_results_keep_it(op):
     assert op(x.to(memory_format=LAST)).stride() == (24, 1, 8, 2)
 
 
+def test_copies_keep_strides_of_dimensions_of_size_1():
+    # they tell the format of [N, C, 1, 1], so a copy or an optimizer's state has the format of its tensor
+    x = vesta.randn(8, 4, 1, 1).to(memory_format=vesta.channels_last)
+    copies = [x.clone(), x.to(vesta.float64), vesta.zeros_like(x), vesta.empty_like(x), vesta.rand_like(x)]
+    assert [c.stride() for c in copies] == [(4, 1, 4, 4)] * len(copies)
+    assert vesta.randn(8, 4, 1, 1).clone().stride() == (4, 1, 1, 1)
+    assert vesta.empty_strided((3, 1, 2), (2, 17, 1)).clone().stride() == (2, 17, 1)
+    assert vesta.zeros_like(vesta.empty_strided((0, 4, 1, 1), (4, 1, 4, 4))).stride() == (4, 1, 4, 4)
+
+
 def test_five_dimensions():
     x = vesta.arange(120.0).view(1, 2, 3, 4, 5)
     last = x.to(memory_format=LAST_3D)

@@ -10,6 +10,9 @@ inline constexpr char matmul[] =
 inline constexpr char linear[] =
     "linear(input, weight, bias=None): input @ weight.T + bias. input [*, in], weight [out, in], bias [out]; gives "
     "[*, out].";
+inline constexpr char _linear_backward_weight[] =
+    "_linear_backward_weight(grad, input): gradients of weight [out, in] and bias [out] of a linear layer, whose "
+    "result has the gradient [*, out].";
 inline constexpr char mm[] =
     "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
 inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";

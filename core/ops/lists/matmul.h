@@ -6,6 +6,8 @@
   OP(METHOD, Tensor, matmul, (const Tensor& other), (other), out, casts(lower, lower))                                 \
   OP(FUNCTION, Tensor, linear, (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}),                     \
      (input, weight, bias), functional, out, casts(lower, lower))                                                      \
+  OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
+     composite, hidden)                                                                                                \
   OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out)                                                 \
   OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out)                                                \
   OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \

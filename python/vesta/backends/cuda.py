@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from vesta import _C
+
 from . import switch
 from .setting import Setting
 from .switch import Switch
@@ -55,8 +57,9 @@ class _PlanCache:
 
 matmul = _Matmul()
 cufft_plan_cache = _PlanCache()
-#: Kinds of kernels for attention that may be chosen. There is one kind, whatever is set here.
-_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+#: Kinds of kernels for attention that may be chosen. There is one kind beside cuDNN's, whatever is set here.
+_attention = {"flash": True, "mem_efficient": True, "math": True}
+_CUDNN_ATTENTION = 5  # the number of the switch
 
 
 def is_built() -> bool:
@@ -97,20 +100,20 @@ def math_sdp_enabled() -> bool:
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Records whether attention may use cuDNN."""
-    _attention["cudnn"] = bool(enabled)
+    """Sets whether attention may use cuDNN, where it computes the same. It may at first."""
+    _C._product_switch(_CUDNN_ATTENTION, bool(enabled))
 
 
 def cudnn_sdp_enabled() -> bool:
     """Returns what ``enable_cudnn_sdp`` has set."""
-    return _attention["cudnn"]
+    return bool(_C._product_switch(_CUDNN_ATTENTION))
 
 
 @contextlib.contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ) -> Iterator[None]:
-    """Records inside a ``with`` block which kernels attention may use.
+    """Sets inside a ``with`` block which kernels attention may use.
 
     Example::
 
@@ -119,12 +122,14 @@ def sdp_kernel(
         ...     vesta.backends.cuda.flash_sdp_enabled()
         False
     """
-    before = dict(_attention)
-    _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    before, cudnn = dict(_attention), cudnn_sdp_enabled()
+    _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient)
+    enable_cudnn_sdp(enable_cudnn)
     try:
         yield
     finally:
         _attention.update(before)
+        enable_cudnn_sdp(cudnn)
 
 
 def preferred_linalg_library(backend: Any = None) -> str:

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include <vesta/cuda/lib/cudnn_attention.h>
 #include <vesta/cuda/lib/cudnn_conv.h>
 
 namespace {
@@ -57,6 +58,33 @@ ConvDesc describe(const Row& r, DType dtype) {
               {1, r.dilation, r.dilation},
               {1, r.size, r.size},
               {1, out, out}};
+  return d;
+}
+
+struct AttentionRow {
+  const char* name;
+  int64_t batch, heads, shared_heads, queries, keys, key_size, value_size;
+  bool heads_in_rows;  // [batch, rows, heads, size] in memory
+};
+constexpr AttentionRow kAttentions[] = {
+    {"GPT-2", 4, 12, 12, 1024, 1024, 64, 64, true},        {"heads apart", 2, 16, 16, 512, 512, 128, 128, false},
+    {"grouped heads", 2, 32, 8, 512, 512, 128, 128, true}, {"odd lengths", 3, 4, 4, 77, 100, 64, 64, true},
+    {"narrow", 8, 4, 4, 128, 128, 32, 32, true},
+};
+
+AttentionDesc describe(const AttentionRow& r, DType dtype, bool causal) {
+  AttentionDesc d;
+  d.dtype = dtype, d.causal = causal;
+  d.batch = r.batch, d.heads = r.heads, d.shared_heads = r.shared_heads, d.queries = r.queries, d.keys = r.keys;
+  d.key_size = r.key_size, d.value_size = r.value_size;
+  const auto strides = [&](int64_t heads, int64_t rows, int64_t size) -> std::array<int64_t, 3> {
+    if (r.heads_in_rows) return {heads * rows * size, size, heads * size};
+    return {heads * rows * size, rows * size, size};
+  };
+  d.strides[attention_q] = d.strides[attention_of_q] = strides(r.heads, r.queries, r.key_size);
+  d.strides[attention_k] = d.strides[attention_of_k] = strides(r.shared_heads, r.keys, r.key_size);
+  d.strides[attention_v] = d.strides[attention_of_v] = strides(r.shared_heads, r.keys, r.value_size);
+  d.strides[attention_out] = d.strides[attention_grad] = strides(r.heads, r.queries, r.value_size);
   return d;
 }
 
@@ -126,4 +154,45 @@ TEST_CASE("a limit on the workspace is kept, and an integer convolution refused"
   none.workspace_limit = 0;
   CHECK(plan_convolution(Direction::forward, describe(kRows[1], DType::float32), h200(), none).workspace() == 0);
   CHECK_THROWS_AS(plan_convolution(Direction::forward, describe(kRows[1], DType::int32), h200(), {}), cudnn::Refused);
+}
+
+TEST_CASE("attention has a plan forward and backward", "[cudnn]") {
+  for (const AttentionRow& row : kAttentions) {
+    for (const DType dtype : {DType::bfloat16, DType::float16}) {
+      for (const bool causal : {false, true}) {
+        CAPTURE(row.name, name(dtype), causal);
+        const AttentionDesc desc = describe(row, dtype, causal);
+        int64_t workspace = -1;
+        REQUIRE_NOTHROW(workspace = plan_attention(desc, false, h200(), {}).workspace());
+        CHECK(workspace <= 1 << 20);  // no scores
+        REQUIRE_NOTHROW(workspace = plan_attention(desc, true, h200(), {}).workspace());
+        CHECK(workspace <= cudnn::Choice().workspace_limit);
+      }
+    }
+  }
+}
+
+TEST_CASE("a gradient of attention whose workspace is over the limit is refused", "[cudnn]") {
+  const AttentionRow large{"large", 64, 16, 16, 1024, 1024, 64, 64, true};
+  CHECK_NOTHROW(plan_attention(describe(large, DType::bfloat16, true), false, h200(), {}));
+  CHECK_THROWS_AS(plan_attention(describe(large, DType::bfloat16, true), true, h200(), {}), cudnn::Refused);
+}
+
+TEST_CASE("what cuDNN computes of attention is decided with a reason", "[cudnn]") {
+  AttentionWork w;
+  w.desc = describe(kAttentions[0], DType::bfloat16, true);
+  alignas(16) char memory[32];
+  for (void*& p : w.data) p = memory;
+  CHECK(why_not_cudnn(w) == nullptr);
+  const auto refused = [&](auto change) {
+    AttentionWork other = w;
+    change(other);
+    return why_not_cudnn(other) != nullptr;
+  };
+  CHECK(refused([](AttentionWork& o) { o.desc.dtype = DType::float32; }));
+  CHECK(refused([](AttentionWork& o) { o.masked = true; }));
+  CHECK(refused([](AttentionWork& o) { o.dropout = true; }));
+  CHECK(refused([](AttentionWork& o) { o.desc.key_size = 60; }));
+  CHECK(refused([](AttentionWork& o) { o.desc.strides[attention_k][1] = 0; }));
+  CHECK(refused([&](AttentionWork& o) { o.data[attention_q] = memory + 2; }));
 }

@@ -1,8 +1,11 @@
 // A cuBLASLt for the emulated device: the functions that cuda/lib/cublas_lt.cpp calls, with their published meanings,
 // computing by plain loops in long double. Becomes build/fakes/libcublasLt.so.13. FAKE_CUBLAS_LT chooses what it does:
-// `refuse` has no algorithm for anything, `old` gives an old version, `strided` takes no arrays of pointers.
+// `refuse` has no algorithm for anything, `old` gives an old version, `strided` takes no arrays of pointers, `plain`
+// no epilogue but a bias.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +28,7 @@ struct Matrix {
   int count = 1;
   uint32_t mode = lt::batch_strided;
 };
-uint64_t calls = 0, tf32_calls = 0;
+uint64_t calls = 0, tf32_calls = 0, bias_gradients = 0, activations = 0;
 
 bool told(const char* what) {
   const char* text = std::getenv("FAKE_CUBLAS_LT");
@@ -50,6 +53,20 @@ sum_t<T> wide(T v) {
   else return v;
 }
 
+template <class T>
+T narrow(sum_t<T> sum) {
+  if constexpr (std::is_class_v<T> && sizeof(T) == 2) return T(float(sum));
+  else return T(sum);
+}
+
+template <class T>
+constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+/// The GELU with tanh.
+long double gelu(long double x) {
+  return x / 2 * (1 + std::tanh(0.7978845608028653558798921198687637369L * (x + 0.044715L * x * x * x)));
+}
+
 /// Returns matrix i of a batch: at a distance from the first one, or from an array of pointers on the device.
 template <class T, class P>
 T* matrix(const Matrix& m, P p, int i) {
@@ -71,10 +88,20 @@ void compute(const Work& w) {
           sum += wide(w.desc.transa == lt::op_t ? a[row * uint64_t(w.a.ld) + k] : a[k * uint64_t(w.a.ld) + row]) *
                  wide(w.desc.transb == lt::op_t ? b[k * uint64_t(w.b.ld) + col] : b[col * uint64_t(w.b.ld) + k]);
         }
-        if (w.desc.epilogue == lt::epilogue_bias) sum += wide(static_cast<const T*>(w.desc.bias)[row]);
-        if constexpr (std::is_class_v<T> && sizeof(T) == 2) d[col * uint64_t(w.d.ld) + row] = T(float(sum));
-        else d[col * uint64_t(w.d.ld) + row] = T(sum);
+        const int e = w.desc.epilogue;
+        if (e == lt::epilogue_bias || e == lt::epilogue_relu_bias || e == lt::epilogue_gelu_bias)
+          sum += wide(static_cast<const T*>(w.desc.bias)[row]);
+        if constexpr (!is_complex<T>) {
+          if (e == lt::epilogue_relu_bias) sum = std::max<long double>(sum, 0);
+          if (e == lt::epilogue_gelu_bias) sum = gelu(sum);
+        }
+        d[col * uint64_t(w.d.ld) + row] = narrow<T>(sum);
       }
+      if (w.desc.epilogue != lt::epilogue_bias_gradient_b) continue;
+      sum_t<T> sum = 0;
+      for (uint64_t k = 0; k < inner; ++k)
+        sum += wide(w.desc.transb == lt::op_t ? b[k * uint64_t(w.b.ld) + col] : b[col * uint64_t(w.b.ld) + k]);
+      static_cast<T*>(const_cast<void*>(w.desc.bias))[col] = narrow<T>(sum);
     }
   }
 }
@@ -104,7 +131,8 @@ bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
       return false;
   }
   const bool real32 = d.type == lt::r_32f || d.type == lt::r_16f || d.type == lt::r_16bf;
-  return m.epilogue == lt::epilogue_default || (real32 && m.bias && m.bias_type == d.type);
+  if (m.epilogue == lt::epilogue_default) return true;
+  return real32 && m.bias && m.bias_type == d.type && (m.epilogue == lt::epilogue_bias || !told("plain"));
 }
 
 void enqueue(void* stream, Work* w) {
@@ -123,6 +151,8 @@ void assign(T& to, const void* from, size_t size) {
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT uint64_t fake_calls() { return calls; }
+EXPORT uint64_t fake_bias_gradients() { return bias_gradients; }
+EXPORT uint64_t fake_activations() { return activations; }
 EXPORT uint64_t fake_tf32_calls() { return tf32_calls; }
 EXPORT size_t cublasLtGetVersion() { return told("old") ? 110000 : 130100; }
 EXPORT int cublasLtCreate(void** handle) {
@@ -194,6 +224,8 @@ EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, 
       *static_cast<Desc*>(m), *static_cast<Matrix*>(la), *static_cast<Matrix*>(lb), *static_cast<Matrix*>(ld), a, b, d};
   ++calls;
   tf32_calls += w->desc.compute == lt::compute_32f_fast_tf32;
+  bias_gradients += w->desc.epilogue == lt::epilogue_bias_gradient_b;
+  activations += w->desc.epilogue == lt::epilogue_relu_bias || w->desc.epilogue == lt::epilogue_gelu_bias;
   enqueue(stream, w);
   return 0;
 }

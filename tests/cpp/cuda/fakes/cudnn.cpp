@@ -1,11 +1,15 @@
 // A cuDNN for the emulated device: the functions that cuda/lib/cudnn_graph.cpp calls, with their published meanings,
-// for graphs of one convolution. It computes by plain loops in double, over any strides of the tensors. Becomes
-// build/fakes/cudnn/libcudnn.so.9.
+// for graphs of one convolution, and of products, reductions and pointwise operations (attention). It computes by plain
+// loops in double, over any strides of the tensors. Becomes build/fakes/cudnn/libcudnn.so.9. FAKE_CUDNN=convolutions
+// proposes nothing for other graphs.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -41,12 +45,13 @@ size_t bytes_of(int type) {
     case dnn::type_double:
     case dnn::type_void_ptr:
     case dnn::type_handle: return 8;
+    case dnn::type_boolean:
     case dnn::type_char: return 1;
     default: return 4;
   }
 }
 
-uint64_t convolutions = 0;
+uint64_t convolutions = 0, programs = 0;
 void* stream_of_handle = nullptr;
 
 using Four = std::array<int64_t, 4>;
@@ -146,11 +151,168 @@ void run(void* argument) {
   }
 }
 
-void enqueue(void* stream, Work* k) {
+void enqueue(void* stream, void (*run_it)(void*), void* work) {
   using Enqueue = void (*)(void*, const char*, void (*)(void*), void*);
   void* library = dlopen(std::getenv("VESTA_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
-  reinterpret_cast<Enqueue>(dlsym(library, "vesta_emulation_enqueue"))(stream, "fake_cudnn", run, k);
+  reinterpret_cast<Enqueue>(dlsym(library, "vesta_emulation_enqueue"))(stream, "fake_cudnn", run_it, work);
   dlclose(library);
+}
+
+/// Calls f(index) for every index of four dimensions.
+template <class F>
+void for_each(const Four& sizes, F f) {
+  for (int64_t i = 0; i < sizes[0]; ++i)
+    for (int64_t j = 0; j < sizes[1]; ++j)
+      for (int64_t k = 0; k < sizes[2]; ++k)
+        for (int64_t l = 0; l < sizes[3]; ++l) f(Four{i, j, k, l});
+}
+
+/// The values of a tensor, by rows.
+struct Value {
+  Four sizes{};
+  std::vector<double> data;
+  Value() = default;
+  explicit Value(const Four& n, double all = 0) : sizes(n), data(size_t(n[0] * n[1] * n[2] * n[3]), all) {}
+  double& operator[](const Four& i) {
+    return data[size_t(((i[0] * sizes[1] + i[1]) * sizes[2] + i[2]) * sizes[3] + i[3])];
+  }
+  /// Returns the element for an index of a tensor of other sizes: elements serve as many as these sizes are larger.
+  double& spread(Four i, const Four& of) {
+    for (size_t d = 0; d < 4; ++d) i[d] = i[d] * sizes[d] / of[d];
+    return (*this)[i];
+  }
+};
+
+/// A queued graph of operations, run one after the other.
+struct Program {
+  Shared graph;
+  std::map<int64_t, void*> pointers;
+  std::map<int64_t, float> numbers;  // given by the host: read when the graph is queued
+  std::map<int64_t, Value> values;
+
+  static Four sizes_of(const Descriptor& t) {
+    const auto sizes = t.get<int64_t>(dnn::tensor_dimensions);
+    return {sizes.at(0), sizes.at(1), sizes.at(2), sizes.at(3)};
+  }
+  static int64_t id_of(const Descriptor& t) { return t.get<int64_t>(dnn::tensor_id).at(0); }
+
+  Value& get(const Descriptor& t) {
+    const int64_t id = id_of(t);
+    if (const auto at = values.find(id); at != values.end()) return at->second;
+    Value& v = values[id] = Value(sizes_of(t));
+    if (const auto n = numbers.find(id); n != numbers.end()) {
+      v.data.at(0) = n->second;
+      return v;
+    }
+    const Operand memory(t, pointers);
+    with_type(memory.type, [&]<class T>() {
+      for_each(v.sizes, [&](const Four& i) { v[i] = wide(reinterpret_cast<const T*>(memory.data)[memory.at(i)]); });
+    });
+    return v;
+  }
+  void put(const Descriptor& t, Value v) {
+    const int type = t.get<int>(dnn::tensor_data_type).at(0);
+    if (type != dnn::data_int32 && type != dnn::data_boolean) {
+      with_type(type, [&]<class T>() {
+        for (double& x : v.data) x = wide(T(float(x)));
+      });
+    }
+    if (!t.values.count(dnn::tensor_is_virtual)) {
+      const Operand memory(t, pointers);
+      with_type(memory.type, [&]<class T>() {
+        for_each(v.sizes, [&](const Four& i) { reinterpret_cast<T*>(memory.data)[memory.at(i)] = T(float(v[i])); });
+      });
+    }
+    values[id_of(t)] = std::move(v);
+  }
+
+  void pointwise(const Descriptor& op) {
+    const Descriptor &what = op.other(dnn::operation_pointwise_what), &y = op.other(dnn::operation_pointwise_y);
+    Value r(sizes_of(y)), x = get(op.other(dnn::operation_pointwise_x)), b(r.sizes), t(r.sizes);
+    if (op.others.count(dnn::operation_pointwise_b)) b = get(op.other(dnn::operation_pointwise_b));
+    if (op.others.count(dnn::operation_pointwise_t)) t = get(op.other(dnn::operation_pointwise_t));
+    const int mode = what.get<int>(dnn::pointwise_mode).at(0);
+    const auto axis = what.get<int64_t>(dnn::pointwise_axis);
+    for_each(r.sizes, [&](const Four& i) {
+      const double p = x.spread(i, r.sizes), q = b.spread(i, r.sizes);
+      switch (mode) {
+        case dnn::pointwise_add: r[i] = p + q; break;
+        case dnn::pointwise_multiply: r[i] = p * q; break;
+        case dnn::pointwise_divide: r[i] = p / q; break;
+        case dnn::pointwise_subtract: r[i] = p - q; break;
+        case dnn::pointwise_exp: r[i] = std::exp(p); break;
+        case dnn::pointwise_log: r[i] = std::log(p); break;
+        case dnn::pointwise_at_least: r[i] = p >= q; break;
+        case dnn::pointwise_index: r[i] = double(i[size_t(axis.at(0))]); break;
+        case dnn::pointwise_select: r[i] = t.spread(i, r.sizes) != 0 ? p : q; break;
+        default: std::abort();
+      }
+    });
+    put(y, std::move(r));
+  }
+  void matmul(const Descriptor& op) {
+    const Descriptor& c = op.other(dnn::operation_matmul_c);
+    Value r(sizes_of(c)), a = get(op.other(dnn::operation_matmul_a)), b = get(op.other(dnn::operation_matmul_b));
+    const int64_t heads = r.sizes[1];
+    for_each(r.sizes, [&](const Four& i) {
+      for (int64_t k = 0; k < a.sizes[3]; ++k) {
+        r[i] += a[{i[0], i[1] * a.sizes[1] / heads, i[2], k}] * b[{i[0], i[1] * b.sizes[1] / heads, k, i[3]}];
+      }
+    });
+    put(c, std::move(r));
+  }
+  void reduce(const Descriptor& op) {
+    const bool most =
+        op.other(dnn::operation_reduction_what).get<int>(dnn::reduction_operator).at(0) == dnn::reduction_max;
+    const Descriptor& y = op.other(dnn::operation_reduction_y);
+    Value x = get(op.other(dnn::operation_reduction_x));
+    Value r(sizes_of(y), most ? -std::numeric_limits<double>::infinity() : 0);
+    for_each(x.sizes, [&](const Four& i) {
+      double& to = r.spread(i, x.sizes);
+      to = most ? std::max(to, x[i]) : to + x[i];
+    });
+    put(y, std::move(r));
+  }
+  /// The only change of dimensions is that of the last two.
+  void reshape(const Descriptor& op) {
+    const Descriptor& y = op.other(dnn::operation_reshape_y);
+    Value r(sizes_of(y)), x = get(op.other(dnn::operation_reshape_x));
+    for_each(r.sizes, [&](const Four& i) { r[i] = x[{i[0], i[1], i[3], i[2]}]; });
+    put(y, std::move(r));
+  }
+};
+
+void run_program(void* argument) {
+  const std::unique_ptr<Program> p(static_cast<Program*>(argument));
+  for (const Shared& op : p->graph->others.at(dnn::graph_operations)) {
+    switch (op->kind) {
+      case dnn::operation_pointwise: p->pointwise(*op); break;
+      case dnn::operation_matmul: p->matmul(*op); break;
+      case dnn::operation_reduction: p->reduce(*op); break;
+      case dnn::operation_reshape: p->reshape(*op); break;
+      default: std::abort();
+    }
+  }
+}
+
+bool is_convolution(const Descriptor& graph) {
+  const int kind = graph.other(dnn::graph_operations).kind;
+  return kind == dnn::operation_forward || kind == dnn::operation_input_gradient ||
+         kind == dnn::operation_weight_gradient;
+}
+
+/// Queues a graph that is no convolution.
+void queue_program(const Shared& graph, const std::map<int64_t, void*>& pointers) {
+  auto* p = new Program{graph, pointers, {}, {}};
+  for (const Shared& op : graph->others.at(dnn::graph_operations)) {
+    for (const auto& [name, of] : op->others) {
+      const Descriptor& t = *of.at(0);
+      if (t.kind == dnn::tensor && t.values.count(dnn::tensor_is_by_value))
+        p->numbers[Program::id_of(t)] = *static_cast<const float*>(pointers.at(Program::id_of(t)));
+    }
+  }
+  ++programs;
+  enqueue(stream_of_handle, run_program, p);
 }
 
 }  // namespace
@@ -158,6 +320,7 @@ void enqueue(void* stream, Work* k) {
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT uint64_t fake_convolutions() { return convolutions; }
+EXPORT uint64_t fake_programs() { return programs; }
 EXPORT size_t cudnnGetVersion() { return 90100; }
 EXPORT int cudnnCreate(void** handle) {
   *handle = &convolutions;
@@ -196,6 +359,8 @@ EXPORT int cudnnBackendGetAttribute(void* raw, int attribute, int, int64_t wante
   Descriptor& d = *shared(raw);
   *count = 0;
   if (attribute == dnn::heuristic_results) {  // one proposal: the graph itself
+    const char* told = std::getenv("FAKE_CUDNN");
+    if (told && std::strcmp(told, "convolutions") == 0 && !is_convolution(d.other(dnn::heuristic_graph))) return 0;
     *count = 1;
     if (wanted > 0) shared(static_cast<void**>(to)[0])->others = d.others;
   } else if (attribute == dnn::plan_workspace) {
@@ -205,12 +370,16 @@ EXPORT int cudnnBackendGetAttribute(void* raw, int attribute, int, int64_t wante
   return 0;
 }
 EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
-  const Descriptor& operation =
-      shared(plan)->other(dnn::plan_config).other(dnn::heuristic_graph).other(dnn::graph_operations);
+  const Shared& graph = shared(plan)->other(dnn::plan_config).others.at(dnn::heuristic_graph).at(0);
   const auto ids = shared(pack)->get<int64_t>(dnn::pack_ids);
   const auto addresses = shared(pack)->get<void*>(dnn::pack_pointers);
   std::map<int64_t, void*> pointers;
   for (size_t i = 0; i < ids.size(); ++i) pointers[ids[i]] = addresses[i];
+  if (!is_convolution(*graph)) {
+    queue_program(graph, pointers);
+    return 0;
+  }
+  const Descriptor& operation = graph->other(dnn::graph_operations);
   const int first = operation.kind == dnn::operation_forward          ? dnn::forward_convolution
                     : operation.kind == dnn::operation_input_gradient ? dnn::input_gradient_convolution
                                                                       : dnn::weight_gradient_convolution;
@@ -220,7 +389,7 @@ EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
   const int x = weight ? int(dnn::weight_gradient_x) : first + 2, w = weight ? int(dnn::weight_gradient_dw) : first + 1;
   const Descriptor& c = operation.other(first);
   ++convolutions;
-  enqueue(stream_of_handle,
+  enqueue(stream_of_handle, run,
           new Work{operation.kind, Operand(operation.other(x), pointers), Operand(operation.other(w), pointers),
                    Operand(operation.other(first + 3), pointers), c.get<int64_t>(dnn::convolution_pre_paddings),
                    c.get<int64_t>(dnn::convolution_strides), c.get<int64_t>(dnn::convolution_dilations)});

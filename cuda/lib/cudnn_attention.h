@@ -1,0 +1,54 @@
+// Attention by cuDNN: one fused graph forward and one backward, which write no matrix of scores to memory that outlives
+// the call.
+#pragma once
+#include <array>
+
+#include <vesta/core/tensor.h>
+#include <vesta/cuda/lib/cudnn_graph.h>
+
+namespace vesta::cuda {
+
+/// The tensors of attention's graphs, as places of a list. Their numbers in a graph are one higher.
+enum AttentionTensor : int {
+  attention_q,
+  attention_k,
+  attention_v,
+  attention_out,
+  attention_grad,
+  attention_of_q,
+  attention_of_k,
+  attention_of_v,
+  attention_tensors,
+};
+
+/// Attention of `heads` heads of queries, which `shared_heads` heads of keys and values serve. No size is 0.
+struct AttentionDesc {
+  DType dtype = DType::bfloat16;
+  int64_t batch = 1, heads = 1, shared_heads = 1, queries = 1, keys = 1, key_size = 1, value_size = 1;
+  bool causal = false;
+  /// Steps of [batch, heads, rows] in elements; columns lie side by side.
+  std::array<std::array<int64_t, 3>, attention_tensors> strides{};
+};
+
+/// Builds the plan of the forward pass, which also writes the logarithm of each query's sum of exponentials, or of the
+/// gradient, for any target; raises cudnn::Refused. For tests, and for the calls below.
+VESTA_API cudnn::Plan plan_attention(const AttentionDesc& desc, bool gradient, const cudnn::Target& target,
+                                     const cudnn::Choice& choice);
+
+/// One call of attention: what it computes on. The mask and the probability of dropout only decide who computes.
+struct AttentionWork {
+  AttentionDesc desc;
+  std::array<void*, attention_tensors> data{};
+  void* top = nullptr;  // [batch, heads, queries], float32
+  double scale = 1;
+  bool masked = false, dropout = false;
+  Device device;
+};
+
+/// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]
+VESTA_API const char* why_not_cudnn(const AttentionWork& work);
+/// Queues the forward pass, or the gradient, on the current stream. Returns false if cuDNN is missing, may not compute
+/// this or refuses; then nothing was queued.
+bool attention_by_cudnn(const AttentionWork& work, bool gradient);
+
+}  // namespace vesta::cuda

@@ -1,0 +1,125 @@
+"""Attention through cuDNN, with a stand-in that runs its graphs on the emulated device; and who computes what."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import vesta
+
+FAKES = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "fakes" / "cudnn"
+EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
+pytestmark = pytest.mark.skipif(
+    not EMULATED or not (FAKES / "libcudnn.so.9").exists() or not vesta.cuda.is_available(),
+    reason="needs the emulated device and the fakes",
+)
+
+PRELUDE = """
+import ctypes, os, warnings
+import numpy as np, vesta
+from vesta.nn.functional import scaled_dot_product_attention as attention
+warnings.simplefilter("error")
+assert vesta.cuda.is_available()
+fake = ctypes.CDLL(os.environ["VESTA_CUDA_LIB_DIR"] + "/libcudnn.so.9")
+def made(*shape, dtype=vesta.bfloat16):
+    return vesta.tensor(np.random.default_rng(shape).standard_normal(shape)).to(dtype)
+def both(*operands, **options):
+    "Compares both devices; returns how many graphs of cuDNN have run, forward and backward."
+    sides, counts = [], [fake.fake_programs()]
+    for device in ("cpu", "cuda"):
+        inputs = [t.detach().to(device).requires_grad_() for t in operands]
+        vesta.manual_seed(3)
+        more = {k: v.to(device) if isinstance(v, vesta.Tensor) else v for k, v in options.items()}
+        y = attention(*inputs, **more)
+        if device == "cuda": counts.append(fake.fake_programs())
+        sides.append([y, *vesta.autograd.grad(y, inputs, made(*y.shape, dtype=y.dtype).to(device))])
+    counts.append(fake.fake_programs())
+    tolerance = {vesta.bfloat16: 4e-2, vesta.float16: 6e-3}.get(operands[0].dtype, 1e-4)
+    for want, got in zip(*sides):
+        assert want.shape == got.shape and want.dtype == got.dtype
+        np.testing.assert_allclose(
+            got.detach().cpu().double().numpy(), want.detach().double().numpy(), rtol=tolerance, atol=tolerance)
+    return counts[1] - counts[0], counts[2] - counts[1]
+"""
+
+
+def check(body: str, **environment: str) -> None:
+    env = {**os.environ, "VESTA_CUDA_LIB_DIR": str(FAKES), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + body], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("schedule", ["eager", "random"])
+def test_results_and_gradients_are_the_cpus(schedule: str) -> None:
+    check(
+        """
+for dtype in (vesta.bfloat16, vesta.float16):
+    for causal in (False, True):
+        q, k, v = made(2, 4, 13, 16, dtype=dtype), made(2, 4, 19, 16, dtype=dtype), made(2, 4, 19, 24, dtype=dtype)
+        assert both(q, k, v, is_causal=causal) == (1, 1)
+        assert both(q, k[:, :2], v[:, :2], is_causal=causal, enable_gqa=True) == (1, 1)
+        inside = [made(2, 11, 3, 8, dtype=dtype).transpose(1, 2) for _ in range(3)]  # heads inside rows
+        assert both(*inside, is_causal=causal, scale=0.3) == (1, 1)
+x = made(2, 11, 3 * 32).cuda()  # views of one projection are read in place
+before = dict(vesta._C_cuda.counters())["launches"]
+y = attention(*(p.view(2, 11, 4, 8).transpose(1, 2) for p in x.split(32, 2)), is_causal=True)
+assert dict(vesta._C_cuda.counters())["launches"] == before + 1
+assert y.transpose(1, 2).is_contiguous()
+""",
+        VESTA_EMULATION_SCHEDULE=schedule,
+    )
+
+
+def test_the_rest_is_computed_by_our_own_kernels() -> None:
+    check("""
+q, k, v = (made(2, 4, 13, 16) for _ in range(3))
+assert both(q.float(), k.float(), v.float()) == (0, 0)
+assert both(q, k, v, attn_mask=vesta.ones(13, 13, dtype=vesta.bool).tril()) == (0, 0)
+assert both(q, k, v, attn_mask=made(13, 13)) == (0, 0)
+assert both(q, k, v, dropout_p=0.3) == (0, 0)
+assert both(q[..., :12], k[..., :12], v) == (0, 0)
+odd = made(2, 4, 13, 17).cuda()[..., 1:]  # rows that are not aligned
+before = fake.fake_programs()
+attention(odd, odd, odd)
+assert fake.fake_programs() == before
+""")
+
+
+def test_switches() -> None:
+    check("""
+q, k, v = (made(2, 4, 13, 16) for _ in range(3))
+assert vesta.backends.cuda.cudnn_sdp_enabled()
+with vesta.backends.cuda.sdp_kernel(enable_cudnn=False):
+    assert not vesta.backends.cuda.cudnn_sdp_enabled()
+    assert both(q, k, v) == (0, 0)
+assert vesta.backends.cuda.cudnn_sdp_enabled() and both(q, k, v) == (1, 1)
+vesta.backends.cudnn.enabled = False
+assert both(q, k, v) == (0, 0)
+vesta.backends.cudnn.enabled = True
+# a result of one, a gradient of the other
+x = [t.cuda().requires_grad_() for t in (q, k, v)]
+grads = []
+for forward in (True, False):
+    vesta.backends.cuda.enable_cudnn_sdp(forward)
+    y = attention(*x, is_causal=True)
+    vesta.backends.cuda.enable_cudnn_sdp(not forward)
+    before = fake.fake_programs()
+    grads.append(vesta.autograd.grad(y, x, vesta.ones_like(y)))
+    assert fake.fake_programs() - before == (not forward)
+for a, b in zip(*grads):
+    np.testing.assert_allclose(a.cpu().float().numpy(), b.cpu().float().numpy(), rtol=4e-2, atol=4e-2)
+""")
+
+
+def test_refusals_are_silent() -> None:
+    check(
+        """
+assert both(*(made(2, 4, 13, 16) for _ in range(3)), is_causal=True) == (0, 0)
+""",
+        FAKE_CUDNN="convolutions",
+    )
