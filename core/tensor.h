@@ -109,8 +109,8 @@ class VESTA_API Tensor {
   Tensor to(Device device) const;
 
 #ifndef VESTA_TENSOR_WITHOUT_OPS
-  // A method per op: `x.exp()`, `x.exp_()`, `x.sum({0, 1})`. In-place methods return the tensor itself. Their bodies
-  // find the op in <vesta/core/ops/ops.h>, which a file that calls them includes.
+  // A method per op: `x.exp()`, `x.exp_()`, `x.sum({0, 1})`. In-place methods return the tensor itself. They are
+  // defined in core/ops/methods.cpp.
   VESTA_TENSOR_METHODS
 #endif
 

@@ -6,7 +6,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_CONV)
+VESTA_DECLARE_TOPIC(VESTA_OPS_CONV)
 
 /// Checks the tensors and arguments of _convolution over a batch [N, C, ...] and works out the window.
 VESTA_API Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_COPY)
+VESTA_DECLARE_TOPIC(VESTA_OPS_COPY)
 
 /// Makes an uninitialised tensor of `t`'s shape: with `t`'s strides where those are dense, else in the order of its
 /// strides (PyTorch's preserve_format).

@@ -5,6 +5,6 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_EXPLOG)
+VESTA_DECLARE_TOPIC(VESTA_OPS_EXPLOG)
 
 }  // namespace vesta

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_FACTORY)
+VESTA_DECLARE_TOPIC(VESTA_OPS_FACTORY)
 
 /// Returns the dtype a factory takes from a number: bool, int64, the default floating type or its complex type.
 VESTA_API DType dtype_of_value(Scalar value);

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_FFT)
+VESTA_DECLARE_TOPIC(VESTA_OPS_FFT)
 
 /// What a transform of n points is divided by; PyTorch's numbers.
 enum class FftNorm : int64_t { none, by_root_n, by_n };

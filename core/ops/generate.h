@@ -37,9 +37,6 @@ struct OpSignature<R(A...)> {
 template <class Function>
 using Signature = typename OpSignature<Function>::type;
 
-namespace tag {}  // namespace tag
-template <class Tag>
-struct Invoke;
 }  // namespace ops
 
 }  // namespace vesta
@@ -63,62 +60,35 @@ struct Invoke;
 // ---- the objects: layers and kernels are registered with them ----
 #define VESTA_OBJECT(kind, ...) VESTA_LINE_##kind(VESTA_OBJECT, __VA_ARGS__)
 #define VESTA_OBJECT_POINTWISE(name, ...)                                                                              \
-  extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;                                   \
-  namespace tag { struct name; }                                                                                       \
-  template <>                                                                                                          \
-  struct Invoke<tag::name> {                                                                                           \
-    static auto run(const auto&... a) { return ops::name(a..., Out{}); }                                               \
-    static void inplace(const Tensor& self, const auto&... a) {                                                        \
-      ops::name(self, a..., Out{&self, Out::inplace});                                                                 \
-    }                                                                                                                  \
-  };
-#define VESTA_OBJECT_POINTWISE_PAIR(name, ...)                                                                         \
-  extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;                                   \
-  namespace tag { struct name; }                                                                                       \
-  template <>                                                                                                          \
-  struct Invoke<tag::name> {                                                                                           \
-    static TensorPair run(const auto&... a) { return ops::name(a...); }                                                \
-  };
-#define VESTA_OBJECT_OP(R, object, ...)                                                                                \
-  extern VESTA_API constinit Op<Signature<decltype(sig::object::call)>> object;                                        \
-  namespace tag { struct object; }                                                                                     \
-  template <>                                                                                                          \
-  struct Invoke<tag::object> {                                                                                         \
-    static R run(const auto&... a) { return ops::object(a...); }                                                       \
-  };
+  extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;
+#define VESTA_OBJECT_POINTWISE_PAIR(name, ...) VESTA_OBJECT_POINTWISE(name)
+#define VESTA_OBJECT_OP(R, object, ...) extern VESTA_API constinit Op<Signature<decltype(sig::object::call)>> object;
 #define VESTA_OBJECT_TWIN(...) VESTA_OBJECT_OP(__VA_ARGS__)
 #define VESTA_OBJECT_COPIED(source, ...) VESTA_OBJECT_OP(__VA_ARGS__)
 #define VESTA_OBJECT_IN(space, R, name, ...) VESTA_OBJECT_OP(R, space##_##name)
-#define VESTA_OBJECT_FORM(R, object, ...)                                                                              \
-  namespace tag { struct object; }
+#define VESTA_OBJECT_FORM(...)
 #define VESTA_OBJECT_PYTHON_FORM(...)
 #define VESTA_OBJECT_ALIAS(...)
 
 // ---- the functions: overloads are overloads; `name_out(out, ...)` of a pointwise op writes to `out` ----
 #define VESTA_FUNCTION(kind, ...) VESTA_LINE_##kind(VESTA_FUNCTION, __VA_ARGS__)
 #define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...)                                                      \
-  inline Tensor name params { return ops::name(VESTA_UNPAREN args, Out{}); }                                           \
-  inline const Tensor& name##_out(const Tensor& out VESTA_COMMA params) {                                              \
+  VESTA_LINKAGE Tensor name params { return ops::name(VESTA_UNPAREN args, Out{}); }                                    \
+  VESTA_LINKAGE const Tensor& name##_out(const Tensor& out VESTA_COMMA params) {                                       \
     ops::name(VESTA_UNPAREN args, Out{&out, Out::given});                                                              \
     return out;                                                                                                        \
   }
 #define VESTA_FUNCTION_POINTWISE_PAIR(name, Struct, params, args, ...)                                                 \
-  inline TensorPair name params { return ops::name args; }
+  VESTA_LINKAGE TensorPair name params { return ops::name args; }
 #define VESTA_FUNCTION_OP(R, object, name, overload, params, args, ...)                                                \
-  inline R name params { return ops::object args; }
+  VESTA_LINKAGE R name params { return ops::object args; }
 #define VESTA_FUNCTION_TWIN(...) VESTA_FUNCTION_OP(__VA_ARGS__)
 #define VESTA_FUNCTION_COPIED(source, ...) VESTA_FUNCTION_OP(__VA_ARGS__)
 #define VESTA_FUNCTION_IN(space, R, name, params, args, ...)                                                           \
   VESTA_FUNCTION_OP(R, space##_##name, space##_##name, "", params, args)                                               \
-  namespace space { inline R name params { return ops::space##_##name args; } }
+  namespace space { VESTA_LINKAGE R name params { return ops::space##_##name args; } }
 #define VESTA_FUNCTION_FORM(R, object, name, form, params, args, call, ...)                                            \
-  inline R name params { return call; }                                                                                \
-  namespace ops {                                                                                                      \
-  template <>                                                                                                          \
-  struct Invoke<tag::object> {                                                                                         \
-    static R run(const auto&... a) { return ::vesta::name(a...); }                                                     \
-  };                                                                                                                   \
-  }
+  VESTA_LINKAGE R name params { return call; }
 #define VESTA_FUNCTION_PYTHON_FORM(...)
 #define VESTA_FUNCTION_ALIAS(alias, name)                                                                              \
   inline auto alias(const auto&... a)                                                                                  \
@@ -127,8 +97,40 @@ struct Invoke;
     return ::vesta::name(a...);                                                                                        \
   }
 
-/// Declares the ops of a list, and defines their functions.
-#define VESTA_DECLARE_OPS(LIST)                                                                                        \
+// ---- the same without their bodies ----
+#define VESTA_DECLARATION(kind, ...) VESTA_LINE_##kind(VESTA_DECLARATION, __VA_ARGS__)
+#define VESTA_DECLARATION_POINTWISE(name, Struct, params, args, ...)                                                   \
+  VESTA_API Tensor name params;                                                                                        \
+  VESTA_API const Tensor& name##_out(const Tensor& out VESTA_COMMA params);
+#define VESTA_DECLARATION_POINTWISE_PAIR(name, Struct, params, ...) VESTA_API TensorPair name params;
+#define VESTA_DECLARATION_OP(R, object, name, overload, params, ...) VESTA_API R name params;
+#define VESTA_DECLARATION_TWIN(...) VESTA_DECLARATION_OP(__VA_ARGS__)
+#define VESTA_DECLARATION_COPIED(source, ...) VESTA_DECLARATION_OP(__VA_ARGS__)
+#define VESTA_DECLARATION_IN(space, R, name, params, ...)                                                              \
+  VESTA_API R space##_##name params;                                                                                   \
+  namespace space { VESTA_API R name params; }
+#define VESTA_DECLARATION_FORM(R, object, name, form, params, ...) VESTA_API R name params;
+#define VESTA_DECLARATION_PYTHON_FORM(...)
+#define VESTA_DECLARATION_ALIAS(...) VESTA_FUNCTION_ALIAS(__VA_ARGS__)
+
+#ifdef VESTA_DEFINES_FUNCTIONS
+#define VESTA_LINKAGE VESTA_API
+#define VESTA_TOPIC_FUNCTION VESTA_FUNCTION
+#else
+#define VESTA_LINKAGE inline
+#define VESTA_TOPIC_FUNCTION VESTA_DECLARATION
+#endif
+
+/// Declares the objects of a list.
+#define VESTA_DECLARE_OBJECTS(LIST)                                                                                    \
   namespace ops::sig { LIST(VESTA_SIGNATURE) }                                                                         \
-  namespace ops { LIST(VESTA_OBJECT) }                                                                                 \
+  namespace ops { LIST(VESTA_OBJECT) }
+/// Declares the ops of a list, and defines their functions, inline.
+#define VESTA_DECLARE_OPS(LIST)                                                                                        \
+  VESTA_DECLARE_OBJECTS(LIST)                                                                                          \
   LIST(VESTA_FUNCTION)
+/// Declares the ops of one of the library's topics and their functions, which functions.cpp defines (Note [Functions
+/// are declarations]).
+#define VESTA_DECLARE_TOPIC(LIST)                                                                                      \
+  VESTA_DECLARE_OBJECTS(LIST)                                                                                          \
+  LIST(VESTA_TOPIC_FUNCTION)

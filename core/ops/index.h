@@ -8,7 +8,7 @@ namespace vesta {
 /// Returns nonzero(input), or its columns as a tuple: what nonzero(as_tuple=...) gives.
 VESTA_API TensorOrTensors _nonzero(const Tensor& input, bool as_tuple);
 
-VESTA_DECLARE_OPS(VESTA_OPS_INDEX)
+VESTA_DECLARE_TOPIC(VESTA_OPS_INDEX)
 
 /// Advanced indexing after masks have become indices and all of them one shape.
 struct IndexPlan {

@@ -7,7 +7,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_LINALG)
+VESTA_DECLARE_TOPIC(VESTA_OPS_LINALG)
 
 /// Raises unless `t` holds matrices of a dtype that LAPACK has.
 VESTA_API void check_matrices(const Tensor& t, const char* op, const char* argument);

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_LOSS)
+VESTA_DECLARE_TOPIC(VESTA_OPS_LOSS)
 
 /// Checks logits [N, C], class numbers [N] and class weights [C].
 VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op);

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_MATMUL)
+VESTA_DECLARE_TOPIC(VESTA_OPS_MATMUL)
 
 /// Describes one batch dimension of a product: `size` products, and the step of each operand in elements (0
 /// broadcasts).

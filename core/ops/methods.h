@@ -1,11 +1,15 @@
-// The methods that class Tensor has of the op list; included by tensor.h alone.
+// The methods that class Tensor has of the op list; included by tensor.h alone. methods.cpp defines them
+// (Note [Functions are declarations] in functions.cpp).
 #pragma once
 #include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/topics.h>
 
-namespace vesta {
-namespace ops {
-// A tag per object, and the calls that the methods are written with; defined in <vesta/core/ops/ops.h>.
+#ifndef VESTA_DEFINES_METHODS
+#define VESTA_METHOD(R, name, params, object, args) R name params const;
+#define VESTA_METHOD_ON_SELF(name, params, object, args) const Tensor& name params const;
+#else
+namespace vesta::ops {
+// A tag per object, and the calls that the methods are written with. No object is declared where the class is.
 #define VESTA_TAG(kind, ...) VESTA_LINE_##kind(VESTA_TAG, __VA_ARGS__)
 #define VESTA_TAG_POINTWISE(name, ...) struct name;
 #define VESTA_TAG_POINTWISE_PAIR(name, ...) struct name;
@@ -21,26 +25,38 @@ namespace tag {
 VESTA_TOPICS(VESTA_X)
 }
 #undef VESTA_X
+template <class Tag>
+struct Invoke;
 template <class Tag, class R, class... A>
-R call(const A&... a);
+R call(const A&... a) {
+  return Invoke<Tag>::run(a...);
+}
 template <class Tag, class... A>
-void call_inplace(const A&... a);
-}  // namespace ops
-}  // namespace vesta
+void call_inplace(const A&... a) {
+  Invoke<Tag>::inplace(a...);
+}
+}  // namespace vesta::ops
+
+// A function in a class is inline: `used` emits it all the same.
+#define VESTA_METHOD(R, name, params, object, args) \
+  [[gnu::used]] VESTA_API R name params const { return ops::call<ops::tag::object, R>(*this VESTA_COMMA args); }
+#define VESTA_METHOD_ON_SELF(name, params, object, args)           \
+  [[gnu::used]] VESTA_API const Tensor& name params const {        \
+    ops::call_inplace<ops::tag::object>(*this VESTA_COMMA args); \
+    return *this;                                                  \
+  }
+#endif
 
 #define VESTA_METHOD_OF(kind, ...) VESTA_METHOD_OF_##kind(__VA_ARGS__)
 #define VESTA_METHOD_OF_POINTWISE(name, Struct, params, args, ...)                                                     \
-  Tensor name params const { return ops::call<ops::tag::name, Tensor>(*this VESTA_COMMA args); }                       \
-  const Tensor& name##_ params const {                                                                                 \
-    ops::call_inplace<ops::tag::name>(*this VESTA_COMMA args);                                                         \
-    return *this;                                                                                                      \
-  }
+  VESTA_METHOD(Tensor, name, params, name, args)                                                                       \
+  VESTA_METHOD_ON_SELF(name##_, params, name, args)
 #define VESTA_METHOD_OF_POINTWISE_PAIR(name, Struct, params, args, ...)                                                \
   VESTA_METHOD_OF_METHOD(TensorPair, name, params, args)
 #define VESTA_METHOD_OF_METHOD(R, name, params, args, ...)                                                             \
-  R name params const { return ops::call<ops::tag::name, R>(*this VESTA_COMMA args); }
+  VESTA_METHOD(R, name, params, name, args)
 #define VESTA_METHOD_OF_METHOD_AS(R, name, overload, params, args, ...)                                                \
-  R name params const { return ops::call<ops::tag::name##_##overload, R>(*this VESTA_COMMA args); }
+  VESTA_METHOD(R, name, params, name##_##overload, args)
 #define VESTA_METHOD_OF_INPLACE(name, params, args, ...)                                                               \
   VESTA_METHOD_OF_METHOD(Tensor, name, params, args)                                                                   \
   VESTA_METHOD_OF_METHOD(Tensor, name##_, params, args)
@@ -49,13 +65,9 @@ void call_inplace(const A&... a);
   VESTA_METHOD_OF_METHOD(Tensor, name##_, params, args)
 #define VESTA_METHOD_OF_METHOD_INPLACE_AS(R, name, overload, params, args, ...)                                        \
   VESTA_METHOD_OF_METHOD_AS(R, name, overload, params, args)                                                           \
-  Tensor name##_ params const {                                                                                        \
-    return ops::call<ops::tag::name##_##overload##_, Tensor>(*this VESTA_COMMA args);                                  \
-  }
+  VESTA_METHOD(Tensor, name##_, params, name##_##overload##_, args)
 #define VESTA_METHOD_OF_METHOD_AS_INPLACE(name, overload, params, args, ...)                                           \
-  Tensor name##_ params const {                                                                                        \
-    return ops::call<ops::tag::name##_##overload##_, Tensor>(*this VESTA_COMMA args);                                  \
-  }
+  VESTA_METHOD(Tensor, name##_, params, name##_##overload##_, args)
 #define VESTA_METHOD_OF_FORM_METHOD(R, name, form, params, args, call_, ...)                                           \
   VESTA_METHOD_OF_METHOD_AS(R, name, form, params, args)
 #define VESTA_METHOD_OF_FORM_INPLACE(name, form, params, args, call_, ...)                                             \

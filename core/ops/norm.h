@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_NORM)
+VESTA_DECLARE_TOPIC(VESTA_OPS_NORM)
 
 /// The shape of batch normalisation: an input [batch, channels, *] with `inner` elements for each of those.
 struct BatchNormShape {

@@ -33,26 +33,16 @@
 
 namespace vesta {
 
-#ifndef VESTA_TENSOR_WITHOUT_OPS
-namespace ops {
-template <class Tag, class R, class... A>
-R call(const A&... a) {
-  return Invoke<Tag>::run(a...);
-}
-template <class Tag, class... A>
-void call_inplace(const A&... a) {
-  Invoke<Tag>::inplace(a...);
-}
-}  // namespace ops
-#endif
-
-// Operators are the ops of the same meaning; a number on either side is wrapped().
-#define VESTA_OPERATOR(sign, op)                                                                          \
-  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return op(a, b); }                      \
-  inline Tensor operator sign(const Tensor& a, Scalar b) { return op(a, wrapped(b)); }                    \
-  inline Tensor operator sign(Scalar a, const Tensor& b) { return op(wrapped(a), b); }
-VESTA_OPERATOR(+, add)
-VESTA_OPERATOR(-, sub)
+// Operators are the ops of the same meaning; a number on either side is wrapped(). Those of two tensors are inline: a
+// call through functions.cpp is a few instructions longer.
+#define VESTA_OPERATOR(sign, op, ...)                                                                 \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) {                                     \
+    return ops::op(a, b __VA_OPT__(, ) __VA_ARGS__, Out{});                                           \
+  }                                                                                                   \
+  inline Tensor operator sign(const Tensor& a, Scalar b) { return a sign wrapped(b); }                \
+  inline Tensor operator sign(Scalar a, const Tensor& b) { return wrapped(a) sign b; }
+VESTA_OPERATOR(+, add, 1)
+VESTA_OPERATOR(-, sub, 1)
 VESTA_OPERATOR(*, mul)
 VESTA_OPERATOR(/, div)
 VESTA_OPERATOR(==, eq)

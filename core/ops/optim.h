@@ -5,6 +5,6 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_OPTIM)
+VESTA_DECLARE_TOPIC(VESTA_OPS_OPTIM)
 
 }  // namespace vesta

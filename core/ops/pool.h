@@ -6,7 +6,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_POOL)
+VESTA_DECLARE_TOPIC(VESTA_OPS_POOL)
 
 /// Checks the arguments of _max_pool over a batch [N, C, ...] and works out the window.
 VESTA_API Window check_max_pool(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,

@@ -9,7 +9,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_RANDOM)
+VESTA_DECLARE_TOPIC(VESTA_OPS_RANDOM)
 
 /// Checks uniform_'s bounds against the dtype.
 VESTA_API void check_uniform(const Tensor& t, double from, double to);

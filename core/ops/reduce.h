@@ -11,7 +11,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_REDUCE)
+VESTA_DECLARE_TOPIC(VESTA_OPS_REDUCE)
 
 /// The geometry of a reduction: which dimensions go, and the result's shape.
 struct ReduceShape {

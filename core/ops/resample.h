@@ -7,7 +7,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_RESAMPLE)
+VESTA_DECLARE_TOPIC(VESTA_OPS_RESAMPLE)
 
 /// A sparse matrix [size(), in], row by row: what each element of a result is made of. Most ways to change a size are
 /// one such matrix per dimension.

@@ -6,6 +6,6 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_SHAPE)
+VESTA_DECLARE_TOPIC(VESTA_OPS_SHAPE)
 
 }  // namespace vesta

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_SORT)
+VESTA_DECLARE_TOPIC(VESTA_OPS_SORT)
 
 /// Returns `value`, a number that appears in `input`, with a gradient that all elements equal to it share, as PyTorch's
 /// median() without dim has; NaNs are equal here.

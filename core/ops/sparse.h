@@ -6,7 +6,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_SPARSE)
+VESTA_DECLARE_TOPIC(VESTA_OPS_SPARSE)
 
 /// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
 VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);

@@ -5,7 +5,7 @@
 
 namespace vesta {
 
-VESTA_DECLARE_OPS(VESTA_OPS_VIEW)
+VESTA_DECLARE_TOPIC(VESTA_OPS_VIEW)
 
 /// Returns how many elements a slice of a dimension of `size` has and clamps its bounds, as Python does.
 struct SliceBounds {

@@ -4,16 +4,6 @@
 
 namespace vesta::nn {
 
-namespace detail {
-/// Applies a pointwise op, in place where that is asked for.
-template <class Tag, class... A>
-Tensor activate(bool inplace, const Tensor& input, const A&... parameters) {
-  if (!inplace) return ops::Invoke<Tag>::run(input, parameters...);
-  ops::Invoke<Tag>::inplace(input, parameters...);
-  return input;
-}
-}  // namespace detail
-
 /// The options of activations without parameters: `inplace` writes the result into the input.
 struct ActivationOptions {
   bool inplace = false;
@@ -43,7 +33,9 @@ VESTA_FUNCTION_LAYER(Tanhshrink, tanhshrink);
   struct VESTA_API Name : LayerOf<Name, OptionsOfIt> {                                                          \
     using LayerOf::LayerOf;                                                                                       \
     Tensor forward(const Tensor& input) override {                                                            \
-      return detail::activate<ops::tag::op>(options.inplace, input __VA_OPT__(, ) __VA_ARGS__);               \
+      if (!options.inplace) return vesta::op(input __VA_OPT__(, ) __VA_ARGS__);                              \
+      ops::op(input __VA_OPT__(, ) __VA_ARGS__, Out{&input, Out::inplace});                                  \
+      return input;                                                                                          \
     }                                                                                                         \
   }
 VESTA_ACTIVATION(ReLU, ActivationOptions, relu);

@@ -103,6 +103,28 @@ def test_only_our_own_names_leave_the_library():
     assert exported and not foreign, foreign[:20]
 
 
+def test_functions_and_methods_of_the_op_list_are_exported():
+    """A program has declarations only; their bodies are in core/ops/functions.cpp and methods.cpp."""
+    exported = {name.partition("(")[0] for _, name in symbols(LIBRARY, "--dynamic")}
+    wanted = set()
+    for path in (BUILD / "include/vesta/core/ops/lists").glob("*.h"):
+        if path.stem in ("attention", "ties"):
+            continue  # private lists: their functions are inline
+        for kind, rest in re.findall(r"\bOP\((\w+),\s*([^()]*)", path.read_text()):
+            words = [word.strip() for word in rest.split(",")]
+            if kind in ("POINTWISE", "POINTWISE_FUNCTION"):
+                wanted |= {f"vesta::{words[0]}", f"vesta::{words[0]}_out"}
+            if kind == "POINTWISE":
+                wanted |= {f"vesta::Tensor::{words[0]}", f"vesta::Tensor::{words[0]}_"}
+            if kind in ("METHOD", "FUNCTION"):
+                wanted.add(f"vesta::{words[1]}")
+            if kind == "METHOD":
+                wanted.add(f"vesta::Tensor::{words[1]}")
+            if kind == "IN":
+                wanted |= {f"vesta::{words[0]}_{words[2]}", f"vesta::{words[0]}::{words[2]}"}
+    assert len(wanted) > 1000 and not wanted - exported, sorted(wanted - exported)[:20]
+
+
 def test_no_cuda_symbol_is_needed():
     command = ["nm", "-D", "--undefined-only", str(LIBRARY)]
     needed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
