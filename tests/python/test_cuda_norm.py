@@ -118,3 +118,11 @@ def test_errors_are_those_of_the_cpu():
         assert str(cuda.value) == str(cpu.value)
     with pytest.raises(RuntimeError, match=r"batch_norm: expected all tensors on one device, got cuda:0 .* and cpu"):
         F.batch_norm(vesta.ones(4, 3).cuda(), vesta.zeros(3), vesta.ones(3))
+
+
+def test_the_gradient_in_evaluation_does_not_look_at_the_input():
+    m, v = vesta.zeros(2).cuda(), vesta.ones(2).cuda()
+    for values in (1.0, float("nan"), float("inf")):
+        x = vesta.full((3, 2, 4), values).cuda().requires_grad_()
+        (gx,) = vesta.autograd.grad(F.batch_norm(x, m, v, eps=0.0).sum(), x)
+        assert gx.cpu().equal(vesta.ones(3, 2, 4)), values
