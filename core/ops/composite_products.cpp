@@ -42,10 +42,6 @@ void check_dot(const Tensor& a, const Tensor& b, const char* op, const char* sec
   check_number(a, op);
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns a tensor [*, n] as a matrix of rows.
 Tensor as_rows(const Tensor& t) {
   if (t.dim() == 2) return t;
@@ -114,15 +110,15 @@ void check_batches(const Tensor& a, const Tensor& b, const char* op) {
 
 Tensor product_of(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 
-}  // namespace
-
 /// Returns whether mat1 @ mat2 + input is what `linear` computes, which adds the bias without a pass of its own.
-static bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {
+bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {
   const DType dtype = mat1.dtype();
   const bool sparse = input.impl()->is_sparse() || mat1.impl()->is_sparse() || mat2.impl()->is_sparse();
   return input.dim() == 1 && input.size(0) == mat2.size(1) && is_differentiable(dtype) && input.dtype() == dtype &&
          mat2.dtype() == dtype && !sparse;
 }
+
+}  // namespace
 
 Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   check_matrices(mat1, mat2, "addmm");

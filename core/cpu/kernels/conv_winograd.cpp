@@ -93,29 +93,37 @@ bool all_finite(V sums) {
   return all;
 }
 
+/// Transforms a tile of kFrom x kFrom vectors, `load(i, j)`, to one of kTo x kTo, `store(i, j, v)`: along its columns,
+/// then along its rows.
+template <int kFrom, int kTo, void (*line)(const V (&)[kFrom], V (&)[kTo]), class Load, class Store>
+VESTA_INLINE void transform(const Load& load, const Store& store) {
+  V half[kTo][kFrom];
+#pragma GCC unroll 6
+  for (int j = 0; j < kFrom; ++j) {
+    V from[kFrom], to[kTo];
+#pragma GCC unroll 6
+    for (int i = 0; i < kFrom; ++i) from[i] = load(i, j);
+    line(from, to);
+#pragma GCC unroll 6
+    for (int i = 0; i < kTo; ++i) half[i][j] = to[i];
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < kTo; ++i) {
+    V to[kTo];
+    line(half[i], to);
+#pragma GCC unroll 6
+    for (int j = 0; j < kTo; ++j) store(i, j, to[j]);
+  }
+}
+
 void input(int64_t tiles, int64_t channels, const float* in, int64_t row, float* out, int64_t tile, int64_t point) {
   const int vectors = channels > kWidth ? kPanelVectors : 1;
   for (int64_t t = 0; t < tiles; ++t) {
     for (int v = 0; v < vectors; ++v) {
       const float* const from = in + 4 * t * kPanel + v * kWidth;
       float* const to = out + t * tile + v * kWidth;
-      V half[6][6];  // [row of the transform][column of the tile]
-#pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) {
-        V d[6], s[6];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) d[i] = X::load(from + i * row + j * kPanel);
-        input_line(d, s);
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) half[i][j] = s[i];
-      }
-#pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) {
-        V s[6];
-        input_line(half[i], s);
-#pragma GCC unroll 6
-        for (int j = 0; j < 6; ++j) X::store(to + (6 * i + j) * point, s[j]);
-      }
+      transform<6, 6, input_line>([&](int i, int j) { return X::load(from + i * row + j * kPanel); },
+                                  [&](int i, int j, V y) { X::store(to + (6 * i + j) * point, y); });
     }
   }
 }
@@ -129,26 +137,11 @@ bool output(int64_t tiles, int64_t channels, const float* in, int64_t tile, int6
       const float* const from = in + t * tile + v * kWidth;
       float* const to = out + 4 * t * kPanel + v * kWidth;
       const V offset = bias == nullptr ? X::zero() : X::load(bias + v * kWidth);
-      V half[4][6];
-#pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) {
-        V m[6], y[4];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) m[i] = X::load(from + (6 * i + j) * point);
-        output_line(m, y);
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) half[i][j] = y[i];
-      }
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        V y[4];
-        output_line(half[i], y);
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j) {
-          finite = X::fma(y[j], X::zero(), finite);
-          X::store(to + i * row + j * kPanel, X::add(y[j], offset));
-        }
-      }
+      transform<6, 4, output_line>([&](int i, int j) { return X::load(from + (6 * i + j) * point); },
+                                   [&](int i, int j, V y) {
+                                     finite = X::fma(y, X::zero(), finite);
+                                     X::store(to + i * row + j * kPanel, X::add(y, offset));
+                                   });
     }
   }
   return all_finite(finite);
@@ -159,23 +152,9 @@ void weights(int64_t count, bool flipped, const float* in, float* out, int64_t p
     for (int v = 0; v < kPanelVectors; ++v) {
       const float* const from = in + 9 * p * kPanel + v * kWidth;
       float* const to = out + p * kPanel + v * kWidth;
-      V half[6][3];
-#pragma GCC unroll 3
-      for (int j = 0; j < 3; ++j) {
-        V w[3], u[6];
-#pragma GCC unroll 3
-        for (int i = 0; i < 3; ++i) w[i] = X::load(from + (flipped ? 8 - 3 * i - j : 3 * i + j) * kPanel);
-        weights_line(w, u);
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) half[i][j] = u[i];
-      }
-#pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) {
-        V u[6];
-        weights_line(half[i], u);
-#pragma GCC unroll 6
-        for (int j = 0; j < 6; ++j) X::store(to + (6 * i + j) * point, u[j]);
-      }
+      transform<3, 6, weights_line>(
+          [&](int i, int j) { return X::load(from + (flipped ? 8 - 3 * i - j : 3 * i + j) * kPanel); },
+          [&](int i, int j, V y) { X::store(to + (6 * i + j) * point, y); });
     }
   }
 }
@@ -185,23 +164,8 @@ void output_gradient(int64_t tiles, const float* in, int64_t row, float* out, in
     for (int v = 0; v < kPanelVectors; ++v) {
       const float* const from = in + 4 * t * kPanel + v * kWidth;
       float* const to = out + t * tile + v * kWidth;
-      V half[6][4];
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) {
-        V y[4], s[6];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) y[i] = X::load(from + i * row + j * kPanel);
-        output_gradient_line(y, s);
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) half[i][j] = s[i];
-      }
-#pragma GCC unroll 6
-      for (int i = 0; i < 6; ++i) {
-        V s[6];
-        output_gradient_line(half[i], s);
-#pragma GCC unroll 6
-        for (int j = 0; j < 6; ++j) X::store(to + (6 * i + j) * point, s[j]);
-      }
+      transform<4, 6, output_gradient_line>([&](int i, int j) { return X::load(from + i * row + j * kPanel); },
+                                            [&](int i, int j, V y) { X::store(to + (6 * i + j) * point, y); });
     }
   }
 }
@@ -212,26 +176,11 @@ bool weights_gradient(int64_t count, const float* in, int64_t pair, int64_t poin
     for (int v = 0; v < kPanelVectors; ++v) {
       const float* const from = in + p * pair + v * kWidth;
       float* const to = out + 9 * p * kPanel + v * kWidth;
-      V half[3][6];
-#pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) {
-        V u[6], w[3];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) u[i] = X::load(from + (6 * i + j) * point);
-        weights_gradient_line(u, w);
-#pragma GCC unroll 3
-        for (int i = 0; i < 3; ++i) half[i][j] = w[i];
-      }
-#pragma GCC unroll 3
-      for (int i = 0; i < 3; ++i) {
-        V w[3];
-        weights_gradient_line(half[i], w);
-#pragma GCC unroll 3
-        for (int j = 0; j < 3; ++j) {
-          finite = X::fma(w[j], X::zero(), finite);
-          X::store(to + (3 * i + j) * kPanel, w[j]);
-        }
-      }
+      transform<6, 3, weights_gradient_line>([&](int i, int j) { return X::load(from + (6 * i + j) * point); },
+                                             [&](int i, int j, V y) {
+                                               finite = X::fma(y, X::zero(), finite);
+                                               X::store(to + (3 * i + j) * kPanel, y);
+                                             });
     }
   }
   return all_finite(finite);
