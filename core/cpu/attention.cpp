@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/attention.h>
 #include <vesta/core/ops/checks.h>
@@ -175,7 +176,8 @@ struct Attention {
     Heads<T> of_q, of_k, of_v;
   };
 
-  /// Computes the gradient of a block of queries; leaves in r what those of keys and values are made of.
+  /// Computes the gradient of a block of queries. Leaves its weights, their gradient and the scaled queries in `r`, for
+  /// add_to_keys().
   void differentiate(const Block& b, const Room& r, const Gradients& g, const T* top) const {
     score(b, r.scaled, r.weights);
     for (int64_t i = 0; i < b.count; ++i) {
@@ -283,7 +285,7 @@ struct Attention {
           differentiate(b, room_of(t), g, top + (n * heads + b.h) * queries + b.first);
         }
       });
-      parallel_for((keys + kPieceOfKeys - 1) / kPieceOfKeys, 1, [&](int64_t begin, int64_t end) {
+      parallel_for(ceil_div(keys, kPieceOfKeys), 1, [&](int64_t begin, int64_t end) {
         for (int64_t t = first; t < last; ++t) {
           add_to_keys(block_at(t), room_of(t), g, begin * kPieceOfKeys, end * kPieceOfKeys);
         }

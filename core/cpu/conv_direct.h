@@ -4,6 +4,7 @@
 
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
 
 #include <cstdint>
@@ -80,5 +81,12 @@ template <class E>
 void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
                             const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
                             typename E::Stored* gbias);
+
+/// Adds `count` partials [lines, panel] of a gradient of weights, `step` elements apart, in order, and writes their
+/// first `columns` columns as rows of `to`, which are `row` elements apart.
+template <class E>
+void write_partials(const DirectKernels<typename E::T>& kernels, const typename E::T* from, std::int64_t count,
+                    std::int64_t step, std::int64_t lines, std::int64_t columns, typename E::Stored* to,
+                    std::int64_t row);
 
 }  // namespace vesta::cpu

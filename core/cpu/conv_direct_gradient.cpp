@@ -200,26 +200,9 @@ struct DirectWeightGradient {
 
   // Adds the partials of all sample groups, in order, for inputs [c0, c1) of one group and one panel of outputs.
   void gather(const T* partials, int64_t group, int64_t o, int64_t c0, int64_t c1, Stored* gw) const {
-    const int64_t stride = shape.groups * partial_size(), lines = (c1 - c0) * taps, size = lines * panel();
-    const T* from = partials + group * partial_size() + (o / panel() * inputs + c0) * taps * panel();
-    const int64_t count = std::min(panel(), outputs - o);
-    if (sample_groups > 1) {
-      T* const sums = static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * size));
-      std::copy_n(from, size, sums);
-      for (int64_t s = 1; s < sample_groups; ++s) {
-        const T* const more = from + s * stride;
-        for (int64_t i = 0; i < size; ++i) sums[i] = sums[i] + more[i];
-      }
-      from = sums;
-    }
-    Stored* const to = gw + ((group * outputs + o) * inputs + c0) * taps;
-    if constexpr (std::is_same_v<Stored, T>) {
-      kernels.transpose(lines, count, from, to, inputs * taps);
-    } else {
-      T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * size));
-      kernels.transpose(lines, count, from, room, lines);
-      for (int64_t l = 0; l < count; ++l) E::narrow(lines, room + l * lines, to + l * inputs * taps);
-    }
+    write_partials<E>(kernels, partials + group * partial_size() + (o / panel() * inputs + c0) * taps * panel(),
+                      sample_groups, shape.groups * partial_size(), (c1 - c0) * taps, std::min(panel(), outputs - o),
+                      gw + ((group * outputs + o) * inputs + c0) * taps, inputs * taps);
   }
 
   void run(Stored* gw, Stored* gbias) {
@@ -267,6 +250,38 @@ bool weight_gradient_goes_direct(const ConvShape& shape) {
   return flat && has_taps && shape.batch > 0 && shape.out[1] > 0 && shape.out[2] > 0 && inputs >= kFewInputs &&
          outputs >= kFewOutputs;
 }
+
+template <class E>
+void write_partials(const DirectKernels<typename E::T>& kernels, const typename E::T* from, int64_t count, int64_t step,
+                    int64_t lines, int64_t columns, typename E::Stored* to, int64_t row) {
+  using T = typename E::T;
+  const int64_t size = lines * kernels.panel;
+  if (count > 1) {
+    T* const sums = static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * size));
+    std::copy_n(from, size, sums);
+    for (int64_t s = 1; s < count; ++s) {
+      const T* const more = from + s * step;
+      for (int64_t i = 0; i < size; ++i) sums[i] = sums[i] + more[i];
+    }
+    from = sums;
+  }
+  if constexpr (std::is_same_v<typename E::Stored, T>) {
+    kernels.transpose(lines, columns, from, to, row);
+  } else {
+    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * size));
+    kernels.transpose(lines, columns, from, room, lines);
+    for (int64_t l = 0; l < columns; ++l) E::narrow(lines, room + l * lines, to + l * row);
+  }
+}
+
+#define VESTA_WRITE_PARTIALS(E)                                                                                \
+  template void write_partials<E>(const DirectKernels<E::T>&, const E::T*, int64_t, int64_t, int64_t, int64_t, \
+                                  E::Stored*, int64_t);
+VESTA_WRITE_PARTIALS(Plain<float>)
+VESTA_WRITE_PARTIALS(Plain<double>)
+VESTA_WRITE_PARTIALS(Bf16)
+VESTA_WRITE_PARTIALS(F16)
+#undef VESTA_WRITE_PARTIALS
 
 template <class E>
 void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,

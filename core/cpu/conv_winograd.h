@@ -4,6 +4,7 @@
 
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_kernel.h>
+#include <vesta/core/cpu/rounding.h>
 
 #include <cstdint>
 #include <vector>
@@ -32,7 +33,7 @@ constexpr std::int64_t kTile = 4, kSpan = 6, kPoints = kSpan * kSpan, kKernel = 
 constexpr std::int64_t kGap = 16;  // elements between lines that would otherwise compete for the same lines of L1
 
 /// Returns the distance of the matrices of two points that have `elements` elements.
-inline std::int64_t apart(std::int64_t elements) { return (elements + 1023) / 1024 * 1024 + kGap; }
+inline std::int64_t apart(std::int64_t elements) { return round_up(elements, std::int64_t{1024}) + kGap; }
 
 /// Copies `rows` rows and `columns` columns of pixels, from (row, column) of an image on, for `channels` channels to
 /// [rows, columns, panel]; zeros lie around the image of `size`. Channels past the last stay undefined.

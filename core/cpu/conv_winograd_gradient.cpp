@@ -140,26 +140,9 @@ struct WeightGradient {
 
   // Adds the partials, in order, for inputs [c0, c1) of the panel of outputs from o on, and writes them.
   void add(const float* partials, int64_t o, int64_t c0, int64_t c1, Stored* gw) const {
-    const int64_t lines = (c1 - c0) * kKernel, size = lines * panel;
-    const float* from = partials + (o / panel * inputs + c0) * kKernel * panel;
-    if (runs() > 1) {
-      float* const sums = static_cast<float*>(thread_scratch(Scratch::pack_a, sizeof(float) * size));
-      std::copy_n(from, size, sums);
-      for (int64_t r = 1; r < runs(); ++r) {
-        const float* const more = from + r * partial_size;
-        for (int64_t i = 0; i < size; ++i) sums[i] = sums[i] + more[i];
-      }
-      from = sums;
-    }
-    const int64_t count = std::min(panel, outputs - o);
-    Stored* const to = gw + (o * inputs + c0) * kKernel;
-    if constexpr (std::is_same_v<Stored, float>) {
-      kernels.transpose(lines, count, from, to, inputs * kKernel);
-    } else {
-      float* const room = static_cast<float*>(thread_scratch(Scratch::pack_b, sizeof(float) * size));
-      kernels.transpose(lines, count, from, room, lines);
-      for (int64_t l = 0; l < count; ++l) E::narrow(lines, room + l * lines, to + l * inputs * kKernel);
-    }
+    write_partials<E>(kernels, partials + (o / panel * inputs + c0) * kKernel * panel, runs(), partial_size,
+                      (c1 - c0) * kKernel, std::min(panel, outputs - o), gw + (o * inputs + c0) * kKernel,
+                      inputs * kKernel);
   }
 
   // Sums the gradient of every output channel, row by row and image by image, in double.

@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
@@ -270,7 +271,7 @@ constexpr int64_t kStripBytes = 256;  // of a row that one task reads: a few lin
 void find_columns(const ReduceKernels& k, int64_t item, const char* base, const Axes& kept, int64_t stride, int64_t n,
                   int64_t* indices) {
   const int64_t cols = kept.back().size, strip = std::max<int64_t>(64, kStripBytes / item);
-  const int64_t strips = (cols + strip - 1) / strip, all = count_of(kept) / cols * strips;
+  const int64_t strips = ceil_div(cols, strip), all = count_of(kept) / cols * strips;
   parallel_for(all, std::max<int64_t>(1, kGrainBytes / (n * strip * item)), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t c = t % strips * strip, first = t / strips * cols + c;

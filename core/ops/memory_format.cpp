@@ -57,17 +57,17 @@ Tensor dense_image(const Tensor& t, bool channels_last) {
   return r;
 }
 
-Tensor to_channels_last(const Tensor& t) {
-  const Tensor r = contiguous(t, t.dim() == 4 ? "channels_last" : "channels_last_3d");
-  const Dims want = image_strides(t.sizes(), true);
-  return std::ranges::equal(IntSpan(want), r.strides()) ? r : as_strided(r, r.sizes(), want);
+/// Returns a view with exact strides of a tensor whose own differ from them in dimensions of size 1 alone.
+static Tensor with_strides(const Tensor& t, const Dims& want) {
+  return std::ranges::equal(IntSpan(want), t.strides()) ? t : as_strided(t, t.sizes(), want);
 }
 
-Tensor to_rows(const Tensor& t) {
-  const Tensor r = contiguous(t);
-  const Dims want = contiguous_strides(t.sizes());
-  return std::ranges::equal(IntSpan(want), r.strides()) ? r : as_strided(r, r.sizes(), want);
+Tensor to_channels_last(const Tensor& t) {
+  return with_strides(contiguous(t, t.dim() == 4 ? "channels_last" : "channels_last_3d"),
+                      image_strides(t.sizes(), true));
 }
+
+Tensor to_rows(const Tensor& t) { return with_strides(contiguous(t), contiguous_strides(t.sizes())); }
 
 Tensor channels_behind(const Tensor& t) {
   Dims order{0};

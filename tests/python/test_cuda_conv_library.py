@@ -4,10 +4,9 @@ conversion to channels last of each operand that a step reads twice."""
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import cuda_fakes
 import pytest
 import vesta
 
@@ -45,12 +44,8 @@ class Count:
 """
 
 
-def check(body: str, **environment: str) -> None:
-    env = {**os.environ, "VESTA_CUDA_LIB_DIR": str(FAKES), **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + body], env=env, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def check(body: str, **environment: str) -> str:
+    return cuda_fakes.check(PRELUDE + body, FAKES, **environment)
 
 
 @pytest.mark.parametrize("schedule", ["eager", "random"])

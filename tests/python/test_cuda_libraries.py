@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import cuda_fakes
 import pytest
 import vesta
 
@@ -34,16 +34,11 @@ def same(got, want, rtol=2e-2):
 
 
 def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "VESTA_CUDA_LIB_DIR": str(FAKES), **environment}
-    return subprocess.run(
-        [sys.executable, "-c", PRELUDE + body], env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    return cuda_fakes.run(PRELUDE + body, FAKES, **environment)
 
 
 def check(body: str, **environment: str) -> str:
-    done = run(body, **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return cuda_fakes.check(PRELUDE + body, FAKES, **environment)
 
 
 def test_products_of_all_layouts_go_to_the_library() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import cuda_fakes
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,16 +43,11 @@ def unit(q, tol, what):
 
 
 def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "VESTA_CUDA_LIB_DIR": str(FAKES), **environment}
-    return subprocess.run(
-        [sys.executable, "-c", PRELUDE + body], env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    return cuda_fakes.run(PRELUDE + body, FAKES, **environment)
 
 
 def check(body: str, **environment: str) -> str:
-    done = run(body, **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return cuda_fakes.check(PRELUDE + body, FAKES, **environment)
 
 
 ALL = """
