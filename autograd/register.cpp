@@ -30,6 +30,7 @@ void register_autograd() {
   rules::register_norm();
   rules::register_optim();
   rules::register_sequence();
+  rules::register_recurrence();
   rules::register_attention();
   rules::register_sparse();
 

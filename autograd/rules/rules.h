@@ -21,6 +21,7 @@ void register_loss();
 void register_norm();
 void register_optim();
 void register_sequence();
+void register_recurrence();
 void register_attention();
 void register_sparse();
 

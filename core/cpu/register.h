@@ -23,6 +23,7 @@ void register_flip();
 void register_indexing();
 void register_randoms();
 void register_sequence();
+void register_recurrence();
 void register_attention();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line here.
@@ -46,6 +47,7 @@ inline void register_all() {
   register_indexing();
   register_randoms();
   register_sequence();
+  register_recurrence();
   register_attention();
 }
 

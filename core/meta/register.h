@@ -23,6 +23,7 @@ void register_resample();
 void register_indexing();
 void register_randoms();
 void register_sequence();
+void register_recurrence();
 void register_attention();
 
 /// Registers the shapes of every topic; a new topic is a declaration above and a line here.
@@ -45,6 +46,7 @@ inline void register_all() {
   register_indexing();
   register_randoms();
   register_sequence();
+  register_recurrence();
   register_attention();
 }
 

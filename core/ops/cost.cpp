@@ -99,6 +99,13 @@ Cost fused_attention(Sizes s) { return attention(s, 0, 1, 1); }
 /// The scores once more, and a product for each of the gradients of query, key, value and weights.
 Cost fused_attention_backward(Sizes s) { return attention(s, 1, 3, 2); }
 
+/// A product with the state's weight per row (x is parameter `first`); backward has two.
+Cost recurrence(Sizes s, int first, double products) {
+  return {s.all_bytes(), products * 2 * s.numel(s.operand(first)) * s.size(s.operand(first + 1), -1)};
+}
+Cost recurrence_forward(Sizes s) { return recurrence(s, 0, 1); }
+Cost recurrence_backward(Sizes s) { return recurrence(s, 3, 2); }
+
 // ---- linear algebra: the leading terms, per matrix ----
 
 double matrices(Sizes s, const Shape* a) { return s.numel(a) / std::max(1.0, s.size(a, -1) * s.size(a, -2)); }
@@ -170,6 +177,8 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"_convolution_backward_weight", {&convolution_backward_weight, true}},
       {"_fused_attention", {&fused_attention, true}},
       {"_fused_attention_backward", {&fused_attention_backward, true}},
+      {"_recurrence", {&recurrence_forward, true}},
+      {"_recurrence_backward", {&recurrence_backward, true}},
       {"cdist", {&distance}},
       {"_pdist", {&distance}},
       {"linalg_cholesky_ex", {&cholesky}},

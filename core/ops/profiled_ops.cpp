@@ -5,6 +5,7 @@
 #include <vesta/core/ops/attention.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/recurrence.h>
 #include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/topics.h>
 

@@ -15,6 +15,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/random.h>
+#include <vesta/core/ops/recurrence.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/shape.h>
@@ -30,38 +31,10 @@ VESTA_DEFINE_OPS(VESTA_OPS_SEQUENCE)
 
 namespace {
 
-enum class Kind { lstm, gru, tanh, relu };
-
-/// The state of a network at one step: the hidden state [N, H], and the cell of an LSTM.
-struct State {
-  Tensor h, c;
-};
-
-/// The weights of one layer in one direction.
-struct Weights {
-  Tensor ih, hh, b_ih, b_hh;
-  Tensor hr;  // [P, H], of an LSTM with projections
-};
-
-/// Multiplies by the hidden state's weights and takes the step. `x` is what the input contributes, [N, G H], with both
-/// biases where they are only added (not in a GRU).
-State step(Kind kind, const Tensor& x, const State& before, const Weights& w) {
-  const Tensor& h = before.h;
-  const int64_t n = x.size(0);
-  if (kind == Kind::tanh) return {tanh(addmm(x, h, transpose(w.hh, 0, 1))), {}};
-  if (kind == Kind::relu) return {relu(addmm(x, h, transpose(w.hh, 0, 1))), {}};
-  if (kind == Kind::gru) {  // Cho et al. 2014, with the reset gate behind the product
-    const TensorVector from_x = unbind(view(x, {n, 3, -1}), 1);
-    const TensorVector from_h = unbind(view(linear(h, w.hh, w.b_hh), {n, 3, -1}), 1);
-    const Tensor reset = sigmoid(add(from_x[0], from_h[0])), update = sigmoid(add(from_x[1], from_h[1]));
-    const Tensor fresh = tanh(add(from_x[2], mul(reset, from_h[2])));
-    return {add(fresh, mul(update, sub(h, fresh))), {}};
-  }
-  const Tensor gates = addmm(x, h, transpose(w.hh, 0, 1));
-  const DType d = promote(gates.dtype(), before.c.dtype());
-  const auto [out, c, activations] = _lstm_cell(gates.to(d), before.c.to(d));
-  return {w.hr.defined() ? linear(out, w.hr) : out, c};
-}
+using recurrence::Kind;
+using recurrence::State;
+using recurrence::step;
+using recurrence::Weights;
 
 /// Returns what the inputs of all steps contribute, with the biases that are only added.
 Tensor input_part(Kind kind, const Tensor& x, const Weights& w) {
@@ -145,6 +118,22 @@ struct Network {
     return split(x, sizes, 0);
   }
 
+  /// Runs one layer in one direction. Returns the outputs in the form of x, [T, N, *] or packed, and the last states.
+  std::pair<Tensor, State> run_layer(const Tensor& x, const State& start, const Weights& w,
+                                     const std::vector<int64_t>& sizes, bool packed, bool reverse) const {
+    if (recurrence::in_one_kernel(kind, x, start, w)) {
+      const Tensor bias = kind == Kind::gru ? w.b_hh : Tensor();  // others have joined it to the inputs' part
+      const auto [y, h, last_c, activations, cells] = _recurrence(packed ? x : reshape(x, {-1, x.size(-1)}), start.h,
+                                                                  start.c, w.hh, bias, sizes, int64_t(kind), reverse);
+      return {packed ? y : reshape(y, {x.size(0), x.size(1), -1}), {h, last_c}};
+    }
+    const std::vector<Tensor> inputs = steps_of(x, sizes, packed);
+    std::vector<Tensor> outputs;
+    const Layer layer{kind, w, inputs, sizes};
+    const State end = reverse ? layer.backward(start, outputs) : layer.forward(start, outputs);
+    return {packed ? cat(outputs, 0) : stack(outputs, 0), end};
+  }
+
   /// Runs the network over x: [T, N, I], or packed [sum of sizes, I]. Returns the outputs and the last states.
   TensorTriple run(Tensor x, const Tensor& h, const Tensor& c, TensorList params, const std::vector<int64_t>& sizes,
                    bool packed) const {
@@ -167,12 +156,9 @@ struct Network {
       for (int64_t d = 0; d < directions; ++d) {
         const int64_t number = layer * directions + d;
         const Weights w = weights(params, number, projects);
-        const std::vector<Tensor> inputs = steps_of(input_part(kind, x, w), sizes, packed);
         const State start{hs[size_t(number)], c.defined() ? cs[size_t(number)] : Tensor()};
-        std::vector<Tensor> outputs;
-        const Layer run{kind, w, inputs, sizes};
-        const State end = d == 0 ? run.forward(start, outputs) : run.backward(start, outputs);
-        both.push_back(packed ? cat(outputs, 0) : stack(outputs, 0));
+        auto [y, end] = run_layer(input_part(kind, x, w), start, w, sizes, packed, d == 1);
+        both.push_back(y);
         last_h.push_back(end.h);
         if (end.c.defined()) last_c.push_back(end.c);
       }

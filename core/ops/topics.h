@@ -20,6 +20,7 @@
 #include <vesta/core/ops/lists/optim.h>
 #include <vesta/core/ops/lists/pool.h>
 #include <vesta/core/ops/lists/random.h>
+#include <vesta/core/ops/lists/recurrence.h>
 #include <vesta/core/ops/lists/reduce.h>
 #include <vesta/core/ops/lists/resample.h>
 #include <vesta/core/ops/lists/select.h>
@@ -68,4 +69,5 @@
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)
 
 // X(name, list): lists whose ops nobody calls by name (no topics). They are profiled as all others.
-#define VESTA_PRIVATE_LISTS(X) X(attention, VESTA_OPS_ATTENTION) X(ties, VESTA_OPS_TIES)
+#define VESTA_PRIVATE_LISTS(X) \
+  X(attention, VESTA_OPS_ATTENTION) X(ties, VESTA_OPS_TIES) X(recurrence, VESTA_OPS_RECURRENCE)

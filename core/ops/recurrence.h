@@ -1,0 +1,61 @@
+// Recurrent networks: the step, and one layer in one direction over whole sequences.
+//
+// The ops are for devices with a kernel that runs all steps of a layer: it packs the weight once, keeps the states in
+// working memory, and computes the weight's gradient as one product. Their bodies run step by step.
+#pragma once
+#include <tuple>
+
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/recurrence.h>
+
+namespace vesta {
+
+/// The outputs of all steps [R, H], the last states [N, H], and what the gradient needs: the activations of an LSTM or
+/// a GRU [R, 4 H] and the cells before each step of an LSTM [R, H]. Undefined where a network has none.
+using RecurrenceResults = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+/// The gradients of x, h, c, weight and bias.
+using RecurrenceGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+
+VESTA_DECLARE_OPS(VESTA_OPS_RECURRENCE)
+
+// The bodies, for what a device's kernel leaves out.
+RecurrenceResults _recurrence_composite(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight,
+                                        MaybeTensor bias, IntList sizes, int64_t kind, bool reverse);
+RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c,
+                                                   const Tensor& x, const Tensor& h, MaybeTensor c,
+                                                   const Tensor& weight, MaybeTensor bias, const Tensor& out,
+                                                   MaybeTensor activations, MaybeTensor cells, IntList sizes,
+                                                   int64_t kind, bool reverse);
+
+namespace recurrence {
+
+enum class Kind : int64_t { lstm, gru, tanh, relu };
+
+/// Returns the rows of a weight per hidden unit.
+constexpr int64_t gates_of(Kind kind) { return kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1; }
+
+/// The state of a network at one step: the hidden state [N, H], and the cell of an LSTM.
+struct State {
+  Tensor h, c;
+};
+
+/// The weights of one layer in one direction.
+struct Weights {
+  Tensor ih, hh, b_ih, b_hh;
+  Tensor hr;  // [P, H], of an LSTM with projections
+};
+
+/// Multiplies by the hidden state's weights and takes the step. `x` is what the input contributes, [N, G H], with both
+/// biases where they are only added (not in a GRU).
+State step(Kind kind, const Tensor& x, const State& before, const Weights& w);
+
+/// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no 16-bit floats, no
+/// projections and no empty operands; autocast is for the products of single steps.
+bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w);
+
+/// Checks the operands of `_recurrence`. Error(runtime): sizes that do not fit; Error(type): dtypes that differ.
+VESTA_API void check(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight, MaybeTensor bias,
+                     IntSpan sizes, int64_t kind);
+
+}  // namespace recurrence
+}  // namespace vesta

@@ -1,0 +1,165 @@
+"""Recurrent layers run all steps in one call: the numbers of single steps, whatever threads, batch, strides."""
+
+import pytest
+import vesta
+from vesta.nn.utils.rnn import PackedSequence
+
+KINDS = ("LSTM", "GRU", "RNN_TANH", "RNN_RELU")
+
+
+def make(kind, *sizes, **options):
+    vesta.manual_seed(5)
+    if kind.startswith("RNN"):
+        return vesta.nn.RNN(*sizes, nonlinearity=kind[4:].lower(), **options)
+    return getattr(vesta.nn, kind)(*sizes, **options)
+
+
+def by_steps(layer, kind, x, lengths, state):
+    """Runs one layer, both directions if it has them, sequence by sequence and step by step, with the cells' ops."""
+    op = {"LSTM": "lstm_cell", "GRU": "gru_cell", "RNN_TANH": "rnn_tanh_cell", "RNN_RELU": "rnn_relu_cell"}[kind]
+    op = getattr(vesta, op)
+    outputs, last = [], []
+    for d in range(2 if layer.bidirectional else 1):
+        suffix = "_l0_reverse" if d else "_l0"
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if layer.bias else ("weight_ih", "weight_hh")
+        weights = [getattr(layer, name + suffix) for name in names]
+        rows, ends = [], []
+        for n, length in enumerate(lengths):
+            s = tuple(h[d, n : n + 1] for h in state)
+            made = [None] * length
+            for t in reversed(range(length)) if d else range(length):
+                r = op(x[t, n : n + 1], s if kind == "LSTM" else s[0], *weights)
+                s = tuple(r) if kind == "LSTM" else (r,)
+                made[t] = s[0]
+            pad = [vesta.zeros_like(made[0])] * (x.shape[0] - length)
+            rows.append(vesta.cat(made + pad))
+            ends.append(s)
+        outputs.append(vesta.stack(rows, 1))
+        last.append([vesta.cat(parts) for parts in zip(*ends, strict=True)])
+    return vesta.cat(outputs, -1), [vesta.stack(parts) for parts in zip(*last, strict=True)]
+
+
+def call(layer, kind, x, state):
+    y, last = layer(x, state if kind == "LSTM" else state[0])
+    return y, list(last) if kind == "LSTM" else [last]
+
+
+def operands(kind, batch, steps, inputs, width, directions, dtype):
+    vesta.manual_seed(9)
+    x = vesta.randn(steps, batch, inputs, dtype=dtype).requires_grad_()
+    count = 2 if kind == "LSTM" else 1
+    return x, tuple(vesta.randn(directions, batch, width, dtype=dtype).requires_grad_() for _ in range(count))
+
+
+def loss_of(y, last, which):
+    """Weighs the results so that every element's gradient is different."""
+    total = 0
+    for i, t in enumerate([y] * ("y" in which) + list(last) * ("h" in which)):
+        total = total + (t * vesta.arange(1, t.numel() + 1, dtype=t.dtype).reshape(t.shape).sin() * (i + 1)).sum()
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "batch, steps, inputs, width, both, bias, lengths, which",
+    [
+        (3, 4, 5, 7, False, True, None, "yh"),
+        (1, 6, 3, 33, True, True, None, "y"),
+        (5, 3, 2, 16, True, False, [3, 3, 2, 1, 1], "yh"),
+        (4, 5, 3, 20, False, True, [5, 4, 4, 2], "h"),
+        (70, 2, 3, 65, False, True, None, "yh"),  # several tasks of rows, and of units
+        (2, 2, 4, 300, True, True, [2, 1], "yh"),  # several blocks of a product
+    ],
+)
+def test_a_layer_gives_what_steps_give(kind, batch, steps, inputs, width, both, bias, lengths, which):
+    layer = make(kind, inputs, width, bidirectional=both, bias=bias, dtype=vesta.float64)
+    x, state = operands(kind, batch, steps, inputs, width, 1 + both, vesta.float64)
+    if lengths:
+        packed = vesta.nn.utils.rnn.pack_padded_sequence(x, vesta.tensor(lengths))
+        y, last = call(layer, kind, packed, state)
+        assert isinstance(y, PackedSequence)
+        y = vesta.nn.utils.rnn.pad_packed_sequence(y, total_length=steps)[0]
+    else:
+        y, last = call(layer, kind, x, state)
+    expected, ends = by_steps(layer, kind, x, lengths or [steps] * batch, state)
+    vesta.testing.assert_close(y, expected, rtol=1e-12, atol=1e-12)
+    for a, b in zip(last, ends, strict=True):
+        vesta.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+    leaves = [x, *state, *layer.parameters()]
+    ours = vesta.autograd.grad(loss_of(y, last, which), leaves, allow_unused=True)
+    theirs = vesta.autograd.grad(loss_of(expected, ends, which), leaves, allow_unused=True)
+    for a, b in zip(ours, theirs, strict=True):
+        vesta.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_second_derivatives(kind):
+    layer = make(kind, 2, 3, bidirectional=True, dtype=vesta.float64)
+    x, state = operands(kind, 3, 3, 2, 3, 2, vesta.float64)
+    packed = vesta.nn.utils.rnn.pack_padded_sequence
+
+    def run(x, *state):
+        y, last = call(layer, kind, packed(x, vesta.tensor([3, 2, 2])), state)
+        return (y.data, *last)
+
+    assert vesta.autograd.gradcheck(run, (x, *state))
+    assert vesta.autograd.gradgradcheck(run, (x, *state))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bits_depend_on_no_thread_batch_or_stride(kind):
+    layer = make(kind, 6, 97)
+    x, state = operands(kind, 70, 4, 6, 97, 1, vesta.float32)
+    leaves = [x, *state, *layer.parameters()]
+
+    def run(threads):
+        before = vesta.get_num_threads()
+        vesta.set_num_threads(threads)
+        try:
+            y, last = call(layer, kind, x, state)
+            return [y, *last, *vesta.autograd.grad(loss_of(y, last, "yh"), leaves)]
+        finally:
+            vesta.set_num_threads(before)
+
+    one, two = run(1), run(2)
+    assert all(vesta.equal(a, b) for a, b in zip(one, two, strict=True))
+    alone, ends = call(layer, kind, x[:, 66:67], tuple(s[:, 66:67] for s in state))
+    assert vesta.equal(alone, one[0][:, 66:67])
+    assert all(vesta.equal(a, b[:, 66:67]) for a, b in zip(ends, one[1:], strict=False))
+    with vesta.no_grad():
+        for w in layer.parameters():
+            if w.dim() == 2:
+                w.data = w.t().contiguous().t()
+    strided = x.transpose(0, 2).contiguous().transpose(0, 2)
+    assert vesta.equal(call(layer, kind, strided, state)[0], one[0])
+
+
+def test_a_value_that_is_not_a_number_stays_with_its_sequence():
+    layer = make("LSTM", 3, 40)
+    x, state = operands("LSTM", 4, 3, 3, 40, 1, vesta.float32)
+    clean = layer(x, state)[0]
+    x = x.detach().clone()
+    x[1, 2, 0] = vesta.nan
+    y = layer(x, state)[0]
+    assert y[1:, 2].isnan().all() and not y[0].isnan().any()
+    assert vesta.equal(y[:, [0, 1, 3]], clean[:, [0, 1, 3]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes_on_the_meta_device(kind):
+    layer = make(kind, 3, 8, num_layers=2, bidirectional=True).to("meta")
+    y, last = layer(vesta.randn(5, 2, 3, device="meta", requires_grad=True))
+    assert y.shape == (5, 2, 16) and (last[0] if kind == "LSTM" else last).shape == (4, 2, 8)
+    y.sum().backward()
+    assert layer.weight_hh_l0.grad.shape == layer.weight_hh_l0.shape
+
+
+def test_an_unused_state_gets_no_gradient():
+    layer = make("LSTM", 3, 4)
+    x, (h, c) = operands("LSTM", 2, 3, 3, 4, 1, vesta.float32)
+    layer(x, (h, c.detach()))[0].sum().backward()
+    assert h.grad is not None and c.grad is None
+    layer.weight_hh_l0.requires_grad_(False)
+    layer.zero_grad()
+    layer(x)[1][1].sum().backward()
+    assert layer.weight_hh_l0.grad is None and layer.weight_ih_l0.grad is not None
