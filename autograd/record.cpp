@@ -154,15 +154,19 @@ Tensor run_below(const PointwiseRule& rule, const Tensor* const* in, const doubl
 Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out, uint8_t wanted) {
   const PointwiseInfo& info = *rule.info;
   const Tensor& self = *out.tensor;
+  const bool stands_in = info.result_stands_in && info.result_stands_in(params);
   intrusive_ptr<PointwiseNode> node;
   if (is_differentiable(self.dtype())) {
     node = intrusive_ptr<PointwiseNode>(new PointwiseNode(rule, params, wanted));
     for (int k = 0; k < info.inputs; ++k) {
-      if (node->uses_input(k)) node->save(k, Saved(same_memory(*in[k], self) ? clone(*in[k]) : *in[k]));
+      if (node->uses_input(k) && !stands_in) {
+        node->save(k, Saved(same_memory(*in[k], self) ? clone(*in[k]) : *in[k]));
+      }
     }
   }
   run_below(rule, in, params, out);
   if (!node) return self;
+  if (stands_in) node->save(0, Saved::result(self));
   if (node->uses_result(0)) node->save(info.inputs, Saved::result(self));
   node->link(in);
   node->set_input_meta(0, 1, self);

@@ -30,6 +30,10 @@ template <class D, class P>
 bool passes_b(const double* p) {
   return with_parameters<P>(typename P::Indices{}, p, D::passes_b);
 }
+template <class D, class P>
+bool result_stands_in(const double* p) {
+  return with_parameters<P>(typename P::Indices{}, p, D::result_stands_in);
+}
 
 /// Returns the run-time record of struct D, whose op has the signature that A reads.
 template <class D, class A>
@@ -59,6 +63,10 @@ constexpr PointwiseInfo describe(const Schema& schema) {
     info.pass[i] = G::is_pass;
     info.uses[i] = G::mask;
   };
+  if constexpr (requires { D::result_stands_in; }) {
+    static_assert(inputs == 1, "the result stands in for the one input");
+    info.result_stands_in = &result_stands_in<D, P>;
+  }
   if constexpr (requires { D::passes_b; }) info.pass_if[1] = &passes_b<D, P>;
   if constexpr (is_differentiable_op<D>()) {
     gradient.template operator()<0>();

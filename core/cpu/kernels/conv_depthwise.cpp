@@ -16,11 +16,56 @@ void copy_steps(const DepthwiseRows<T>& r) {
   }
 }
 
+// Stores element i of v at p[2 * i] and leaves what lies between.
+#if defined(VESTA_ISA_avx512)
+void spread(float* p, __m512 v) {
+  const __m512i half = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  _mm512_mask_storeu_ps(p, 0x5555, _mm512_permutexvar_ps(half, v));
+  _mm512_mask_storeu_ps(p + 16, 0x5555, _mm512_permutexvar_ps(_mm512_add_epi32(half, _mm512_set1_epi32(8)), v));
+}
+void spread(double* p, __m512d v) {
+  const __m512i half = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+  _mm512_mask_storeu_pd(p, 0x55, _mm512_permutexvar_pd(half, v));
+  _mm512_mask_storeu_pd(p + 8, 0x55, _mm512_permutexvar_pd(_mm512_add_epi64(half, _mm512_set1_epi64(4)), v));
+}
+#elif defined(VESTA_ISA_avx2)
+void spread(float* p, __m256 v) {
+  const __m256i half = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3), even = _mm256_setr_epi32(-1, 0, -1, 0, -1, 0, -1, 0);
+  _mm256_maskstore_ps(p, even, _mm256_permutevar8x32_ps(v, half));
+  _mm256_maskstore_ps(p + 8, even, _mm256_permutevar8x32_ps(v, _mm256_add_epi32(half, _mm256_set1_epi32(4))));
+}
+void spread(double* p, __m256d v) {
+  const __m256i even = _mm256_setr_epi64x(-1, 0, -1, 0);
+  _mm256_maskstore_pd(p, even, _mm256_permute4x64_pd(v, 0x50));      // 0, 0, 1, 1
+  _mm256_maskstore_pd(p + 4, even, _mm256_permute4x64_pd(v, 0xfa));  // 2, 2, 3, 3
+}
+#else
+template <class T>
+void spread(T* p, auto v) {
+  T lanes[sizeof(v) / sizeof(T)];
+  __builtin_memcpy(lanes, &v, sizeof(v));
+  for (unsigned i = 0; i < sizeof(v) / sizeof(T); ++i) p[2 * i] = lanes[i];
+}
+#endif
+
+template <class X>
+void copy_apart(const DepthwiseRows<typename X::T>& r) {
+  constexpr int W = X::kWidth;
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    const typename X::T* in = r.in + i * r.in_row;
+    typename X::T* out = r.out + i * r.out_row;
+    std::int64_t j = 0;
+    for (; j + W <= r.count; j += W) spread(out + 2 * j, X::load(in + j));
+    for (; j < r.count; ++j) out[2 * j] = in[j];
+  }
+}
+
 template <class X>
 void copy(const DepthwiseRows<typename X::T>& r) {
   using T = typename X::T;
   constexpr int W = X::kWidth;
   if (r.in_step == 2 && r.out_step == 1) return copy_steps<2>(r);
+  if (r.in_step == 1 && r.out_step == 2) return copy_apart<X>(r);
   if (r.in_step != 1 || r.out_step != 1) return copy_steps<0>(r);
   const std::int64_t whole = r.count / W * W;
   const int rest = static_cast<int>(r.count - whole);

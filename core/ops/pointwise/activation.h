@@ -33,6 +33,7 @@ struct LeakyRelu {
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double slope) {
     return math::select(x > lit<T>(0), g, g * lit<T>(slope));
   }
+  static bool result_stands_in(double slope) { return slope >= 0; }
 };
 
 // Dugas et al., "Incorporating second-order functional knowledge for better option pricing", 2000.
@@ -188,11 +189,16 @@ struct Mish {
 /// Refuses bounds that no integer of the input's dtype meets, and those that are no int64.
 VESTA_API void check_integer_bounds(const Tensor* const* in, double low, double high);
 
+/// Whether every floating-point dtype holds the number exactly: integers to 256, and to 1 multiples of 1 / 128.
+constexpr bool is_short(double x) {
+  const double size = x < 0 ? -x : x, scaled = size <= 1 ? 128 * size : size;
+  return size <= 256 && scaled == double(int64_t(scaled));
+}
+
 struct Hardtanh {
   static constexpr auto doc =
       "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and "
-      "beyond "
-      "the bounds is 0.";
+      "beyond the bounds is 0.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_bounds;
   /// The constant `bound` as a V; of integers the one that is nearest.
@@ -210,6 +216,7 @@ struct Hardtanh {
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double low, double high) {
     return math::select(x <= lit<T>(low), lit<T>(0), math::select(x >= lit<T>(high), lit<T>(0), g));
   }
+  static bool result_stands_in(double low, double high) { return is_short(low) && is_short(high); }
 };
 
 // Howard et al., "Searching for MobileNetV3", 2019.
@@ -282,6 +289,7 @@ struct Threshold {
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double threshold, double) {
     return math::select(x <= lit<T>(threshold), lit<T>(0), g);
   }
+  static bool result_stands_in(double threshold, double value) { return value <= threshold && is_short(value); }
 };
 
 struct Prelu {
