@@ -293,7 +293,7 @@ bool goes_direct(const Correlated<E>& c) {
   const int64_t padded = ceil_div(c.to_channels, kVectorChannels) * kVectorChannels;
   if (taps < 2 || c.products.front().count[2] < 2 || 4 * c.to_channels < 3 * padded) return false;
   using T = typename E::T;
-  const Direct<E> direct{c, direct_kernels<T>()};
+  const Direct<E> direct{c, direct_kernels_of<E>()};
   // Where nothing is skipped both ways give the same bits, so the instruction set may decide.
   const int64_t bytes = c.from_channels * c.canvas.channel() * static_cast<int64_t>(sizeof(T));
   return direct.has_edges() || direct.panels() * bytes <= kMostReading;
@@ -301,16 +301,18 @@ bool goes_direct(const Correlated<E>& c) {
 
 template <class E>
 void correlate_direct(const Correlated<E>& c) {
-  Direct<E>{c, direct_kernels<typename E::T>()}.run();
+  Direct<E>{c, direct_kernels_of<E>()}.run();
 }
 
 template bool goes_direct(const Correlated<Plain<float>>&);
 template bool goes_direct(const Correlated<Plain<double>>&);
 template bool goes_direct(const Correlated<Bf16>&);
 template bool goes_direct(const Correlated<F16>&);
+template bool goes_direct(const Correlated<Paired>&);
 template void correlate_direct(const Correlated<Plain<float>>&);
 template void correlate_direct(const Correlated<Plain<double>>&);
 template void correlate_direct(const Correlated<Bf16>&);
 template void correlate_direct(const Correlated<F16>&);
+template void correlate_direct(const Correlated<Paired>&);
 
 }  // namespace vesta::cpu

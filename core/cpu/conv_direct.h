@@ -6,12 +6,25 @@
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/gemm_kernel.h>
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace vesta::cpu {
+
+/// Returns the kernels that multiply elements of type E.
+template <class E>
+const GemmKernels<typename E::T>& product_kernels_of() {
+  if constexpr (std::is_same_v<E, Paired>) return pair_kernels()->products;
+  else return gemm_kernels<typename E::T>();
+}
+template <class E>
+const DirectKernels<typename E::T>& direct_kernels_of() {
+  if constexpr (std::is_same_v<E, Paired>) return *pair_direct_kernels();
+  else return direct_kernels<typename E::T>();
+}
 
 /// One direction of a convolution: images `from`, products, images `to`. E is the element type.
 template <class E>

@@ -46,6 +46,13 @@ struct F16 {
   static void narrow(std::int64_t n, const T* in, Stored* out) { f32_to_f16(n, in, out); }
 };
 
+/// bfloat16 as gemm takes it: moved, not widened.
+struct Bf16Bits : Plain<std::uint16_t> {};
+
+/// Pairs of channels of bfloat16 that travel as floats, and floats, their sums (Note [Pairs of channels] in
+/// conv_pairs.h).
+struct Paired : Plain<float> {};
+
 /// Reads n elements `stride` apart.
 template <class E>
 void read_row(std::int64_t n, const typename E::Stored* in, std::int64_t stride, typename E::T* out) {

@@ -30,14 +30,14 @@ int64_t pixel_step(const ImageStrides& s, const Spatial& size) {
 }
 
 /// Copies the pixels that outputs read to out[batch, outputs, channels].
-template <class T>
-void gather(const Correlated<Plain<T>>& c, T* out) {
+template <class E>
+void gather(const Correlated<E>& c, typename E::T* out) {
   const int64_t channels = c.groups * c.from_channels, rows = c.to_size[0] * c.to_size[1], width = c.to_size[2];
   const Spatial& step = c.canvas.step;
   parallel_for(c.batch * rows, std::max<int64_t>(1, kGathered / (width * channels)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t row = r % rows;
-      const T* from = c.from + r / rows * c.from_strides.batch +
+      const typename E::T* from = c.from + r / rows * c.from_strides.batch +
                       row / c.to_size[1] * step[0] * c.from_strides.spatial[0] +
                       row % c.to_size[1] * step[1] * c.from_strides.spatial[1];
       for (int64_t i = 0; i < width; ++i, from += step[2] * c.from_strides.spatial[2]) {
@@ -74,7 +74,7 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
     ScratchArray<T> room(Scratch::input, in_place ? 0
                                                   : static_cast<std::size_t>(c.batch * pixels * c.groups) *
                                                         static_cast<std::size_t>(c.from_channels));
-    if (!in_place) gather<T>(c, room.data());
+    if (!in_place) gather(c, room.data());
     const int64_t from_row = in_place ? pixel_step(c.from_strides, c.from_size) : c.groups * c.from_channels;
     const int64_t from_batch = in_place ? c.from_strides.batch : pixels * from_row;
     const int64_t to_row = pixel_step(c.to_strides, c.to_size);
@@ -100,7 +100,7 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
     }
     if (c.groups > 1) dims[count++] = {c.groups, c.from_channels, c.from_channels * c.to_channels, c.to_channels};
     g.batch = {dims, count};
-    gemm(std::is_same_v<T, float> ? Elem::f32 : Elem::f64, g);
+    gemm(std::is_same_v<E, Bf16Bits> ? Elem::bf16 : std::is_same_v<T, float> ? Elem::f32 : Elem::f64, g);
   }
 }
 
@@ -111,6 +111,7 @@ VESTA_POINTWISE(Plain<float>)
 VESTA_POINTWISE(Plain<double>)
 VESTA_POINTWISE(Bf16)
 VESTA_POINTWISE(F16)
+VESTA_POINTWISE(Bf16Bits)
 #undef VESTA_POINTWISE
 
 }  // namespace vesta::cpu

@@ -5,6 +5,7 @@
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_pairs.h>
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
 #include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
@@ -234,6 +235,9 @@ void backward_weights(const ConvShape& shape, const void* x, const ImageStrides&
         static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
   };
   if (weight_gradient_goes_depthwise(shape)) return go(depthwise_weight_gradient<E>);
+  if constexpr (std::is_same_v<E, Bf16>) {
+    if (weight_gradient_goes_in_pairs(shape)) return go(pair_weight_gradient);
+  }
   if (weight_gradient_goes_pointwise(shape)) return go(pointwise_weight_gradient<E>);
   if constexpr (std::is_same_v<typename E::T, float>) {
     if (shape.batch > 0 && goes_winograd(shape) &&

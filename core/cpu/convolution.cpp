@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_few_columns.h>
 #include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_pairs.h>
 #include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/conv_winograd.h>
@@ -58,7 +59,7 @@ struct Correlation : Correlated<E> {
 
   explicit Correlation(const Base& base) : Base(base) {}
 
-  const GemmKernels<T>& kernels = gemm_kernels<T>();
+  const GemmKernels<T>& kernels = product_kernels_of<E>();
 
   // A range of one product that is computed at once.
   struct Strip {
@@ -327,10 +328,12 @@ void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use,
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
-  if (goes_depthwise(run)) return correlate_depthwise(run, values);
-  if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
+  if constexpr (!std::is_same_v<E, Paired>) {
+    if (goes_depthwise(run)) return correlate_depthwise(run, values);
+    if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
+  }
   if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
-  if constexpr (std::is_same_v<typename E::T, float>) {
+  if constexpr (std::is_same_v<typename E::T, float> && !std::is_same_v<E, Paired>) {
     if (goes_winograd(shape)) {
       for (const int64_t image : correlate_winograd(run, shape, use == WeightUse::backward_data, values)) {
         Correlated<E> one = run;
@@ -345,48 +348,83 @@ void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, Weight
   correlate_packed(run, shape, use, direct_use, values, key);
 }
 
+// Images and the bias of one direction, as elements of type E.
 template <class E>
-void forward(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w, const void* bias,
-             void* y, const ImageStrides& y_strides, WeightKey key) {
-  using Stored = typename E::Stored;
-  const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.out_channels);
-  Correlated<E> run{.canvas = input_canvas(shape),
+struct Ends {
+  const typename E::Stored* from;
+  ImageStrides from_strides;
+  typename E::Stored* to;
+  ImageStrides to_strides;
+  const typename E::T* bias;
+};
+
+template <class E>
+Correlated<E> correlated(const ConvShape& shape, bool backward, const Ends<E>& ends) {
+  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
+  Correlated<E> run{.canvas = backward ? gradient_canvas(shape) : input_canvas(shape),
                     .products = {},
                     .batch = shape.batch,
                     .groups = shape.groups,
-                    .from_channels = shape.in_channels / shape.groups,
-                    .to_channels = shape.out_channels / shape.groups,
-                    .from_size = shape.in,
-                    .to_size = shape.out,
-                    .from = static_cast<const Stored*>(x),
-                    .from_strides = x_strides,
-                    .to = static_cast<Stored*>(y),
-                    .to_strides = y_strides,
-                    .bias = offsets.data()};
-  run.products.push_back(forward_taps(shape, run.canvas, run.from_channels));
-  correlate<E>(run, shape, WeightUse::forward, WeightUse::direct_forward, values.data(), key);
+                    .from_channels = backward ? outputs : inputs,
+                    .to_channels = backward ? inputs : outputs,
+                    .from_size = backward ? shape.out : shape.in,
+                    .to_size = backward ? shape.in : shape.out,
+                    .from = ends.from,
+                    .from_strides = ends.from_strides,
+                    .to = ends.to,
+                    .to_strides = ends.to_strides,
+                    .bias = ends.bias};
+  if (backward) run.products = backward_taps(shape, run.canvas, run.from_channels);
+  else run.products.push_back(forward_taps(shape, run.canvas, run.from_channels));
+  return run;
 }
 
 template <class E>
-void backward_data(const ConvShape& shape, const void* gy, const ImageStrides& gy_strides, const void* w,
-                   const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
+void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values, WeightKey key) {
+  Correlated<E> run = correlated<E>(shape, backward, ends);
+  if (backward) {
+    correlate(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values, key);
+  } else {
+    correlate(run, shape, WeightUse::forward, WeightUse::direct_forward, values, key);
+  }
+}
+
+// Computes a convolution of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_pairs.h.
+void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>& ends, const std::uint16_t* w) {
+  const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
+  if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, w);
+  const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2], groups = shape.groups;
+  const int64_t channels = plain.from_channels, results = groups * plain.to_channels;
+  const Pairs images = pair_images(shape.batch, groups, channels, plain.from_size, ends.from, ends.from_strides);
+  const Pairs weights = backward ? pair_lines(groups, channels, plain.to_channels * kernel, w)
+                                 : pair_lines(results, channels, kernel, w);
+  const Sums sums(shape.batch, results, plain.to_size, ends.to_strides);
+  const Widened<Bf16> bias(ends.bias, results);
+  ConvShape halved = shape;
+  (backward ? halved.out_channels : halved.in_channels) = groups * ceil_div(channels, 2);
+  const Ends<Paired> paired{images.data, images.strides, sums.data.data(), sums.strides, bias.data()};
+  correlate<Paired>(halved, backward, paired, weights.data, {});
+  sums.round(ends.to, ends.to_strides);
+}
+
+// Computes one direction of a convolution.
+template <class E>
+void convolve(const ConvShape& shape, bool backward, const void* from, const ImageStrides& from_strides, const void* w,
+              const void* bias, void* to, const ImageStrides& to_strides, WeightKey key) {
+  if constexpr (std::is_same_v<E, Bf16>) {
+    if (goes_in_pairs(shape, (backward ? shape.out_channels : shape.in_channels) / shape.groups)) {
+      using Bits = std::uint16_t;
+      return correlate_pairs(shape, backward,
+                             {static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
+                              static_cast<const Bits*>(bias)},
+                             static_cast<const Bits*>(w));
+    }
+  }
   using Stored = typename E::Stored;
-  const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.in_channels);
-  Correlated<E> run{.canvas = gradient_canvas(shape),
-                    .products = {},
-                    .batch = shape.batch,
-                    .groups = shape.groups,
-                    .from_channels = shape.out_channels / shape.groups,
-                    .to_channels = shape.in_channels / shape.groups,
-                    .from_size = shape.out,
-                    .to_size = shape.in,
-                    .from = static_cast<const Stored*>(gy),
-                    .from_strides = gy_strides,
-                    .to = static_cast<Stored*>(gx),
-                    .to_strides = gx_strides,
-                    .bias = offsets.data()};
-  run.products = backward_taps(shape, run.canvas, run.from_channels);
-  correlate<E>(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values.data(), key);
+  const Widened<E> values(w, weight_count(shape)), offsets(bias, backward ? shape.in_channels : shape.out_channels);
+  correlate<E>(shape, backward,
+               {static_cast<const Stored*>(from), from_strides, static_cast<Stored*>(to), to_strides, offsets.data()},
+               values.data(), key);
 }
 
 }  // namespace
@@ -402,12 +440,12 @@ ImageStrides channels_last_strides(int64_t channels, const Spatial& size) {
 
 void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w,
                   const void* bias, void* y, const ImageStrides& y_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { forward<E>(shape, x, x_strides, w, bias, y, y_strides, key); });
+  with_element(elem, [&]<class E>() { convolve<E>(shape, false, x, x_strides, w, bias, y, y_strides, key); });
 }
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
                         const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { backward_data<E>(shape, gy, gy_strides, w, bias, gx, gx_strides, key); });
+  with_element(elem, [&]<class E>() { convolve<E>(shape, true, gy, gy_strides, w, bias, gx, gx_strides, key); });
 }
 
 }  // namespace vesta::cpu
