@@ -40,7 +40,7 @@ void copy_pairs(int64_t channels, const Bits* in, float* out) {
 }  // namespace
 
 bool goes_in_pairs(const ConvShape& shape, int64_t channels) {
-  return pair_kernels() != nullptr && channels > 1 && !goes_winograd(shape);
+  return pair_kernels() != nullptr && channels > 1;
 }
 
 Pairs pair_images(int64_t batch, int64_t groups, int64_t channels, const Spatial& size, const Bits* in,

@@ -26,6 +26,7 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (matmul section).
 constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 KiB of floats, stays in L2
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
+constexpr int64_t kSerialThin = 64 * 1024;       // where lines are read for one or two sums each: memory is slower
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
 constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
@@ -374,7 +375,8 @@ void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<
 template <class T>
 void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t work = p.m * p.n * p.k;
-  if (work <= kSerialWork) return multiply(kernels, p);
+  const bool thin = has_few_rows(p) || has_few_columns(p);
+  if (work <= (thin ? kSerialThin : kSerialWork)) return multiply(kernels, p);
   const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
