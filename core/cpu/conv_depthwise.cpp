@@ -275,8 +275,6 @@ void depthwise_weight_gradient(const ConvShape& shape, const typename E::Stored*
                                              const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
 VESTA_DEPTHWISE(Plain<float>)
 VESTA_DEPTHWISE(Plain<double>)
-VESTA_DEPTHWISE(Bf16)
-VESTA_DEPTHWISE(F16)
 #undef VESTA_DEPTHWISE
 
 }  // namespace vesta::cpu

@@ -306,13 +306,9 @@ void correlate_direct(const Correlated<E>& c) {
 
 template bool goes_direct(const Correlated<Plain<float>>&);
 template bool goes_direct(const Correlated<Plain<double>>&);
-template bool goes_direct(const Correlated<Bf16>&);
-template bool goes_direct(const Correlated<F16>&);
 template bool goes_direct(const Correlated<Paired>&);
 template void correlate_direct(const Correlated<Plain<float>>&);
 template void correlate_direct(const Correlated<Plain<double>>&);
-template void correlate_direct(const Correlated<Bf16>&);
-template void correlate_direct(const Correlated<F16>&);
 template void correlate_direct(const Correlated<Paired>&);
 
 }  // namespace vesta::cpu

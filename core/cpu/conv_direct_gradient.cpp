@@ -279,8 +279,6 @@ void write_partials(const DirectKernels<typename E::T>& kernels, const typename 
                                   E::Stored*, int64_t);
 VESTA_WRITE_PARTIALS(Plain<float>)
 VESTA_WRITE_PARTIALS(Plain<double>)
-VESTA_WRITE_PARTIALS(Bf16)
-VESTA_WRITE_PARTIALS(F16)
 #undef VESTA_WRITE_PARTIALS
 
 template <class E>
@@ -303,9 +301,5 @@ template void direct_weight_gradient<Plain<float>>(const ConvShape&, const float
                                                    const ImageStrides&, float*, float*);
 template void direct_weight_gradient<Plain<double>>(const ConvShape&, const double*, const ImageStrides&, const double*,
                                                     const ImageStrides&, double*, double*);
-template void direct_weight_gradient<Bf16>(const ConvShape&, const std::uint16_t*, const ImageStrides&,
-                                           const std::uint16_t*, const ImageStrides&, std::uint16_t*, std::uint16_t*);
-template void direct_weight_gradient<F16>(const ConvShape&, const std::uint16_t*, const ImageStrides&,
-                                          const std::uint16_t*, const ImageStrides&, std::uint16_t*, std::uint16_t*);
 
 }  // namespace vesta::cpu

@@ -138,13 +138,9 @@ void correlate_few_columns(const Correlated<E>& c, const typename E::T* w, bool 
 
 template bool has_few_columns(const Correlated<Plain<float>>&);
 template bool has_few_columns(const Correlated<Plain<double>>&);
-template bool has_few_columns(const Correlated<Bf16>&);
-template bool has_few_columns(const Correlated<F16>&);
 template bool has_few_columns(const Correlated<Paired>&);
 template void correlate_few_columns(const Correlated<Plain<float>>&, const float*, bool);
 template void correlate_few_columns(const Correlated<Plain<double>>&, const double*, bool);
-template void correlate_few_columns(const Correlated<Bf16>&, const float*, bool);
-template void correlate_few_columns(const Correlated<F16>&, const float*, bool);
 template void correlate_few_columns(const Correlated<Paired>&, const float*, bool);
 
 }  // namespace vesta::cpu

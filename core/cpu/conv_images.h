@@ -32,25 +32,11 @@ struct Plain {
   }
 };
 
-struct Bf16 {
-  using Stored = std::uint16_t;
-  using T = float;
-  static void widen(std::int64_t n, const Stored* in, T* out) { bf16_to_f32(n, in, out); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { f32_to_bf16(n, in, out); }
-};
-
-struct F16 {
-  using Stored = std::uint16_t;
-  using T = float;
-  static void widen(std::int64_t n, const Stored* in, T* out) { f16_to_f32(n, in, out); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { f32_to_f16(n, in, out); }
-};
-
 /// bfloat16 as gemm takes it: moved, not widened.
 struct Bf16Bits : Plain<std::uint16_t> {};
 
 /// Pairs of channels of bfloat16 that travel as floats, and floats, their sums (Note [Pairs of channels] in
-/// conv_pairs.h).
+/// conv_half.h).
 struct Paired : Plain<float> {};
 
 /// Reads n elements `stride` apart.
@@ -256,14 +242,16 @@ bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels
          (channels == 1 || strides.channel == canvas.channel());
 }
 
-/// Calls f with the element type as a template argument. Throws std::invalid_argument for types without a convolution.
+/// Returns whether 16-bit floats are stored.
+constexpr bool is_half(Elem elem) { return elem == Elem::bf16 || elem == Elem::f16; }
+
+/// Calls f with the element type, f32 or f64, as a template argument. Throws std::invalid_argument for types without a
+/// convolution.
 template <class F>
 void with_element(Elem elem, F&& f) {
   switch (elem) {
     case Elem::f32: return f.template operator()<Plain<float>>();
     case Elem::f64: return f.template operator()<Plain<double>>();
-    case Elem::bf16: return f.template operator()<Bf16>();
-    case Elem::f16: return f.template operator()<F16>();
     default:
       throw std::invalid_argument(
           "convolution: expected a floating element type (f32, f64, bf16, f16), got another. "

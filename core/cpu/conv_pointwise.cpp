@@ -109,8 +109,6 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
   template void correlate_pointwise(const Correlated<E>&, bool, const E::T*);
 VESTA_POINTWISE(Plain<float>)
 VESTA_POINTWISE(Plain<double>)
-VESTA_POINTWISE(Bf16)
-VESTA_POINTWISE(F16)
 VESTA_POINTWISE(Bf16Bits)
 #undef VESTA_POINTWISE
 

@@ -195,8 +195,6 @@ void pointwise_weight_gradient(const ConvShape& shape, const typename E::Stored*
                                              const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
 VESTA_POINTWISE_GRADIENT(Plain<float>)
 VESTA_POINTWISE_GRADIENT(Plain<double>)
-VESTA_POINTWISE_GRADIENT(Bf16)
-VESTA_POINTWISE_GRADIENT(F16)
 #undef VESTA_POINTWISE_GRADIENT
 
 }  // namespace vesta::cpu

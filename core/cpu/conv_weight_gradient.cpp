@@ -4,8 +4,8 @@
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
+#include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/conv_images.h>
-#include <vesta/core/cpu/conv_pairs.h>
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
 #include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
@@ -235,9 +235,6 @@ void backward_weights(const ConvShape& shape, const void* x, const ImageStrides&
         static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
   };
   if (weight_gradient_goes_depthwise(shape)) return go(depthwise_weight_gradient<E>);
-  if constexpr (std::is_same_v<E, Bf16>) {
-    if (weight_gradient_goes_in_pairs(shape)) return go(pair_weight_gradient);
-  }
   if (weight_gradient_goes_pointwise(shape)) return go(pointwise_weight_gradient<E>);
   if constexpr (std::is_same_v<typename E::T, float>) {
     if (shape.batch > 0 && goes_winograd(shape) &&
@@ -260,10 +257,34 @@ void backward_weights(const ConvShape& shape, const void* x, const ImageStrides&
   run.run(static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
 }
 
+void half_backward_weights(Elem elem, const ConvShape& shape, const std::uint16_t* x, const ImageStrides& x_strides,
+                           const std::uint16_t* gy, const ImageStrides& gy_strides, std::uint16_t* gw,
+                           std::uint16_t* gbias) {
+  if (elem == Elem::bf16 && weight_gradient_goes_in_pairs(shape)) {
+    return pair_weight_gradient(shape, x, x_strides, gy, gy_strides, gw, gbias);
+  }
+  const HalfFormat format = half_format(elem);
+  const WideImages images(shape.batch, shape.in_channels, shape.in, x_strides);
+  const WideImages gradients(shape.batch, shape.out_channels, shape.out, gy_strides);
+  images.widen(format, x, x_strides);
+  gradients.widen(format, gy, gy_strides);
+  const int64_t count = weight_count(shape);
+  const HostArray<float> sums(static_cast<std::size_t>(count + shape.out_channels));
+  backward_weights<Plain<float>>(shape, images.data(), images.strides(), gradients.data(), gradients.strides(),
+                                 sums.data(), gbias == nullptr ? nullptr : sums.data() + count);
+  format.narrow(count, sums.data(), gw);
+  if (gbias != nullptr) format.narrow(shape.out_channels, sums.data() + count, gbias);
+}
+
 }  // namespace
 
 void conv_backward_weights(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                            const void* gy, const ImageStrides& gy_strides, void* gw, void* gbias) {
+  if (is_half(elem)) {
+    using Bits = std::uint16_t;
+    return half_backward_weights(elem, shape, static_cast<const Bits*>(x), x_strides, static_cast<const Bits*>(gy),
+                                 gy_strides, static_cast<Bits*>(gw), static_cast<Bits*>(gbias));
+  }
   with_element(elem, [&]<class E>() { backward_weights<E>(shape, x, x_strides, gy, gy_strides, gw, gbias); });
 }
 

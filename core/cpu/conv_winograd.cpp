@@ -57,8 +57,6 @@ void gather(const typename E::Stored* image, const ImageStrides& strides, const 
   template void gather<E>(const E::Stored*, const ImageStrides&, const Spatial&, int64_t, int64_t, int64_t, int64_t, \
                           int64_t, float*);
 VESTA_GATHER(Plain<float>)
-VESTA_GATHER(Bf16)
-VESTA_GATHER(F16)
 #undef VESTA_GATHER
 
 }  // namespace winograd
@@ -262,7 +260,5 @@ std::vector<int64_t> correlate_winograd(const Correlated<E>& c, const ConvShape&
 }
 
 template std::vector<int64_t> correlate_winograd(const Correlated<Plain<float>>&, const ConvShape&, bool, const float*);
-template std::vector<int64_t> correlate_winograd(const Correlated<Bf16>&, const ConvShape&, bool, const float*);
-template std::vector<int64_t> correlate_winograd(const Correlated<F16>&, const ConvShape&, bool, const float*);
 
 }  // namespace vesta::cpu

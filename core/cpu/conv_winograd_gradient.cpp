@@ -204,8 +204,6 @@ bool winograd_weight_gradient(const ConvShape& shape, const typename E::Stored* 
   template bool winograd_weight_gradient<E>(const ConvShape&, const E::Stored*, const ImageStrides&,            \
                                             const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
 VESTA_WEIGHT_GRADIENT(Plain<float>)
-VESTA_WEIGHT_GRADIENT(Bf16)
-VESTA_WEIGHT_GRADIENT(F16)
 #undef VESTA_WEIGHT_GRADIENT
 
 }  // namespace vesta::cpu

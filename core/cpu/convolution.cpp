@@ -10,8 +10,8 @@
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_few_columns.h>
+#include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/conv_images.h>
-#include <vesta/core/cpu/conv_pairs.h>
 #include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/conv_winograd.h>
@@ -289,27 +289,6 @@ struct Correlation : Correlated<E> {
   }
 };
 
-// A small array, widened if it is stored as 16-bit floats.
-template <class E>
-class Widened {
- public:
-  Widened(const void* in, int64_t n) {
-    if (in == nullptr) return;
-    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
-      data_ = static_cast<const typename E::T*>(in);
-    } else {
-      values_ = HostArray<typename E::T>(static_cast<std::size_t>(n));
-      E::widen(n, static_cast<const typename E::Stored*>(in), values_.data());
-      data_ = values_.data();
-    }
-  }
-  const typename E::T* data() const { return data_; }
-
- private:
-  HostArray<typename E::T> values_;
-  const typename E::T* data_ = nullptr;
-};
-
 int64_t weight_count(const ConvShape& shape) {
   return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
 }
@@ -389,7 +368,7 @@ void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const
   }
 }
 
-// Computes a convolution of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_pairs.h.
+// Computes a convolution of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_half.h.
 void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>& ends, const std::uint16_t* w) {
   const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
   if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, w);
@@ -398,33 +377,43 @@ void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>
   const Pairs images = pair_images(shape.batch, groups, channels, plain.from_size, ends.from, ends.from_strides);
   const Pairs weights = backward ? pair_lines(groups, channels, plain.to_channels * kernel, w)
                                  : pair_lines(results, channels, kernel, w);
-  const Sums sums(shape.batch, results, plain.to_size, ends.to_strides);
-  const Widened<Bf16> bias(ends.bias, results);
+  const HalfFormat format = half_format(Elem::bf16);
+  const WideImages sums(shape.batch, results, plain.to_size, ends.to_strides);
+  const HostArray<float> bias = widened(format, ends.bias, results);
   ConvShape halved = shape;
   (backward ? halved.out_channels : halved.in_channels) = groups * ceil_div(channels, 2);
-  const Ends<Paired> paired{images.data, images.strides, sums.data.data(), sums.strides, bias.data()};
+  const Ends<Paired> paired{images.data, images.strides, sums.data(), sums.strides(), bias.data()};
   correlate<Paired>(halved, backward, paired, weights.data, {});
-  sums.round(ends.to, ends.to_strides);
+  sums.narrow(format, ends.to, ends.to_strides);
 }
 
 // Computes one direction of a convolution.
-template <class E>
-void convolve(const ConvShape& shape, bool backward, const void* from, const ImageStrides& from_strides, const void* w,
-              const void* bias, void* to, const ImageStrides& to_strides, WeightKey key) {
-  if constexpr (std::is_same_v<E, Bf16>) {
-    if (goes_in_pairs(shape, (backward ? shape.out_channels : shape.in_channels) / shape.groups)) {
-      using Bits = std::uint16_t;
-      return correlate_pairs(shape, backward,
-                             {static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
-                              static_cast<const Bits*>(bias)},
-                             static_cast<const Bits*>(w));
-    }
+void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from, const ImageStrides& from_strides,
+              const void* w, const void* bias, void* to, const ImageStrides& to_strides, WeightKey key) {
+  const int64_t channels = backward ? shape.out_channels : shape.in_channels;
+  if (!is_half(elem)) {
+    return with_element(elem, [&]<class E>() {
+      using T = typename E::T;
+      const Ends<E> ends{static_cast<const T*>(from), from_strides, static_cast<T*>(to), to_strides,
+                         static_cast<const T*>(bias)};
+      correlate<E>(shape, backward, ends, static_cast<const T*>(w), key);
+    });
   }
-  using Stored = typename E::Stored;
-  const Widened<E> values(w, weight_count(shape)), offsets(bias, backward ? shape.in_channels : shape.out_channels);
-  correlate<E>(shape, backward,
-               {static_cast<const Stored*>(from), from_strides, static_cast<Stored*>(to), to_strides, offsets.data()},
-               values.data(), key);
+  using Bits = std::uint16_t;
+  if (elem == Elem::bf16 && goes_in_pairs(channels / shape.groups)) {
+    const Ends<Bf16Bits> ends{static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
+                              static_cast<const Bits*>(bias)};
+    return correlate_pairs(shape, backward, ends, static_cast<const Bits*>(w));
+  }
+  const HalfFormat format = half_format(elem);
+  const int64_t results = backward ? shape.in_channels : shape.out_channels;
+  const WideImages images(shape.batch, channels, backward ? shape.out : shape.in, from_strides);
+  const WideImages sums(shape.batch, results, backward ? shape.in : shape.out, to_strides);
+  images.widen(format, static_cast<const Bits*>(from), from_strides);
+  const HostArray<float> weights = widened(format, w, weight_count(shape)), offsets = widened(format, bias, results);
+  const Ends<Plain<float>> ends{images.data(), images.strides(), sums.data(), sums.strides(), offsets.data()};
+  correlate<Plain<float>>(shape, backward, ends, weights.data(), key);
+  sums.narrow(format, static_cast<Bits*>(to), to_strides);
 }
 
 }  // namespace
@@ -440,12 +429,12 @@ ImageStrides channels_last_strides(int64_t channels, const Spatial& size) {
 
 void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w,
                   const void* bias, void* y, const ImageStrides& y_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { convolve<E>(shape, false, x, x_strides, w, bias, y, y_strides, key); });
+  convolve(elem, shape, false, x, x_strides, w, bias, y, y_strides, key);
 }
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
                         const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { convolve<E>(shape, true, gy, gy_strides, w, bias, gx, gx_strides, key); });
+  convolve(elem, shape, true, gy, gy_strides, w, bias, gx, gx_strides, key);
 }
 
 }  // namespace vesta::cpu

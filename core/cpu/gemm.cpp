@@ -34,12 +34,6 @@ constexpr int64_t kThinRows = 2;                  // rows of A up to which colum
 constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
 
-// How 16-bit floats become floats and back.
-struct HalfFormat {
-  void (*widen)(int64_t, const std::uint16_t*, float*);
-  void (*narrow)(int64_t, const float*, std::uint16_t*);
-};
-
 // One product of floats with typed pointers.
 template <class T>
 struct Matrices {
@@ -655,7 +649,9 @@ void half_product(const HalfFormat& format, const PairKernels* pairs, const Matr
   trim_scratch(Scratch::weights);
 }
 
-void half_gemm(const HalfFormat& format, const PairKernels* pairs, const Gemm& args) {
+void half_gemm(Elem elem, const Gemm& args) {
+  const HalfFormat format = half_format(elem);
+  const PairKernels* const pairs = elem == Elem::bf16 ? pair_kernels() : nullptr;
   Matrices<std::uint16_t> p = typed<std::uint16_t>(args);
   std::span<const BatchDim> batch = args.batch;
   fold_batch(batch, p);
@@ -667,12 +663,13 @@ void half_gemm(const HalfFormat& format, const PairKernels* pairs, const Gemm& a
   });
 }
 
-void bfloat16_gemm(const Gemm& args) {
-  const PairKernels* const pairs = pair_kernels();
-  half_gemm({bf16_to_f32, pairs != nullptr ? pairs->narrow : f32_to_bf16}, pairs, args);
-}
-
 }  // namespace
+
+HalfFormat half_format(Elem elem) {
+  if (elem == Elem::f16) return {f16_to_f32, f32_to_f16};
+  const PairKernels* const pairs = pair_kernels();
+  return {bf16_to_f32, pairs != nullptr ? pairs->narrow : f32_to_bf16};
+}
 
 void pair_gemm(const Gemm& args) { multiply_batch(pair_kernels()->products, typed<float>(args), args.batch); }
 
@@ -684,8 +681,8 @@ void gemm(Elem elem, const Gemm& args) {
   switch (elem) {
     case Elem::f32: return float_gemm<float>(args);
     case Elem::f64: return float_gemm<double>(args);
-    case Elem::bf16: return bfloat16_gemm(args);
-    case Elem::f16: return half_gemm({f16_to_f32, f32_to_f16}, nullptr, args);
+    case Elem::bf16:
+    case Elem::f16: return half_gemm(elem, args);
     case Elem::c64: return exact_gemm<std::complex<float>>(args);
     case Elem::c128: return exact_gemm<std::complex<double>>(args);
     case Elem::u8: return exact_gemm<std::uint8_t>(args);

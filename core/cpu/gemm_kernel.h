@@ -8,6 +8,7 @@
 namespace vesta::cpu {
 
 struct Gemm;
+enum class Elem : unsigned char;
 
 /// Note [One chain of sums]
 /// Element (i, j) of a product is the same sequence of operations however it is computed: k is cut into blocks of
@@ -86,6 +87,15 @@ struct PairKernels {
   /// Does what f32_to_bf16 does.
   void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
 };
+
+/// How 16-bit floats become floats and back, rounded to nearest even.
+struct HalfFormat {
+  void (*widen)(std::int64_t n, const std::uint16_t* in, float* out);
+  void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
+};
+
+/// Returns that of bf16, the fastest of the instruction set in use, or of f16.
+HalfFormat half_format(Elem elem);
 
 /// Computes products of pairs, which must be at hand: operands and strides count pairs, C and the bias are floats.
 void pair_gemm(const Gemm& args);

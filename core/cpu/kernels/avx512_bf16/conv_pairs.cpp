@@ -1,4 +1,4 @@
-// Direct convolution of pairs of bfloat16: Note [Pairs of channels] in conv_pairs.h.
+// Direct convolution of pairs of bfloat16: Note [Pairs of channels] in conv_half.h.
 #include <vesta/core/cpu/conv_tiles.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {

@@ -1,7 +1,6 @@
-// Convolutions of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_pairs.h.
+// Convolutions of 16-bit floats: Note [Pairs of channels] in conv_half.h.
 #include <vesta/core/cpu/conv_images.h>
-#include <vesta/core/cpu/conv_pairs.h>
-#include <vesta/core/cpu/conv_winograd.h>
+#include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
@@ -39,7 +38,7 @@ void copy_pairs(int64_t channels, const Bits* in, float* out) {
 
 }  // namespace
 
-bool goes_in_pairs(const ConvShape& shape, int64_t channels) {
+bool goes_in_pairs(int64_t channels) {
   return pair_kernels() != nullptr && channels > 1;
 }
 
@@ -117,39 +116,65 @@ Pairs pair_lines(int64_t rows, int64_t channels, int64_t length, const Bits* in)
   return out;
 }
 
-Sums::Sums(int64_t n, int64_t c, const Spatial& s, const ImageStrides& like)
-    : batch(n),
-      channels(c),
-      size(s),
-      strides(like.channel == 1 ? channels_last_strides(c, s) : dense_strides(c, s)),
-      data(static_cast<std::size_t>(n * c * plane_of(s))) {}
+WideImages::WideImages(int64_t batch, int64_t channels, const Spatial& size, const ImageStrides& like)
+    : batch_(batch),
+      channels_(channels),
+      size_(size),
+      strides_(like.channel == 1 ? channels_last_strides(channels, size) : dense_strides(channels, size)),
+      data_(static_cast<std::size_t>(batch * channels * plane_of(size))) {}
 
-void Sums::round(Bits* out, const ImageStrides& to) const {
-  const auto narrow = pair_kernels()->narrow;
-  const int64_t plane = plane_of(size), image = channels * plane;
-  const bool last = strides.channel == 1;
-  // A line is the channels of a pixel, or a channel of an image.
-  const int64_t lines = last ? batch * plane : batch * channels, length = last ? channels : plane;
-  if (to.batch == image && to.channel == strides.channel && to.spatial == strides.spatial) {
-    return parallel_for(batch * image, kMovedElements,
-                        [&](int64_t begin, int64_t end) { narrow(end - begin, data.data() + begin, out + begin); });
+// Calls move(n, ours, theirs, step) for runs of n numbers: ours from an offset on, theirs `step` apart.
+template <class Move>
+void WideImages::move(const ImageStrides& s, const Move& move) const {
+  const int64_t plane = plane_of(size_), image = channels_ * plane;
+  const bool last = strides_.channel == 1 && s.channel == 1;
+  if (s.batch == image && s.channel == strides_.channel && s.spatial == strides_.spatial) {
+    return parallel_for(batch_ * image, kMovedElements,
+                        [&](int64_t begin, int64_t end) { move(end - begin, begin, begin, 1); });
   }
-  parallel_for(lines, grain(length), [&](int64_t begin, int64_t end) {
+  // A line is a row of pixels with all channels side by side, or one channel of an image.
+  const int64_t lines = last ? batch_ * size_[0] * size_[1] : batch_ * channels_;
+  parallel_for(lines, grain(batch_ * image / std::max<int64_t>(1, lines)), [&](int64_t begin, int64_t end) {
     for (int64_t l = begin; l < end; ++l) {
-      const float* const line = data.data() + l * length;
       if (last) {
-        const int64_t p = l % plane, row = p / size[2];
-        narrow(channels, line,
-               out + l / plane * to.batch + row / size[1] * to.spatial[0] + row % size[1] * to.spatial[1] +
-                   p % size[2] * to.spatial[2]);
+        const int64_t row = l % (size_[0] * size_[1]);
+        const int64_t at = l / (size_[0] * size_[1]) * s.batch + row / size_[1] * s.spatial[0] +
+                           row % size_[1] * s.spatial[1];
+        for (int64_t i = 0; i < size_[2]; ++i) {
+          move(channels_, (l * size_[2] + i) * channels_, at + i * s.spatial[2], 1);
+        }
         continue;
       }
-      Bits* const plane_of_result = out + l / channels * to.batch + l % channels * to.channel;
-      for_each_row(size, to, [&](int64_t first, int64_t pixels, int64_t at, int64_t step) {
-        write_row<Bf16>(pixels, line + first, plane_of_result + at, step);
+      const int64_t ours = l / channels_ * image + l % channels_ * strides_.channel;
+      const int64_t theirs = l / channels_ * s.batch + l % channels_ * s.channel;
+      for_each_row(size_, s, [&](int64_t first, int64_t pixels, int64_t at, int64_t step) {
+        move(pixels, ours + first, theirs + at, step);
       });
     }
   });
+}
+
+void WideImages::widen(const HalfFormat& format, const Bits* in, const ImageStrides& strides) const {
+  move(strides, [&](int64_t n, int64_t ours, int64_t theirs, int64_t step) {
+    if (step == 1) return format.widen(n, in + theirs, data() + ours);
+    for (int64_t i = 0; i < n; ++i) format.widen(1, in + theirs + i * step, data() + ours + i);
+  });
+}
+
+void WideImages::narrow(const HalfFormat& format, Bits* out, const ImageStrides& strides) const {
+  move(strides, [&](int64_t n, int64_t ours, int64_t theirs, int64_t step) {
+    if (step == 1) return format.narrow(n, data() + ours, out + theirs);
+    for (int64_t i = 0; i < n; ++i) format.narrow(1, data() + ours + i, out + theirs + i * step);
+  });
+}
+
+HostArray<float> widened(const HalfFormat& format, const void* in, int64_t n) {
+  if (in == nullptr) return {};
+  HostArray<float> out(static_cast<std::size_t>(n));
+  parallel_for(n, kMovedElements, [&](int64_t begin, int64_t end) {
+    format.widen(end - begin, static_cast<const Bits*>(in) + begin, out.data() + begin);
+  });
+  return out;
 }
 
 namespace {
