@@ -22,8 +22,6 @@ constexpr int64_t kTaskElements = 16 * 1024;  // elements moved that make a task
 template <class E>
 struct FewColumns {
   using T = typename E::T;
-  using Stored = typename E::Stored;
-  static constexpr bool kPlain = std::is_same_v<Stored, T>;
 
   const Correlated<E>& c;
   int64_t outputs = c.outputs(), columns = c.batch * outputs;
@@ -84,8 +82,8 @@ struct FewColumns {
 
   /// Returns whether images can be read and written where they lie.
   bool lies_in_place() const {
-    return kPlain && (c.batch == 1 || outputs >= kWholeImage) && c.products.size() == 1 &&
-           c.covers_image(c.products.front()) && lies_ready<E>(c.canvas, c.from_size, c.from_channels, c.from_strides);
+    return (c.batch == 1 || outputs >= kWholeImage) && c.products.size() == 1 && c.covers_image(c.products.front()) &&
+           lies_ready(c.canvas, c.from_size, c.from_channels, c.from_strides);
   }
 
   void run_in_place(const T* w, bool backward) const {

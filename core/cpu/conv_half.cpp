@@ -38,9 +38,7 @@ void copy_pairs(int64_t channels, const Bits* in, float* out) {
 
 }  // namespace
 
-bool goes_in_pairs(int64_t channels) {
-  return pair_kernels() != nullptr && channels > 1;
-}
+bool goes_in_pairs(int64_t channels) { return pair_kernels() != nullptr && channels > 1; }
 
 Pairs pair_images(int64_t batch, int64_t groups, int64_t channels, const Spatial& size, const Bits* in,
                   const ImageStrides& strides) {
@@ -138,8 +136,8 @@ void WideImages::move(const ImageStrides& s, const Move& move) const {
     for (int64_t l = begin; l < end; ++l) {
       if (last) {
         const int64_t row = l % (size_[0] * size_[1]);
-        const int64_t at = l / (size_[0] * size_[1]) * s.batch + row / size_[1] * s.spatial[0] +
-                           row % size_[1] * s.spatial[1];
+        const int64_t at =
+            l / (size_[0] * size_[1]) * s.batch + row / size_[1] * s.spatial[0] + row % size_[1] * s.spatial[1];
         for (int64_t i = 0; i < size_[2]; ++i) {
           move(channels_, (l * size_[2] + i) * channels_, at + i * s.spatial[2], 1);
         }
@@ -188,8 +186,8 @@ struct Positions {
 
 Positions positions_of(int64_t batch, int64_t channels, const Spatial& size, const Bits* in, const ImageStrides& s) {
   const int64_t plane = plane_of(size), step = s.spatial[2], all = batch * plane;
-  const bool even = (size[1] == 1 || s.spatial[1] == size[2] * step) &&
-                    (size[0] == 1 || s.spatial[0] == size[1] * s.spatial[1]);
+  const bool even =
+      (size[1] == 1 || s.spatial[1] == size[2] * step) && (size[0] == 1 || s.spatial[0] == size[1] * s.spatial[1]);
   if (even && (batch == 1 || s.batch == plane * step)) return {in, s.channel, step, {}};
   Positions out{nullptr, 0, 0, HostArray<Bits>(static_cast<std::size_t>(all * channels))};
   out.data = out.room.data();

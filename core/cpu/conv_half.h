@@ -14,8 +14,8 @@ namespace vesta::cpu {
 /// Where the machine multiplies pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), a convolution over C
 /// channels is one over C / 2 pairs of them, elements of 32 bits that travel as floats; an odd last channel is paired
 /// with zeros. The ways of float run on these as they are, with kernels that multiply pairs, and their sums are floats
-/// that are rounded once into the result. With channels last an even number of channels lies in pairs already, and 1 x 1
-/// kernels are plain products of bfloat16 (Note [Pixels in rows] in conv_pointwise.h); so is the gradient of their
+/// that are rounded once into the result. With channels last an even number of channels lies in pairs already, and 1 x
+/// 1 kernels are plain products of bfloat16 (Note [Pixels in rows] in conv_pointwise.h); so is the gradient of their
 /// weights. One channel per group is widened, and so are the images for the gradient of larger kernels' weights, whose
 /// sums run over pixels. 3 x 3 kernels go by pairs as well: half of the products, without the transforms of Note
 /// [Winograd's convolution] in conv_winograd.h and their error, take about as long as a quarter of them. Shape and

@@ -50,7 +50,6 @@ constexpr int64_t kPackedElements = 1024;  // results below which packing does n
 template <class E>
 struct Correlation : Correlated<E> {
   using T = typename E::T;
-  using Stored = typename E::Stored;
   using Base = Correlated<E>;
   using Base::batch, Base::groups, Base::from_channels, Base::to_channels, Base::from_size, Base::to_size;
   using Base::canvas, Base::products, Base::weights, Base::bias;
@@ -85,7 +84,7 @@ struct Correlation : Correlated<E> {
 
   // Decides how columns are made, from the shape alone; what it decides changes no bits.
   void plan() {
-    ready = lies_ready<E>(canvas, from_size, from_channels, from_strides);
+    ready = lies_ready(canvas, from_size, from_channels, from_strides);
     const Taps& taps = products.front();
     outputs = Base::outputs();
     if (outputs == 0) return;
@@ -151,11 +150,9 @@ struct Correlation : Correlated<E> {
 
   void run_rows(const Strip& strip, const Chunk& images) const {
     const Taps& taps = products[strip.product];
-    Stored* const out = to_image(images.first, images.group);
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (covers_image(taps) && canvas.size[1] == to_size[1] && canvas.size[2] == to_size[2]) {
-        return multiply_rows(strip, images, out + strip.begin * width(), to_strides.channel);
-      }
+    T* const out = to_image(images.first, images.group);
+    if (covers_image(taps) && canvas.size[1] == to_size[1] && canvas.size[2] == to_size[2]) {
+      return multiply_rows(strip, images, out + strip.begin * width(), to_strides.channel);
     }
     T* const room = results();
     multiply_rows(strip, images, room, strip_columns);
@@ -193,11 +190,10 @@ struct Correlation : Correlated<E> {
     const Taps& taps = products[strip.product];
     const int64_t end = std::min(strip.end, images.count * outputs), columns = end - strip.begin;
     if (columns <= 0) return;
-    Stored* const out = to_image(images.first, images.group);
+    T* const out = to_image(images.first, images.group);
     const bool covers = covers_image(taps);
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (covers && images.count == 1)
-        return multiply_columns(strip, images, columns, out + strip.begin, to_strides.channel);
+    if (covers && images.count == 1) {
+      return multiply_columns(strip, images, columns, out + strip.begin, to_strides.channel);
     }
     T* const room = results();
     multiply_columns(strip, images, columns, room, strip_columns);
@@ -214,9 +210,7 @@ struct Correlation : Correlated<E> {
 
   // Lays out the images of a chunk in `room`, or finds them laid out already.
   Chunk lay_out(int64_t first, int64_t count, int64_t group, T* room) const {
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (ready) return {first, count, group, from_image(first, group), from_strides.batch};
-    }
+    if (ready) return {first, count, group, from_image(first, group), from_strides.batch};
     for (int64_t i = 0; i < count; ++i) {
       fill_canvas<E>(canvas, from_size, from_channels, from_image(first + i, group), from_strides,
                      room + i * canvas_elements());
@@ -270,9 +264,7 @@ struct Correlation : Correlated<E> {
         const int64_t group = t / count % groups, first = t / count / groups * chunk;
         Chunk images{first, std::min(chunk, batch - first), group, laid.data() + (first * groups + group) * elements,
                      groups * elements};
-        if constexpr (std::is_same_v<Stored, T>) {
-          if (ready) images = lay_out(first, images.count, group, nullptr);
-        }
+        if (ready) images = lay_out(first, images.count, group, nullptr);
         run_strip(strips[t % count], images);
       }
     });
@@ -330,9 +322,9 @@ void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, Weight
 // Images and the bias of one direction, as elements of type E.
 template <class E>
 struct Ends {
-  const typename E::Stored* from;
+  const typename E::T* from;
   ImageStrides from_strides;
-  typename E::Stored* to;
+  typename E::T* to;
   ImageStrides to_strides;
   const typename E::T* bias;
 };
@@ -375,8 +367,8 @@ void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>
   const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2], groups = shape.groups;
   const int64_t channels = plain.from_channels, results = groups * plain.to_channels;
   const Pairs images = pair_images(shape.batch, groups, channels, plain.from_size, ends.from, ends.from_strides);
-  const Pairs weights = backward ? pair_lines(groups, channels, plain.to_channels * kernel, w)
-                                 : pair_lines(results, channels, kernel, w);
+  const Pairs weights =
+      backward ? pair_lines(groups, channels, plain.to_channels * kernel, w) : pair_lines(results, channels, kernel, w);
   const HalfFormat format = half_format(Elem::bf16);
   const WideImages sums(shape.batch, results, plain.to_size, ends.to_strides);
   const HostArray<float> bias = widened(format, ends.bias, results);

@@ -581,15 +581,16 @@ Operand widen_operand(const HalfFormat& format, Scratch slot, int64_t lines, int
   const bool across = step != 1 && line == 1;  // the unit stride lies across the lines
   const int64_t rows = across ? k_end : lines, cols = across ? lines : k_end;
   const int64_t row = across ? step : line, col = across ? line : step;
-  parallel_for(rows, std::max<int64_t>(1, kMovedElements / std::max<int64_t>(cols, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (col == 1) {
-        format.widen(cols, in + i * row, room + i * cols);
-      } else {
-        for (int64_t j = 0; j < cols; ++j) format.widen(1, in + i * row + j * col, room + i * cols + j);
-      }
-    }
-  });
+  parallel_for(rows, std::max<int64_t>(1, kMovedElements / std::max<int64_t>(cols, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   if (col == 1) {
+                     format.widen(cols, in + i * row, room + i * cols);
+                   } else {
+                     for (int64_t j = 0; j < cols; ++j) format.widen(1, in + i * row + j * col, room + i * cols + j);
+                   }
+                 }
+               });
   return across ? Operand{room, 1, lines} : Operand{room, k_end, 1};
 }
 

@@ -310,7 +310,8 @@ TEST_CASE("images of bfloat16 may lie anyhow", "[convolution][bits]") {
       f32_to_bf16(count, in.data(), out.data());
       return out;
     };
-    const auto x = bits(l.x_count(), 1), w = bits(l.w_count(), 2), b = bits(s.out_channels, 3), gy = bits(l.y_count(), 4);
+    const auto x = bits(l.x_count(), 1), w = bits(l.w_count(), 2), b = bits(s.out_channels, 3),
+               gy = bits(l.y_count(), 4);
     const auto want = compute(Elem::bf16, l, x, w, b, gy);
     const auto strides = [](int64_t channels, const Spatial& size, int order) -> ImageStrides {
       if (order == 0) return {channels * size[1] * size[2] * 3 + 5, 3 * size[1] * size[2], {0, 3 * size[2], 3}};

@@ -2,11 +2,7 @@
 #include <vesta/core/cpu/conv_tiles.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-namespace {
-
-constexpr DirectKernels<float> kPairs = kernels_of<VecPairs>();
-
-}  // namespace
+namespace { constexpr DirectKernels<float> kPairs = kernels_of<VecPairs>(); }  // namespace
 
 const DirectKernels<float>& pair_direct_kernels() { return kPairs; }
 

@@ -8,9 +8,9 @@ void interleave(std::int64_t n, const std::uint16_t* low, const std::uint16_t* h
   for (std::int64_t i = 0; i < n; i += 16) {
     const auto mask = static_cast<__mmask16>(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
     const __m512i first = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, low + i));
-    const __m512i second =
-        high == nullptr ? _mm512_setzero_si512()
-                        : _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, high + i)), 16);
+    const __m512i second = high == nullptr
+                               ? _mm512_setzero_si512()
+                               : _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, high + i)), 16);
     _mm512_mask_storeu_epi32(out + i, mask, _mm512_or_si512(first, second));
   }
 }
