@@ -283,9 +283,37 @@ _OPS = {
 }
 
 
-def _op(shapes, function, backward):
+# The same in float32 and bfloat16: what autocast gains. name: as above.
+_BOTH = {
+    "linear 1024x1024 -> 1024": ([(1024, 1024), (1024, 1024)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "linear with backward, 1024x1024 -> 1024": (
+        [(1024, 1024), (1024, 1024)],
+        lambda lib, x, w: lib.nn.functional.linear(x, w),
+        True,
+    ),
+    "linear 128x768 -> 768": ([(128, 768), (768, 768)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "linear 1x1024 -> 1024": ([(1, 1024), (1024, 1024)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "conv 1x1 with backward, 256 -> 64, 2x56x56": (
+        [(2, 256, 56, 56), (64, 256, 1, 1)],
+        lambda lib, x, w: lib.nn.functional.conv2d(x, w),
+        True,
+    ),
+    "conv 3x3 with stride 2 and backward, 128 -> 128, 2x56x56": (
+        [(2, 128, 56, 56), (128, 128, 3, 3)],
+        lambda lib, x, w: lib.nn.functional.conv2d(x, w, stride=2, padding=1),
+        True,
+    ),
+    "conv 3x3 with backward, 64 -> 64, 2x56x56": (
+        [(2, 64, 56, 56), (64, 64, 3, 3)],
+        lambda lib, x, w: lib.nn.functional.conv2d(x, w, padding=1),
+        True,
+    ),
+}
+
+
+def _op(shapes, function, backward, dtype="float32"):
     def prepare(lib):
-        inputs = [lib.rand(*shape) for shape in shapes]
+        inputs = [lib.rand(*shape).to(getattr(lib, dtype)) for shape in shapes]
         if backward:
             return _backward(lib, lambda *xs: function(lib, *xs), *inputs)
         return lambda: function(lib, *inputs)
@@ -295,6 +323,9 @@ def _op(shapes, function, backward):
 
 for _name, _row in _OPS.items():
     case("ops", _name)(_op(*_row))
+for _name, _row in _BOTH.items():
+    for _dtype in ("float32", "bfloat16"):
+        case("bfloat16", f"{_name}, {_dtype}")(_op(*_row, _dtype))
 
 
 def _indexed(name: str, function: Callable[[Any, Any, Any], Any]) -> None:

@@ -26,15 +26,16 @@ def _in_form(lib, model, form, *inputs):
     return (model, *inputs)
 
 
-def _training(lib, form, model, inputs, target):
+def _training(lib, form, model, inputs, target, autocast=False):
     model, *inputs = _in_form(lib, model, form, *inputs)
     optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
     loss_of = lib.nn.CrossEntropyLoss()
 
     def step():
         optimizer.zero_grad()
-        out = model(*inputs)
-        loss = loss_of(out.reshape(-1, out.shape[-1]), target.reshape(-1))
+        with lib.autocast("cpu", dtype=lib.bfloat16, enabled=autocast):
+            out = model(*inputs)
+            loss = loss_of(out.reshape(-1, out.shape[-1]), target.reshape(-1))
         loss.backward()
         optimizer.step()
 
@@ -268,6 +269,12 @@ _images("AlexNet, batch 8", alexnet, 8)
 def _(lib, form):
     ids = lib.randint(0, 8192, (4, 256))
     return _training(lib, form, transformer(lib, 4, 256, 4, 8192, 256, True), [ids], ids)
+
+
+@case("training", "GPT as above, autocast to bfloat16")
+def _(lib, form):
+    ids = lib.randint(0, 8192, (4, 256))
+    return _training(lib, form, transformer(lib, 4, 256, 4, 8192, 256, True), [ids], ids, autocast=True)
 
 
 @case("training", "LSTM translator, 256 wide, 24 long, batch 32")

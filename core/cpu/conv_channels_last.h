@@ -29,32 +29,16 @@ void transpose_elements(std::int64_t rows, std::int64_t columns, const T* in, st
 
 /// Reads `channels` channels of n pixels, which are `step` elements apart; those of one channel become a line.
 template <class E>
-void read_pixels(std::int64_t n, std::int64_t channels, const typename E::Stored* in, std::int64_t step,
-                 typename E::T* out, std::int64_t line) {
-  using T = typename E::T;
-  if constexpr (std::is_same_v<typename E::Stored, T>) {
-    transpose_elements(n, channels, in, step, out, line);
-  } else {
-    T* const wide =
-        static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * static_cast<std::size_t>(n * channels)));
-    for (std::int64_t i = 0; i < n; ++i) E::widen(channels, in + i * step, wide + i * channels);
-    transpose_elements(n, channels, wide, channels, out, line);
-  }
+void read_pixels(std::int64_t n, std::int64_t channels, const typename E::T* in, std::int64_t step, typename E::T* out,
+                 std::int64_t line) {
+  transpose_elements(n, channels, in, step, out, line);
 }
 
 /// Writes lines of one channel each as n pixels, which are `step` elements apart.
 template <class E>
-void write_pixels(std::int64_t n, std::int64_t channels, const typename E::T* in, std::int64_t line,
-                  typename E::Stored* out, std::int64_t step) {
-  using T = typename E::T;
-  if constexpr (std::is_same_v<typename E::Stored, T>) {
-    transpose_elements(channels, n, in, line, out, step);
-  } else {
-    T* const wide =
-        static_cast<T*>(thread_scratch(Scratch::operand_b, sizeof(T) * static_cast<std::size_t>(n * channels)));
-    transpose_elements(channels, n, in, line, wide, channels);
-    for (std::int64_t i = 0; i < n; ++i) E::narrow(channels, wide + i * channels, out + i * step);
-  }
+void write_pixels(std::int64_t n, std::int64_t channels, const typename E::T* in, std::int64_t line, typename E::T* out,
+                  std::int64_t step) {
+  transpose_elements(channels, n, in, line, out, step);
 }
 
 }  // namespace vesta::cpu

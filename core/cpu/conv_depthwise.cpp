@@ -55,34 +55,20 @@ void each_part(const Spatial& size, const Spatial& count, const Spatial& first, 
 }
 
 template <class E>
-void read(const Rows& r, const typename E::Stored* image, typename E::T* canvas) {
-  using T = typename E::T;
-  if constexpr (std::is_same_v<typename E::Stored, T>) {
-    depthwise_kernels<T>().copy(
-        {r.rows, r.count, image + r.image, r.image_row, r.image_step, canvas + r.canvas, r.canvas_row, 1});
-  } else {
-    for (int64_t i = 0; i < r.rows; ++i) {
-      read_row<E>(r.count, image + r.image + i * r.image_row, r.image_step, canvas + r.canvas + i * r.canvas_row);
-    }
-  }
+void read(const Rows& r, const typename E::T* image, typename E::T* canvas) {
+  depthwise_kernels<typename E::T>().copy(
+      {r.rows, r.count, image + r.image, r.image_row, r.image_step, canvas + r.canvas, r.canvas_row, 1});
 }
 
 template <class E>
-void write(const Rows& r, const typename E::T* canvas, typename E::Stored* image) {
-  using T = typename E::T;
-  if constexpr (std::is_same_v<typename E::Stored, T>) {
-    depthwise_kernels<T>().copy(
-        {r.rows, r.count, canvas + r.canvas, r.canvas_row, 1, image + r.image, r.image_row, r.image_step});
-  } else {
-    for (int64_t i = 0; i < r.rows; ++i) {
-      write_row<E>(r.count, canvas + r.canvas + i * r.canvas_row, image + r.image + i * r.image_row, r.image_step);
-    }
-  }
+void write(const Rows& r, const typename E::T* canvas, typename E::T* image) {
+  depthwise_kernels<typename E::T>().copy(
+      {r.rows, r.count, canvas + r.canvas, r.canvas_row, 1, image + r.image, r.image_row, r.image_step});
 }
 
 // Lays out one plane, like fill_canvas.
 template <class E>
-void lay_out(const Canvas& canvas, const Spatial& size, const typename E::Stored* image, const ImageStrides& strides,
+void lay_out(const Canvas& canvas, const Spatial& size, const typename E::T* image, const ImageStrides& strides,
              typename E::T* out) {
   for (const int64_t r0 : canvas.residues[0]) {
     for (const int64_t r1 : canvas.residues[1]) {
@@ -97,9 +83,9 @@ void lay_out(const Canvas& canvas, const Spatial& size, const typename E::Stored
 }
 
 // Copies images of any layout to dense planes; rows of pixels are transposed.
-template <class Stored>
-void lay_out_planes(int64_t batch, int64_t channels, const Spatial& size, const Stored* in, const ImageStrides& strides,
-                    Stored* out) {
+template <class T>
+void lay_out_planes(int64_t batch, int64_t channels, const Spatial& size, const T* in, const ImageStrides& strides,
+                    T* out) {
   constexpr int64_t kChannels = 64;  // a task's, of one sample and one index of the outermost dimension
   const int64_t pieces = ceil_div(channels, kChannels), plane = size[0] * size[1] * size[2], area = size[1] * size[2];
   parallel_for(batch * size[0] * pieces, std::max<int64_t>(1, kTaskWork / (kChannels * area)),
@@ -107,15 +93,15 @@ void lay_out_planes(int64_t batch, int64_t channels, const Spatial& size, const 
                  for (int64_t t = begin; t < end; ++t) {
                    const int64_t n = t / pieces / size[0], q = t / pieces % size[0], c = t % pieces * kChannels;
                    const int64_t count = std::min(kChannels, channels - c);
-                   const Stored* from = in + n * strides.batch + q * strides.spatial[0] + c * strides.channel;
-                   Stored* to = out + (n * channels + c) * plane + q * area;
+                   const T* from = in + n * strides.batch + q * strides.spatial[0] + c * strides.channel;
+                   T* to = out + (n * channels + c) * plane + q * area;
                    for (int64_t r = 0; r < size[1]; ++r, from += strides.spatial[1], to += size[2]) {
                      if (strides.channel == 1) {
                        transpose_elements(size[2], count, from, strides.spatial[2], to, plane);
                        continue;
                      }
                      for (int64_t l = 0; l < count; ++l) {
-                       const Stored* const row = from + l * strides.channel;
+                       const T* const row = from + l * strides.channel;
                        for (int64_t i = 0; i < size[2]; ++i) to[l * plane + i] = row[i * strides.spatial[2]];
                      }
                    }
@@ -138,7 +124,7 @@ void run_planes(const Correlated<E>& c, const typename E::T* w, int64_t begin, i
   for (int64_t t = begin; t < end; ++t) {
     const int64_t sample = t / c.groups, group = t % c.groups;
     lay_out<E>(c.canvas, c.from_size, c.from_image(sample, group), c.from_strides, room);
-    typename E::Stored* const image = c.to_image(sample, group);
+    typename E::T* const image = c.to_image(sample, group);
     for (const Taps& taps : c.products) {
       for (std::size_t i = 0; i < taps.tap.size(); ++i) weights[i] = w[group * kernel_size + taps.tap[i]];
       kernel({.x = room,
@@ -158,12 +144,11 @@ void run_planes(const Correlated<E>& c, const typename E::T* w, int64_t begin, i
 template <class E>
 struct WeightGradient {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
   const ConvShape& shape;
-  const Stored* x;
+  const T* x;
   ImageStrides x_strides;
-  const Stored* gy;
+  const T* gy;
   ImageStrides gy_strides;
   Canvas canvas = input_canvas(shape);
   Taps taps = forward_taps(shape, canvas, 1);
@@ -180,7 +165,7 @@ struct WeightGradient {
     std::fill_n(sums, lines() * kDepthwiseLanes, T(0));
     for (int64_t n = begin; n < end; ++n) {
       lay_out<E>(canvas, shape.in, x + n * x_strides.batch + channel * x_strides.channel, x_strides, room);
-      const Stored* const image = gy + n * gy_strides.batch + channel * gy_strides.channel;
+      const T* const image = gy + n * gy_strides.batch + channel * gy_strides.channel;
       each_part(canvas.size, taps.count, taps.first, taps.step, shape.out, gy_strides,
                 [&](const Rows& rows) { read<E>(rows, image, outputs); });
       depthwise_kernels<T>().gradient({.x = room,
@@ -200,7 +185,7 @@ struct WeightGradient {
     }
   }
 
-  void run(Stored* gw, Stored* gbias) const {
+  void run(T* gw, T* gbias) const {
     const int64_t channels = shape.in_channels;
     const int64_t per_group = ceil_div(shape.batch, std::clamp<int64_t>(kTasks / channels, 1, shape.batch));
     const int64_t sample_groups = ceil_div(shape.batch, per_group), all = sample_groups * channels;
@@ -219,8 +204,8 @@ struct WeightGradient {
       for (int64_t t = channel + channels; t < all; t += channels) {
         for (int64_t i = 0; i < lines(); ++i) sums[i] = sums[i] + results.data()[t * lines() + i];
       }
-      E::narrow(tap_count(), sums, gw + channel * tap_count());
-      if (gbias != nullptr) E::narrow(1, sums + tap_count(), gbias + channel);
+      std::copy_n(sums, tap_count(), gw + channel * tap_count());
+      if (gbias != nullptr) gbias[channel] = sums[tap_count()];
     }
   }
 };
@@ -230,9 +215,7 @@ struct WeightGradient {
 template <class E>
 void correlate_depthwise(const Correlated<E>& c, const typename E::T* w) {
   if (c.batch <= 0 || c.to_size[0] * c.to_size[1] * c.to_size[2] <= 0) return;
-  if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
-    if (c.from_strides.channel == 1 && c.to_strides.channel == 1) return depthwise_channels_last(c, w);
-  }
+  if (c.from_strides.channel == 1 && c.to_strides.channel == 1) return depthwise_channels_last(c, w);
   int64_t work = 1;
   for (const Taps& taps : c.products) work += taps.span(c.canvas) * static_cast<int64_t>(taps.tap.size() + 1);
   parallel_for(c.batch * c.groups, std::max<int64_t>(1, kTaskWork / work),
@@ -246,16 +229,16 @@ bool weight_gradient_goes_depthwise(const ConvShape& shape) {
 }
 
 template <class E>
-void depthwise_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                               const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                               typename E::Stored* gbias) {
+void depthwise_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                               const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                               typename E::T* gbias) {
   if (shape.in_channels >= kTransposedChannels && (x_strides.channel == 1 || gy_strides.channel == 1)) {
     // Reading one channel of every pixel would fetch all of them each time.
-    using Stored = typename E::Stored;
+    using T = typename E::T;
     const auto size_of = [&](const Spatial& s) {
       return static_cast<std::size_t>(shape.batch * shape.in_channels * s[0] * s[1] * s[2]);
     };
-    ScratchArray<Stored> planes(Scratch::weights, size_of(shape.in)), grads(Scratch::output, size_of(shape.out));
+    ScratchArray<T> planes(Scratch::weights, size_of(shape.in)), grads(Scratch::output, size_of(shape.out));
     lay_out_planes(shape.batch, shape.in_channels, shape.in, x, x_strides, planes.data());
     lay_out_planes(shape.batch, shape.in_channels, shape.out, gy, gy_strides, grads.data());
     WeightGradient<E>{.shape = shape,
@@ -271,12 +254,10 @@ void depthwise_weight_gradient(const ConvShape& shape, const typename E::Stored*
 
 #define VESTA_DEPTHWISE(E)                                                                                     \
   template void correlate_depthwise(const Correlated<E>&, const E::T*);                                        \
-  template void depthwise_weight_gradient<E>(const ConvShape&, const E::Stored*, const ImageStrides&,          \
-                                             const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
+  template void depthwise_weight_gradient<E>(const ConvShape&, const E::T*, const ImageStrides&,          \
+                                             const E::T*, const ImageStrides&, E::T*, E::T*);
 VESTA_DEPTHWISE(Plain<float>)
 VESTA_DEPTHWISE(Plain<double>)
-VESTA_DEPTHWISE(Bf16)
-VESTA_DEPTHWISE(F16)
 #undef VESTA_DEPTHWISE
 
 }  // namespace vesta::cpu

@@ -28,7 +28,6 @@ constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of t
 template <class E>
 struct Direct {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
   const Correlated<E>& c;
   const DirectKernels<T>& kernels;
@@ -81,12 +80,10 @@ struct Direct {
     }
     channel = layout.channel();
     pitch = {layout.size[1] * layout.size[2], layout.size[2], 1};
-    if constexpr (std::is_same_v<Stored, T>) {
-      ready = (edges && c.from_strides.spatial[2] == 1) ||
-              lies_ready<E>(layout, c.from_size, c.from_channels, c.from_strides);
-      if (ready && edges) pitch = c.from_strides.spatial;
-      if (ready) channel = c.from_strides.channel;
-    }
+    ready =
+        (edges && c.from_strides.spatial[2] == 1) || lies_ready(layout, c.from_size, c.from_channels, c.from_strides);
+    if (ready && edges) pitch = c.from_strides.spatial;
+    if (ready) channel = c.from_strides.channel;
   }
 
   // Cuts `images` images into strips, small enough that strips times panels give enough tasks.
@@ -189,16 +186,14 @@ struct Direct {
     const int64_t outputs = rows() * width(), begin = strip.begin * width(), end = strip.end * width();
     const bool covers = c.covers_image(taps);
     for (int64_t i = 0; i < strip.images; ++i, sums += (end - begin) * kernels.panel) {
-      Stored* const image = c.to_image(strip.image + i, images.group) + panel * kernels.panel * c.to_strides.channel;
+      T* const image = c.to_image(strip.image + i, images.group) + panel * kernels.panel * c.to_strides.channel;
       if (c.to_strides.channel == 1 && !covers) {  // the sums lie as the image does
         write_sums<E>(taps, begin, end, columns, sums, kernels.panel, c.to_size, image, c.to_strides);
         continue;
       }
-      if constexpr (std::is_same_v<Stored, T>) {
-        if (covers) {
-          kernels.transpose(end - begin, columns, sums, image + begin, c.to_strides.channel);
-          continue;
-        }
+      if (covers) {
+        kernels.transpose(end - begin, columns, sums, image + begin, c.to_strides.channel);
+        continue;
       }
       T* const room = static_cast<T*>(thread_scratch(Scratch::output, sizeof(T) * outputs * kernels.panel));
       kernels.transpose(end - begin, columns, sums, room, end - begin);
@@ -263,9 +258,7 @@ struct Direct {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t group = t % each / panels();
         Images images{0, group, laid.data() + group * elements, c.groups * elements};
-        if constexpr (std::is_same_v<Stored, T>) {
-          if (ready) images = {0, group, c.from_image(0, group), c.from_strides.batch};
-        }
+        if (ready) images = {0, group, c.from_image(0, group), c.from_strides.batch};
         run_strip(strips[static_cast<std::size_t>(t / each)], images, t % panels());
       }
     });
@@ -293,7 +286,7 @@ bool goes_direct(const Correlated<E>& c) {
   const int64_t padded = ceil_div(c.to_channels, kVectorChannels) * kVectorChannels;
   if (taps < 2 || c.products.front().count[2] < 2 || 4 * c.to_channels < 3 * padded) return false;
   using T = typename E::T;
-  const Direct<E> direct{c, direct_kernels<T>()};
+  const Direct<E> direct{c, direct_kernels_of<E>()};
   // Where nothing is skipped both ways give the same bits, so the instruction set may decide.
   const int64_t bytes = c.from_channels * c.canvas.channel() * static_cast<int64_t>(sizeof(T));
   return direct.has_edges() || direct.panels() * bytes <= kMostReading;
@@ -301,16 +294,14 @@ bool goes_direct(const Correlated<E>& c) {
 
 template <class E>
 void correlate_direct(const Correlated<E>& c) {
-  Direct<E>{c, direct_kernels<typename E::T>()}.run();
+  Direct<E>{c, direct_kernels_of<E>()}.run();
 }
 
 template bool goes_direct(const Correlated<Plain<float>>&);
 template bool goes_direct(const Correlated<Plain<double>>&);
-template bool goes_direct(const Correlated<Bf16>&);
-template bool goes_direct(const Correlated<F16>&);
+template bool goes_direct(const Correlated<Paired>&);
 template void correlate_direct(const Correlated<Plain<float>>&);
 template void correlate_direct(const Correlated<Plain<double>>&);
-template void correlate_direct(const Correlated<Bf16>&);
-template void correlate_direct(const Correlated<F16>&);
+template void correlate_direct(const Correlated<Paired>&);
 
 }  // namespace vesta::cpu

@@ -6,6 +6,7 @@
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/gemm_kernel.h>
 
 #include <cstdint>
 #include <memory>
@@ -13,27 +14,38 @@
 
 namespace vesta::cpu {
 
+/// Returns the kernels that multiply elements of type E.
+template <class E>
+const GemmKernels<typename E::T>& product_kernels_of() {
+  if constexpr (std::is_same_v<E, Paired>) return pair_kernels()->products;
+  else return gemm_kernels<typename E::T>();
+}
+template <class E>
+const DirectKernels<typename E::T>& direct_kernels_of() {
+  if constexpr (std::is_same_v<E, Paired>) return *pair_direct_kernels();
+  else return direct_kernels<typename E::T>();
+}
+
 /// One direction of a convolution: images `from`, products, images `to`. E is the element type.
 template <class E>
 struct Correlated {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
   Canvas canvas;
   std::vector<Taps> products;
   std::shared_ptr<const PackedWeights<T>> weights = nullptr;
   std::int64_t batch, groups, from_channels, to_channels;  // channels per group
   Spatial from_size, to_size;
-  const Stored* from;
+  const T* from;
   ImageStrides from_strides;
-  Stored* to;
+  T* to;
   ImageStrides to_strides;
   const T* bias = nullptr;  // [groups * to_channels]
 
-  const Stored* from_image(std::int64_t sample, std::int64_t group) const {
+  const T* from_image(std::int64_t sample, std::int64_t group) const {
     return from + sample * from_strides.batch + group * from_channels * from_strides.channel;
   }
-  Stored* to_image(std::int64_t sample, std::int64_t group) const {
+  T* to_image(std::int64_t sample, std::int64_t group) const {
     return to + sample * to_strides.batch + group * to_channels * to_strides.channel;
   }
   /// Returns the number of outputs of a product per image and channel.
@@ -78,15 +90,14 @@ bool weight_gradient_goes_direct(const ConvShape& shape);
 
 /// Computes the same as conv_backward_weights.
 template <class E>
-void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                            const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                            typename E::Stored* gbias);
+void direct_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                            const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                            typename E::T* gbias);
 
 /// Adds `count` partials [lines, panel] of a gradient of weights, `step` elements apart, in order, and writes their
 /// first `columns` columns as rows of `to`, which are `row` elements apart.
 template <class E>
 void write_partials(const DirectKernels<typename E::T>& kernels, const typename E::T* from, std::int64_t count,
-                    std::int64_t step, std::int64_t lines, std::int64_t columns, typename E::Stored* to,
-                    std::int64_t row);
+                    std::int64_t step, std::int64_t lines, std::int64_t columns, typename E::T* to, std::int64_t row);
 
 }  // namespace vesta::cpu

@@ -25,13 +25,12 @@ constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make
 template <class E>
 struct DirectWeightGradient {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
   const DirectKernels<T>& kernels;
   ConvShape shape;
-  const Stored* x;
+  const T* x;
   ImageStrides x_strides;
-  const Stored* gy;
+  const T* gy;
   ImageStrides gy_strides;
   int64_t inputs, outputs, taps;  // channels per group
   int64_t sample_groups = 1, samples_per_group = 1;
@@ -86,25 +85,22 @@ struct DirectWeightGradient {
   }
 
   // Packs rows of `channels` channels of images as panels [images, rows * width, panel].
-  void pack(const Stored* from, const ImageStrides& strides, int64_t images, int64_t channels, int64_t row,
-            int64_t rows, int64_t width, T* out) const {
+  void pack(const T* from, const ImageStrides& strides, int64_t images, int64_t channels, int64_t row, int64_t rows,
+            int64_t width, T* out) const {
     from += row * strides.spatial[1];
     const int64_t step = strides.spatial[2];
-    const bool in_place = std::is_same_v<Stored, T> && (step == 1 || strides.channel == 1) &&
-                          (rows == 1 || strides.spatial[1] == width * step);
+    const bool in_place = (step == 1 || strides.channel == 1) && (rows == 1 || strides.spatial[1] == width * step);
     const int64_t pixels = rows * width;
     T* const room =
         in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * panel() * pixels));
     for (int64_t c = 0; c < channels; c += panel()) {
       const int64_t count = std::min(panel(), channels - c);
       for (int64_t i = 0; i < images; ++i, out += pixels * panel()) {
-        const Stored* const image = from + i * strides.batch + c * strides.channel;
+        const T* const image = from + i * strides.batch + c * strides.channel;
         if (count < panel()) std::fill_n(out, pixels * panel(), T(0));
-        if constexpr (std::is_same_v<Stored, T>) {
-          if (in_place) {
-            kernels.pack(count, pixels, image, strides.channel, step, out);
-            continue;
-          }
+        if (in_place) {
+          kernels.pack(count, pixels, image, strides.channel, step, out);
+          continue;
         }
         for (int64_t l = 0; l < count; ++l) {
           for (int64_t r = 0; r < rows; ++r) {
@@ -199,13 +195,13 @@ struct DirectWeightGradient {
   }
 
   // Adds the partials of all sample groups, in order, for inputs [c0, c1) of one group and one panel of outputs.
-  void gather(const T* partials, int64_t group, int64_t o, int64_t c0, int64_t c1, Stored* gw) const {
+  void gather(const T* partials, int64_t group, int64_t o, int64_t c0, int64_t c1, T* gw) const {
     write_partials<E>(kernels, partials + group * partial_size() + (o / panel() * inputs + c0) * taps * panel(),
                       sample_groups, shape.groups * partial_size(), (c1 - c0) * taps, std::min(panel(), outputs - o),
                       gw + ((group * outputs + o) * inputs + c0) * taps, inputs * taps);
   }
 
-  void run(Stored* gw, Stored* gbias) {
+  void run(T* gw, T* gbias) {
     plan();
     ScratchArray<T> partials(Scratch::partial, static_cast<std::size_t>(sample_groups * shape.groups * partial_size()));
     const int64_t bias_size = shape.groups * padded_outputs();
@@ -235,7 +231,7 @@ struct DirectWeightGradient {
       const T* const from = biases.data() + o / outputs * padded_outputs() + o % outputs;
       T sum = from[0];
       for (int64_t s = 1; s < sample_groups; ++s) sum = sum + from[s * bias_size];
-      E::narrow(1, &sum, gbias + o);
+      gbias[o] = sum;
     }
   }
 };
@@ -253,7 +249,7 @@ bool weight_gradient_goes_direct(const ConvShape& shape) {
 
 template <class E>
 void write_partials(const DirectKernels<typename E::T>& kernels, const typename E::T* from, int64_t count, int64_t step,
-                    int64_t lines, int64_t columns, typename E::Stored* to, int64_t row) {
+                    int64_t lines, int64_t columns, typename E::T* to, int64_t row) {
   using T = typename E::T;
   const int64_t size = lines * kernels.panel;
   if (count > 1) {
@@ -265,28 +261,20 @@ void write_partials(const DirectKernels<typename E::T>& kernels, const typename 
     }
     from = sums;
   }
-  if constexpr (std::is_same_v<typename E::Stored, T>) {
-    kernels.transpose(lines, columns, from, to, row);
-  } else {
-    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * size));
-    kernels.transpose(lines, columns, from, room, lines);
-    for (int64_t l = 0; l < columns; ++l) E::narrow(lines, room + l * lines, to + l * row);
-  }
+  kernels.transpose(lines, columns, from, to, row);
 }
 
 #define VESTA_WRITE_PARTIALS(E)                                                                                \
   template void write_partials<E>(const DirectKernels<E::T>&, const E::T*, int64_t, int64_t, int64_t, int64_t, \
-                                  E::Stored*, int64_t);
+                                  E::T*, int64_t);
 VESTA_WRITE_PARTIALS(Plain<float>)
 VESTA_WRITE_PARTIALS(Plain<double>)
-VESTA_WRITE_PARTIALS(Bf16)
-VESTA_WRITE_PARTIALS(F16)
 #undef VESTA_WRITE_PARTIALS
 
 template <class E>
-void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                            const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                            typename E::Stored* gbias) {
+void direct_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                            const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                            typename E::T* gbias) {
   DirectWeightGradient<E>{.kernels = direct_kernels<typename E::T>(),
                           .shape = shape,
                           .x = x,
@@ -303,9 +291,5 @@ template void direct_weight_gradient<Plain<float>>(const ConvShape&, const float
                                                    const ImageStrides&, float*, float*);
 template void direct_weight_gradient<Plain<double>>(const ConvShape&, const double*, const ImageStrides&, const double*,
                                                     const ImageStrides&, double*, double*);
-template void direct_weight_gradient<Bf16>(const ConvShape&, const std::uint16_t*, const ImageStrides&,
-                                           const std::uint16_t*, const ImageStrides&, std::uint16_t*, std::uint16_t*);
-template void direct_weight_gradient<F16>(const ConvShape&, const std::uint16_t*, const ImageStrides&,
-                                          const std::uint16_t*, const ImageStrides&, std::uint16_t*, std::uint16_t*);
 
 }  // namespace vesta::cpu

@@ -22,12 +22,14 @@ constexpr int64_t kTaskElements = 16 * 1024;  // elements moved that make a task
 template <class E>
 struct FewColumns {
   using T = typename E::T;
-  using Stored = typename E::Stored;
-  static constexpr bool kPlain = std::is_same_v<Stored, T>;
-  static constexpr Elem kElem = std::is_same_v<T, double> ? Elem::f64 : Elem::f32;
 
   const Correlated<E>& c;
   int64_t outputs = c.outputs(), columns = c.batch * outputs;
+
+  static void multiply(const Gemm& g) {
+    if constexpr (std::is_same_v<E, Paired>) return pair_gemm(g);
+    else return gemm(std::is_same_v<T, double> ? Elem::f64 : Elem::f32, g);
+  }
 
   int64_t grain() const { return std::max<int64_t>(1, kTaskElements / columns); }
 
@@ -80,8 +82,8 @@ struct FewColumns {
 
   /// Returns whether images can be read and written where they lie.
   bool lies_in_place() const {
-    return kPlain && (c.batch == 1 || outputs >= kWholeImage) && c.products.size() == 1 &&
-           c.covers_image(c.products.front()) && lies_ready<E>(c.canvas, c.from_size, c.from_channels, c.from_strides);
+    return (c.batch == 1 || outputs >= kWholeImage) && c.products.size() == 1 && c.covers_image(c.products.front()) &&
+           lies_ready(c.canvas, c.from_size, c.from_channels, c.from_strides);
   }
 
   void run_in_place(const T* w, bool backward) const {
@@ -90,7 +92,7 @@ struct FewColumns {
     images.batch = {&batch, 1};
     images.c = c.to;
     images.c_row = c.to_strides.channel;
-    gemm(kElem, images);
+    multiply(images);
     if (!c.bias) return;
     parallel_for(c.batch * c.to_channels, std::max<int64_t>(1, kTaskElements / outputs),
                  [&](int64_t begin, int64_t end) {
@@ -112,7 +114,7 @@ struct FewColumns {
     all.c = sums.data();
     all.c_row = columns;
     for (const Taps& taps : c.products) {
-      if (!taps.table.empty()) gemm(kElem, all);
+      if (!taps.table.empty()) multiply(all);
       scatter(taps, taps.table.empty() ? nullptr : sums.data());
     }
   }
@@ -134,11 +136,9 @@ void correlate_few_columns(const Correlated<E>& c, const typename E::T* w, bool 
 
 template bool has_few_columns(const Correlated<Plain<float>>&);
 template bool has_few_columns(const Correlated<Plain<double>>&);
-template bool has_few_columns(const Correlated<Bf16>&);
-template bool has_few_columns(const Correlated<F16>&);
+template bool has_few_columns(const Correlated<Paired>&);
 template void correlate_few_columns(const Correlated<Plain<float>>&, const float*, bool);
 template void correlate_few_columns(const Correlated<Plain<double>>&, const double*, bool);
-template void correlate_few_columns(const Correlated<Bf16>&, const float*, bool);
-template void correlate_few_columns(const Correlated<F16>&, const float*, bool);
+template void correlate_few_columns(const Correlated<Paired>&, const float*, bool);
 
 }  // namespace vesta::cpu

@@ -11,15 +11,10 @@
 
 namespace vesta::cpu {
 
-/// The stored and the computed type of an element, and the conversions between rows of them.
+/// An element of convolutions, and how rows of them are copied.
 template <class Value>
 struct Plain {
-  using Stored = Value;
   using T = Value;
-  static void widen(std::int64_t n, const Stored* in, T* out) { copy(n, in, out); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { copy(n, in, out); }
-
- private:
   // Rows of small images are a few vectors long: a call of memcpy costs more than the copy. Pieces overlap at the end.
   static void copy(std::int64_t n, const Value* in, Value* out) {
     constexpr std::int64_t kPiece = 16 / sizeof(Value);
@@ -32,38 +27,25 @@ struct Plain {
   }
 };
 
-struct Bf16 {
-  using Stored = std::uint16_t;
-  using T = float;
-  static void widen(std::int64_t n, const Stored* in, T* out) { bf16_to_f32(n, in, out); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { f32_to_bf16(n, in, out); }
-};
+/// bfloat16 as gemm takes it: moved, not widened.
+struct Bf16Bits : Plain<std::uint16_t> {};
 
-struct F16 {
-  using Stored = std::uint16_t;
-  using T = float;
-  static void widen(std::int64_t n, const Stored* in, T* out) { f16_to_f32(n, in, out); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { f32_to_f16(n, in, out); }
-};
+/// Pairs of channels of bfloat16 that travel as floats, and floats, their sums (Note [Pairs of channels] in
+/// conv_half.h).
+struct Paired : Plain<float> {};
 
 /// Reads n elements `stride` apart.
 template <class E>
-void read_row(std::int64_t n, const typename E::Stored* in, std::int64_t stride, typename E::T* out) {
-  if (stride == 1) return E::widen(n, in, out);
-  for (std::int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) out[i] = in[i * stride];
-    else E::widen(1, in + i * stride, out + i);
-  }
+void read_row(std::int64_t n, const typename E::T* in, std::int64_t stride, typename E::T* out) {
+  if (stride == 1) return E::copy(n, in, out);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
 }
 
 /// Writes n elements `stride` apart.
 template <class E>
-void write_row(std::int64_t n, const typename E::T* in, typename E::Stored* out, std::int64_t stride) {
-  if (stride == 1) return E::narrow(n, in, out);
-  for (std::int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) out[i * stride] = in[i];
-    else E::narrow(1, in + i, out + i * stride);
-  }
+void write_row(std::int64_t n, const typename E::T* in, typename E::T* out, std::int64_t stride) {
+  if (stride == 1) return E::copy(n, in, out);
+  for (std::int64_t i = 0; i < n; ++i) out[i * stride] = in[i];
 }
 
 /// The range [low, high) of j in [0, count) for which first + j * step lies in [0, size).
@@ -77,8 +59,8 @@ struct Inside {
 
 /// Does what fill_canvas does for channels that lie side by side: rows of the image are transposed.
 template <class E>
-void fill_canvas_transposed(const Canvas& canvas, const Spatial& size, std::int64_t channels,
-                            const typename E::Stored* in, const ImageStrides& strides, typename E::T* out) {
+void fill_canvas_transposed(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::T* in,
+                            const ImageStrides& strides, typename E::T* out) {
   using T = typename E::T;
   std::int64_t phase = 0;
   for (const std::int64_t r0 : canvas.residues[0]) {
@@ -106,7 +88,7 @@ void fill_canvas_transposed(const Canvas& canvas, const Spatial& size, std::int6
 /// Lays out `channels` channels of the image at `in` on a canvas. What lies outside the image is not written: clear
 /// the canvas once, then lay out any number of images.
 template <class E>
-void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::Stored* in,
+void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::T* in,
                  const ImageStrides& strides, typename E::T* out) {
   const std::int64_t width = canvas.size[2];
   if (strides.channel == 1 && channels >= kTransposedChannels) {
@@ -140,7 +122,7 @@ void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channel
 /// dropped.
 template <class E>
 void write_rows(const Canvas& canvas, const Taps& taps, std::int64_t begin, std::int64_t end, std::int64_t channels,
-                const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::Stored* out,
+                const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::T* out,
                 const ImageStrides& strides) {
   const Inside row(taps.count[2], taps.first[2], taps.step[2], size[2]);
   if (row.low == row.high) return;
@@ -149,8 +131,8 @@ void write_rows(const Canvas& canvas, const Taps& taps, std::int64_t begin, std:
     const std::int64_t p0 = taps.first[0] + q0 * taps.step[0], p1 = taps.first[1] + q1 * taps.step[1];
     if (q1 >= taps.count[1] || p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) continue;
     const typename E::T* line = in + (r - begin) * canvas.size[2] + row.low;
-    typename E::Stored* to = out + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
-                             (taps.first[2] + row.low * taps.step[2]) * strides.spatial[2];
+    typename E::T* to = out + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
+                        (taps.first[2] + row.low * taps.step[2]) * strides.spatial[2];
     if (strides.channel == 1 && channels >= kTransposedChannels) {
       write_pixels<E>(row.high - row.low, channels, line, pitch, to, taps.step[2] * strides.spatial[2]);
       continue;
@@ -180,13 +162,13 @@ inline void column_offsets(const Canvas& canvas, const Taps& taps, std::int64_t 
 /// order.
 template <class E>
 void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64_t end, std::int64_t channels,
-                   const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::Stored* out,
+                   const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::T* out,
                    const ImageStrides& strides) {
   const std::int64_t outputs = taps.count[0] * taps.count[1] * taps.count[2];
   for (std::int64_t c = begin; c < end;) {
     const std::int64_t p = c % outputs, q2 = p % taps.count[2], row = p / taps.count[2];
     const std::int64_t length = std::min(covers ? outputs - p : taps.count[2] - q2, end - c);
-    typename E::Stored* to = out + c / outputs * strides.batch;
+    typename E::T* to = out + c / outputs * strides.batch;
     const typename E::T* line = in + (c - begin);
     c += length;
     std::int64_t stored = length, step = 1;
@@ -215,7 +197,7 @@ void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64
 /// are the first `channels` numbers at in + (p - begin) * pitch. What lies outside is dropped.
 template <class E>
 void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int64_t channels, const typename E::T* in,
-                std::int64_t pitch, const Spatial& size, typename E::Stored* out, const ImageStrides& strides) {
+                std::int64_t pitch, const Spatial& size, typename E::T* out, const ImageStrides& strides) {
   for (std::int64_t p = begin; p < end;) {
     const std::int64_t q2 = p % taps.count[2], row = p / taps.count[2], length = std::min(taps.count[2] - q2, end - p);
     const std::int64_t p0 = taps.first[0] + row / taps.count[1] * taps.step[0];
@@ -225,10 +207,10 @@ void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int
     const typename E::T* from = in + (p - begin + part.low) * pitch;
     p += length;
     if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) continue;
-    typename E::Stored* to =
+    typename E::T* to =
         out + p0 * strides.spatial[0] + p1 * strides.spatial[1] + (p2 + part.low * taps.step[2]) * strides.spatial[2];
     for (std::int64_t i = part.low; i < part.high; ++i, from += pitch, to += taps.step[2] * strides.spatial[2]) {
-      E::narrow(channels, from, to);
+      E::copy(channels, from, to);
     }
   }
 }
@@ -243,20 +225,20 @@ inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
 }
 
 /// Returns whether `channels` channels of the image can be used as the canvas where they lie.
-template <class E>
-bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
-  return std::is_same_v<typename E::Stored, typename E::T> && is_image(canvas, size) && is_dense(strides, size) &&
-         (channels == 1 || strides.channel == canvas.channel());
+inline bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
+  return is_image(canvas, size) && is_dense(strides, size) && (channels == 1 || strides.channel == canvas.channel());
 }
 
-/// Calls f with the element type as a template argument. Throws std::invalid_argument for types without a convolution.
+/// Returns whether 16-bit floats are stored.
+constexpr bool is_half(Elem elem) { return elem == Elem::bf16 || elem == Elem::f16; }
+
+/// Calls f with the element type, f32 or f64, as a template argument. Throws std::invalid_argument for types without a
+/// convolution.
 template <class F>
 void with_element(Elem elem, F&& f) {
   switch (elem) {
     case Elem::f32: return f.template operator()<Plain<float>>();
     case Elem::f64: return f.template operator()<Plain<double>>();
-    case Elem::bf16: return f.template operator()<Bf16>();
-    case Elem::f16: return f.template operator()<F16>();
     default:
       throw std::invalid_argument(
           "convolution: expected a floating element type (f32, f64, bf16, f16), got another. "

@@ -86,8 +86,13 @@ const WinogradKernels& winograd_kernels();
 template <class T>
 const DirectKernels<T>& direct_kernels();
 
+/// Returns those for pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), or null like pair_kernels. They
+/// pack like those of float.
+const DirectKernels<float>* pair_direct_kernels();
+
 }  // namespace vesta::cpu
 
 VESTA_DECLARE_ON_ISA(const DirectKernels<float>& direct_float_kernels();
                      const DirectKernels<double>& direct_double_kernels();
                      const WinogradKernels& winograd_float_kernels())
+namespace vesta::cpu::avx512_bf16 { const DirectKernels<float>& pair_direct_kernels(); }

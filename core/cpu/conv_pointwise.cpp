@@ -30,16 +30,16 @@ int64_t pixel_step(const ImageStrides& s, const Spatial& size) {
 }
 
 /// Copies the pixels that outputs read to out[batch, outputs, channels].
-template <class T>
-void gather(const Correlated<Plain<T>>& c, T* out) {
+template <class E>
+void gather(const Correlated<E>& c, typename E::T* out) {
   const int64_t channels = c.groups * c.from_channels, rows = c.to_size[0] * c.to_size[1], width = c.to_size[2];
   const Spatial& step = c.canvas.step;
   parallel_for(c.batch * rows, std::max<int64_t>(1, kGathered / (width * channels)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t row = r % rows;
-      const T* from = c.from + r / rows * c.from_strides.batch +
-                      row / c.to_size[1] * step[0] * c.from_strides.spatial[0] +
-                      row % c.to_size[1] * step[1] * c.from_strides.spatial[1];
+      const typename E::T* from = c.from + r / rows * c.from_strides.batch +
+                                  row / c.to_size[1] * step[0] * c.from_strides.spatial[0] +
+                                  row % c.to_size[1] * step[1] * c.from_strides.spatial[1];
       for (int64_t i = 0; i < width; ++i, from += step[2] * c.from_strides.spatial[2]) {
         std::copy_n(from, channels, out + (r * width + i) * channels);
       }
@@ -51,57 +51,51 @@ void gather(const Correlated<Plain<T>>& c, T* out) {
 
 template <class E>
 bool goes_pointwise(const Correlated<E>& c) {
-  if constexpr (!std::is_same_v<typename E::Stored, typename E::T>) {
-    return false;
-  } else {
-    const Spatial none{0, 0, 0}, one{1, 1, 1};
-    if (c.products.size() != 1 || c.from_strides.channel != 1 || c.to_strides.channel != 1) return false;
-    if (c.from_channels < 2 || c.to_channels < 2 || (c.groups > 1 && c.bias != nullptr)) return false;
-    const Taps& taps = c.products.front();
-    return taps.tap.size() == 1 && taps.first == none && taps.step == one && taps.count == c.to_size &&
-           c.canvas.before == none && c.canvas.phases == one && is_even(c.to_strides, c.to_size) &&
-           static_cast<int64_t>(taps.table.size()) == c.from_channels && taps.table[0] == 0;
-  }
+  const Spatial none{0, 0, 0}, one{1, 1, 1};
+  if (c.products.size() != 1 || c.from_strides.channel != 1 || c.to_strides.channel != 1) return false;
+  if (c.from_channels < 2 || c.to_channels < 2 || (c.groups > 1 && c.bias != nullptr)) return false;
+  const Taps& taps = c.products.front();
+  return taps.tap.size() == 1 && taps.first == none && taps.step == one && taps.count == c.to_size &&
+         c.canvas.before == none && c.canvas.phases == one && is_even(c.to_strides, c.to_size) &&
+         static_cast<int64_t>(taps.table.size()) == c.from_channels && taps.table[0] == 0;
 }
 
 template <class E>
 void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E::T* w) {
-  if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
-    using T = typename E::T;
-    const int64_t pixels = plane_of(c.to_size);
-    if (c.batch <= 0 || pixels <= 0) return;
-    const bool in_place = c.from_size == c.to_size && is_even(c.from_strides, c.from_size);
-    ScratchArray<T> room(Scratch::input, in_place ? 0
-                                                  : static_cast<std::size_t>(c.batch * pixels * c.groups) *
-                                                        static_cast<std::size_t>(c.from_channels));
-    if (!in_place) gather<T>(c, room.data());
-    const int64_t from_row = in_place ? pixel_step(c.from_strides, c.from_size) : c.groups * c.from_channels;
-    const int64_t from_batch = in_place ? c.from_strides.batch : pixels * from_row;
-    const int64_t to_row = pixel_step(c.to_strides, c.to_size);
-    Gemm g{};
-    g.m = pixels;
-    g.n = c.to_channels;
-    g.k = c.from_channels;
-    g.a = in_place ? c.from : room.data();
-    g.a_row = from_row;
-    g.a_col = 1;
-    g.b = w;
-    g.b_row = forward ? 1 : c.to_channels;
-    g.b_col = forward ? c.from_channels : 1;
-    g.c = c.to;
-    g.c_row = to_row;
-    g.bias = c.bias;
-    BatchDim dims[2];
-    std::size_t count = 0;
-    if (c.batch == 1 || (from_batch == pixels * from_row && c.to_strides.batch == pixels * to_row)) {
-      g.m *= c.batch;
-    } else {
-      dims[count++] = {c.batch, from_batch, 0, c.to_strides.batch};
-    }
-    if (c.groups > 1) dims[count++] = {c.groups, c.from_channels, c.from_channels * c.to_channels, c.to_channels};
-    g.batch = {dims, count};
-    gemm(std::is_same_v<T, float> ? Elem::f32 : Elem::f64, g);
+  using T = typename E::T;
+  const int64_t pixels = plane_of(c.to_size);
+  if (c.batch <= 0 || pixels <= 0) return;
+  const bool in_place = c.from_size == c.to_size && is_even(c.from_strides, c.from_size);
+  ScratchArray<T> room(
+      Scratch::input,
+      in_place ? 0 : static_cast<std::size_t>(c.batch * pixels * c.groups) * static_cast<std::size_t>(c.from_channels));
+  if (!in_place) gather(c, room.data());
+  const int64_t from_row = in_place ? pixel_step(c.from_strides, c.from_size) : c.groups * c.from_channels;
+  const int64_t from_batch = in_place ? c.from_strides.batch : pixels * from_row;
+  const int64_t to_row = pixel_step(c.to_strides, c.to_size);
+  Gemm g{};
+  g.m = pixels;
+  g.n = c.to_channels;
+  g.k = c.from_channels;
+  g.a = in_place ? c.from : room.data();
+  g.a_row = from_row;
+  g.a_col = 1;
+  g.b = w;
+  g.b_row = forward ? 1 : c.to_channels;
+  g.b_col = forward ? c.from_channels : 1;
+  g.c = c.to;
+  g.c_row = to_row;
+  g.bias = c.bias;
+  BatchDim dims[2];
+  std::size_t count = 0;
+  if (c.batch == 1 || (from_batch == pixels * from_row && c.to_strides.batch == pixels * to_row)) {
+    g.m *= c.batch;
+  } else {
+    dims[count++] = {c.batch, from_batch, 0, c.to_strides.batch};
   }
+  if (c.groups > 1) dims[count++] = {c.groups, c.from_channels, c.from_channels * c.to_channels, c.to_channels};
+  g.batch = {dims, count};
+  gemm(std::is_same_v<E, Bf16Bits> ? Elem::bf16 : std::is_same_v<T, float> ? Elem::f32 : Elem::f64, g);
 }
 
 #define VESTA_POINTWISE(E)                           \
@@ -109,8 +103,7 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
   template void correlate_pointwise(const Correlated<E>&, bool, const E::T*);
 VESTA_POINTWISE(Plain<float>)
 VESTA_POINTWISE(Plain<double>)
-VESTA_POINTWISE(Bf16)
-VESTA_POINTWISE(F16)
+VESTA_POINTWISE(Bf16Bits)
 #undef VESTA_POINTWISE
 
 }  // namespace vesta::cpu

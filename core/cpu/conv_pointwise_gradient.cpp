@@ -22,9 +22,8 @@ constexpr int64_t kPackedElements = 16 * 1024;  // elements packed that make a t
 template <class E>
 struct Positions {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
-  const Stored* data;
+  const T* data;
   ImageStrides strides;
   Spatial size;  // positions of a sample
 
@@ -41,15 +40,13 @@ struct Positions {
   void pack(int64_t channel, int64_t count, int64_t begin, int64_t end, int64_t group, T* out, Pack&& pack) const {
     for (int64_t k = begin; k < end;) {
       const int64_t sample = k / plane(), first = k % plane(), length = std::min(plane() - first, end - k);
-      const Stored* const image = data + sample * strides.batch + channel * strides.channel;
+      const T* const image = data + sample * strides.batch + channel * strides.channel;
       T* const to = out + (k - begin) * group;
       k += length;
-      if constexpr (std::is_same_v<Stored, T>) {
-        if (even()) {
-          const int64_t step = strides.spatial[2];
-          pack(count, length, image + first * step, strides.channel, step, to);
-          continue;
-        }
+      if (even()) {
+        const int64_t step = strides.spatial[2];
+        pack(count, length, image + first * step, strides.channel, step, to);
+        continue;
       }
       T* const lines =
           static_cast<T*>(thread_scratch(Scratch::input, sizeof(T) * static_cast<std::size_t>(count * length)));
@@ -60,7 +57,7 @@ struct Positions {
 
  private:
   /// Reads positions of one channel, row by row.
-  void read_line(const Stored* image, int64_t first, int64_t length, T* out) const {
+  void read_line(const T* image, int64_t first, int64_t length, T* out) const {
     for (int64_t p = first; p < first + length;) {
       const int64_t column = p % size[2], row = p / size[2];
       const int64_t run = std::min(size[2] - column, first + length - p);
@@ -166,37 +163,28 @@ bool weight_gradient_goes_pointwise(const ConvShape& shape) {
 }
 
 template <class E>
-void pointwise_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                               const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                               typename E::Stored* gbias) {
+void pointwise_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                               const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                               typename E::T* gbias) {
   using T = typename E::T;
-  constexpr bool kPlain = std::is_same_v<typename E::Stored, T>;
-  const int64_t count = shape.out_channels * shape.in_channels;
-  ScratchArray<T> wide(Scratch::weights, static_cast<std::size_t>((kPlain ? 0 : count) + shape.out_channels));
   ImageStrides read = x_strides;
   for (int d = 0; d < 3; ++d) read.spatial[d] *= shape.stride[d];
-  T* result = wide.data() + shape.out_channels;
-  if constexpr (kPlain) result = gw;
   PointwiseGradient<E>{.kernels = gemm_kernels<T>(),
                        .inputs = shape.in_channels,
                        .outputs = shape.out_channels,
                        .positions = shape.batch * shape.out[0] * shape.out[1] * shape.out[2],
                        .x = {x, read, shape.out},
                        .gy = {gy, gy_strides, shape.out},
-                       .gw = result,
-                       .bias = gbias == nullptr ? nullptr : wide.data()}
+                       .gw = gw,
+                       .bias = gbias}
       .run();
-  if constexpr (!kPlain) E::narrow(count, result, gw);
-  if (gbias != nullptr) E::narrow(shape.out_channels, wide.data(), gbias);
 }
 
 #define VESTA_POINTWISE_GRADIENT(E)                                                                           \
-  template void pointwise_weight_gradient<E>(const ConvShape&, const E::Stored*, const ImageStrides&,         \
-                                             const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
+  template void pointwise_weight_gradient<E>(const ConvShape&, const E::T*, const ImageStrides&,         \
+                                             const E::T*, const ImageStrides&, E::T*, E::T*);
 VESTA_POINTWISE_GRADIENT(Plain<float>)
 VESTA_POINTWISE_GRADIENT(Plain<double>)
-VESTA_POINTWISE_GRADIENT(Bf16)
-VESTA_POINTWISE_GRADIENT(F16)
 #undef VESTA_POINTWISE_GRADIENT
 
 }  // namespace vesta::cpu

@@ -16,8 +16,8 @@ bool weight_gradient_goes_pointwise(const ConvShape& shape);
 
 /// Computes the same as conv_backward_weights.
 template <class E>
-void pointwise_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                               const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                               typename E::Stored* gbias);
+void pointwise_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                               const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                               typename E::T* gbias);
 
 }  // namespace vesta::cpu

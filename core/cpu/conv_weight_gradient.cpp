@@ -4,6 +4,7 @@
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
+#include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
 #include <vesta/core/cpu/conv_winograd.h>
@@ -33,13 +34,12 @@ int64_t weight_count(const ConvShape& shape) {
 template <class E>
 struct WeightGradient {
   using T = typename E::T;
-  using Stored = typename E::Stored;
 
   const GemmKernels<T>& kernels;
   ConvShape shape;
-  const Stored* x;
+  const T* x;
   ImageStrides x_strides;
-  const Stored* gy;
+  const T* gy;
   ImageStrides gy_strides;
   Canvas canvas;
   int64_t inputs, outputs;  // channels per group
@@ -68,31 +68,13 @@ struct WeightGradient {
   int64_t panels() const { return ceil_div(outputs, kernels.tile_cols); }
 
   // Writes one sample's gy as packed panels [span, tile_cols], zero between image rows.
-  void pack_gradient(const Stored* image, T* out) const {
+  void pack_gradient(const T* image, T* out) const {
     const int64_t nc = kernels.tile_cols, width = canvas.size[2];
-    ImageStrides strides = gy_strides;
-    const T* values = nullptr;
-    if constexpr (std::is_same_v<Stored, T>) {
-      values = image;
-    } else {
-      T* const wide = static_cast<T*>(
-          thread_scratch(Scratch::operand_a, sizeof(T) * outputs * shape.out[0] * shape.out[1] * shape.out[2]));
-      strides = dense_strides(outputs, shape.out);
-      T* to = wide;
-      for (int64_t o = 0; o < outputs; ++o) {
-        for (int64_t r = 0; r < shape.out[0] * shape.out[1]; ++r, to += shape.out[2]) {
-          read_row<E>(shape.out[2],
-                      image + o * gy_strides.channel + r / shape.out[1] * gy_strides.spatial[0] +
-                          r % shape.out[1] * gy_strides.spatial[1],
-                      gy_strides.spatial[2], to);
-        }
-      }
-      values = wide;
-    }
+    const ImageStrides& strides = gy_strides;
     const bool rows_touch = width == shape.out[2] && canvas.size[1] == shape.out[1] && is_dense(strides, shape.out);
     for (int64_t o = 0; o < outputs; o += nc, out += nc * span) {
       const int64_t count = std::min(nc, outputs - o);
-      const T* const from = values + o * strides.channel;
+      const T* const from = image + o * strides.channel;
       if (rows_touch) {
         kernels.pack_b(count, span, from, 1, strides.channel, out);
         continue;
@@ -150,7 +132,7 @@ struct WeightGradient {
 
   void run_task(int64_t samples, int64_t group, int64_t piece, T* partial, T* bias) const {
     const int64_t c0 = piece * piece_channels, c1 = std::min(inputs, c0 + piece_channels);
-    const bool ready = lies_ready<E>(canvas, shape.in, inputs, x_strides);
+    const bool ready = lies_ready(canvas, shape.in, inputs, x_strides);
     T* const packed = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * panels() * kernels.tile_cols * span));
     T* const room =
         ready ? nullptr : static_cast<T*>(thread_scratch(Scratch::input, sizeof(T) * (c1 - c0) * canvas.channel()));
@@ -159,20 +141,17 @@ struct WeightGradient {
     if (!ready) std::fill_n(room, (c1 - c0) * canvas.channel(), T(0));
     const int64_t begin = samples * samples_per_group, end = std::min(shape.batch, begin + samples_per_group);
     for (int64_t n = begin; n < end; ++n) {
-      const Stored* const image = x + n * x_strides.batch + (group * inputs + c0) * x_strides.channel;
+      const T* const image = x + n * x_strides.batch + (group * inputs + c0) * x_strides.channel;
       pack_gradient(gy + n * gy_strides.batch + group * outputs * gy_strides.channel, packed);
       if (bias != nullptr && piece == 0) add_bias(ones, packed, bias, n == begin);
-      const T* laid_out = room;
-      if constexpr (std::is_same_v<Stored, T>) {
-        if (ready) laid_out = image;
-      }
+      const T* const laid_out = ready ? image : room;
       if (!ready) fill_canvas<E>(canvas, shape.in, c1 - c0, image, x_strides, room);
       add_product(laid_out, packed, c0, c1, partial, n == begin);
     }
   }
 
   // Adds the partials of all sample groups, in order, and transposes them to [outputs, taps].
-  void gather(const T* partials, int64_t stride, int64_t group, int64_t row0, int64_t row1, Stored* gw) const {
+  void gather(const T* partials, int64_t stride, int64_t group, int64_t row0, int64_t row1, T* gw) const {
     T line[256];
     for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t r = row0; r < row1; ++r) {
@@ -181,14 +160,14 @@ struct WeightGradient {
         for (int64_t s = 1; s < sample_groups; ++s) sum = sum + from[s * stride];
         line[r - row0] = sum;
       }
-      E::narrow(row1 - row0, line, gw + (group * outputs + o) * rows() + row0);
+      std::copy_n(line, row1 - row0, gw + (group * outputs + o) * rows() + row0);
     }
   }
 
-  void run(Stored* gw, Stored* gbias) {
+  void run(T* gw, T* gbias) {
     if (shape.batch <= 0 || shape.out[0] * shape.out[1] * shape.out[2] <= 0) {
-      std::fill_n(gw, weight_count(shape), Stored(0));
-      if (gbias != nullptr) std::fill_n(gbias, shape.out_channels, Stored(0));
+      std::fill_n(gw, weight_count(shape), T(0));
+      if (gbias != nullptr) std::fill_n(gbias, shape.out_channels, T(0));
       return;
     }
     plan();
@@ -220,7 +199,7 @@ struct WeightGradient {
     for (int64_t o = 0; o < shape.out_channels; ++o) {
       T sum = biases.data()[o];
       for (int64_t s = 1; s < sample_groups; ++s) sum = sum + biases.data()[s * shape.out_channels + o];
-      E::narrow(1, &sum, gbias + o);
+      gbias[o] = sum;
     }
   }
 };
@@ -228,38 +207,62 @@ struct WeightGradient {
 template <class E>
 void backward_weights(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* gy,
                       const ImageStrides& gy_strides, void* gw, void* gbias) {
-  using Stored = typename E::Stored;
+  using T = typename E::T;
   const auto go = [&](auto way) {
-    way(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy), gy_strides,
-        static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
+    way(shape, static_cast<const T*>(x), x_strides, static_cast<const T*>(gy), gy_strides, static_cast<T*>(gw),
+        static_cast<T*>(gbias));
   };
   if (weight_gradient_goes_depthwise(shape)) return go(depthwise_weight_gradient<E>);
   if (weight_gradient_goes_pointwise(shape)) return go(pointwise_weight_gradient<E>);
   if constexpr (std::is_same_v<typename E::T, float>) {
     if (shape.batch > 0 && goes_winograd(shape) &&
-        winograd_weight_gradient<E>(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy),
-                                    gy_strides, static_cast<Stored*>(gw), static_cast<Stored*>(gbias))) {
+        winograd_weight_gradient<E>(shape, static_cast<const T*>(x), x_strides, static_cast<const T*>(gy), gy_strides,
+                                    static_cast<T*>(gw), static_cast<T*>(gbias))) {
       return;
     }
   }
   if (weight_gradient_goes_direct(shape)) return go(direct_weight_gradient<E>);
   WeightGradient<E> run{.kernels = gemm_kernels<typename E::T>(),
                         .shape = shape,
-                        .x = static_cast<const Stored*>(x),
+                        .x = static_cast<const T*>(x),
                         .x_strides = x_strides,
-                        .gy = static_cast<const Stored*>(gy),
+                        .gy = static_cast<const T*>(gy),
                         .gy_strides = gy_strides,
                         .canvas = input_canvas(shape),
                         .inputs = shape.in_channels / shape.groups,
                         .outputs = shape.out_channels / shape.groups,
                         .taps = {}};
-  run.run(static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
+  run.run(static_cast<T*>(gw), static_cast<T*>(gbias));
+}
+
+void half_backward_weights(Elem elem, const ConvShape& shape, const std::uint16_t* x, const ImageStrides& x_strides,
+                           const std::uint16_t* gy, const ImageStrides& gy_strides, std::uint16_t* gw,
+                           std::uint16_t* gbias) {
+  if (elem == Elem::bf16 && weight_gradient_goes_in_pairs(shape)) {
+    return pair_weight_gradient(shape, x, x_strides, gy, gy_strides, gw, gbias);
+  }
+  const HalfFormat format = half_format(elem);
+  const WideImages images(shape.batch, shape.in_channels, shape.in, x_strides);
+  const WideImages gradients(shape.batch, shape.out_channels, shape.out, gy_strides);
+  images.widen(format, x, x_strides);
+  gradients.widen(format, gy, gy_strides);
+  const int64_t count = weight_count(shape);
+  const HostArray<float> sums(static_cast<std::size_t>(count + shape.out_channels));
+  backward_weights<Plain<float>>(shape, images.data(), images.strides(), gradients.data(), gradients.strides(),
+                                 sums.data(), gbias == nullptr ? nullptr : sums.data() + count);
+  format.narrow(count, sums.data(), gw);
+  if (gbias != nullptr) format.narrow(shape.out_channels, sums.data() + count, gbias);
 }
 
 }  // namespace
 
 void conv_backward_weights(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                            const void* gy, const ImageStrides& gy_strides, void* gw, void* gbias) {
+  if (is_half(elem)) {
+    using Bits = std::uint16_t;
+    return half_backward_weights(elem, shape, static_cast<const Bits*>(x), x_strides, static_cast<const Bits*>(gy),
+                                 gy_strides, static_cast<Bits*>(gw), static_cast<Bits*>(gbias));
+  }
   with_element(elem, [&]<class E>() { backward_weights<E>(shape, x, x_strides, gy, gy_strides, gw, gbias); });
 }
 

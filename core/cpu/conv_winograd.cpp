@@ -24,14 +24,11 @@ void clear_columns(int64_t count, int64_t lines, float* out) {
 }
 
 template <class E>
-void gather(const typename E::Stored* image, const ImageStrides& strides, const Spatial& size, int64_t row,
-            int64_t rows, int64_t column, int64_t columns, int64_t channels, float* out) {
-  constexpr bool kPlain = std::is_same_v<typename E::Stored, float>;
+void gather(const typename E::T* image, const ImageStrides& strides, const Spatial& size, int64_t row, int64_t rows,
+            int64_t column, int64_t columns, int64_t channels, float* out) {
   const DirectKernels<float>& kernels = direct_kernels<float>();
   const int64_t panel = kernels.panel, step = strides.spatial[2];
   const int64_t low = std::clamp<int64_t>(-column, 0, columns), high = std::clamp(size[2] - column, low, columns);
-  float* const room =
-      kPlain ? nullptr : static_cast<float*>(thread_scratch(Scratch::output, sizeof(float) * panel * columns));
   for (int64_t r = row; r < row + rows; ++r, out += columns * panel) {
     if (r < 0 || r >= size[1] || low == high) {
       std::fill_n(out, columns * panel, 0.0f);
@@ -39,26 +36,19 @@ void gather(const typename E::Stored* image, const ImageStrides& strides, const 
     }
     std::fill_n(out, low * panel, 0.0f);
     std::fill(out + high * panel, out + columns * panel, 0.0f);
-    const typename E::Stored* const in = image + r * strides.spatial[1] + (column + low) * step;
-    if (strides.channel == 1 && (channels == panel || !kPlain)) {
-      for (int64_t p = low; p < high; ++p) E::widen(channels, in + (p - low) * step, out + p * panel);
-    } else if constexpr (kPlain) {
-      kernels.pack(channels, high - low, in, strides.channel, step, out + low * panel);
+    const typename E::T* const in = image + r * strides.spatial[1] + (column + low) * step;
+    if (strides.channel == 1 && channels == panel) {
+      for (int64_t p = low; p < high; ++p) std::copy_n(in + (p - low) * step, panel, out + p * panel);
     } else {
-      for (int64_t c = 0; c < channels; ++c) {
-        read_row<E>(high - low, in + c * strides.channel, step, room + c * columns);
-      }
-      kernels.pack(channels, high - low, room, columns, 1, out + low * panel);
+      kernels.pack(channels, high - low, in, strides.channel, step, out + low * panel);
     }
   }
 }
 
 #define VESTA_GATHER(E)                                                                                              \
-  template void gather<E>(const E::Stored*, const ImageStrides&, const Spatial&, int64_t, int64_t, int64_t, int64_t, \
+  template void gather<E>(const E::T*, const ImageStrides&, const Spatial&, int64_t, int64_t, int64_t, int64_t, \
                           int64_t, float*);
 VESTA_GATHER(Plain<float>)
-VESTA_GATHER(Bf16)
-VESTA_GATHER(F16)
 #undef VESTA_GATHER
 
 }  // namespace winograd
@@ -78,7 +68,6 @@ constexpr int64_t kPairs = 16;  // input channels whose weights are transformed 
 
 template <class E>
 struct Winograd {
-  using Stored = typename E::Stored;
   const Correlated<E>& c;
   const float* const w;
   const bool backward;
@@ -124,20 +113,18 @@ struct Winograd {
   }
 
   // Writes rows of pixels [4 rows, pixels, panel] of `channels` channels to the image.
-  void scatter(const float* in, int64_t row, int64_t first, int64_t count, int64_t channels, Stored* image) const {
+  void scatter(const float* in, int64_t row, int64_t first, int64_t count, int64_t channels, float* image) const {
     const int64_t width = kTile * count, pixels = std::min(width, c.to_size[2] - first * kTile);
     const int64_t step = c.to_strides.spatial[2], channel = c.to_strides.channel;
     for (int64_t i = 0; i < std::min(kTile, c.to_size[1] - row * kTile); ++i, in += width * panel) {
-      Stored* const out = image + (row * kTile + i) * c.to_strides.spatial[1] + first * kTile * step;
+      float* const out = image + (row * kTile + i) * c.to_strides.spatial[1] + first * kTile * step;
       if (channel == 1) {
-        for (int64_t p = 0; p < pixels; ++p) E::narrow(channels, in + p * panel, out + p * step);
+        for (int64_t p = 0; p < pixels; ++p) E::copy(channels, in + p * panel, out + p * step);
         continue;
       }
-      if constexpr (std::is_same_v<Stored, float>) {
-        if (step == 1) {
-          kernels.transpose(pixels, channels, in, out, channel);
-          continue;
-        }
+      if (step == 1) {
+        kernels.transpose(pixels, channels, in, out, channel);
+        continue;
       }
       float* const room = static_cast<float*>(thread_scratch(Scratch::output, sizeof(float) * panel * pixels));
       kernels.transpose(pixels, channels, in, room, pixels);
@@ -262,7 +249,5 @@ std::vector<int64_t> correlate_winograd(const Correlated<E>& c, const ConvShape&
 }
 
 template std::vector<int64_t> correlate_winograd(const Correlated<Plain<float>>&, const ConvShape&, bool, const float*);
-template std::vector<int64_t> correlate_winograd(const Correlated<Bf16>&, const ConvShape&, bool, const float*);
-template std::vector<int64_t> correlate_winograd(const Correlated<F16>&, const ConvShape&, bool, const float*);
 
 }  // namespace vesta::cpu

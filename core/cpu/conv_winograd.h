@@ -38,7 +38,7 @@ inline std::int64_t apart(std::int64_t elements) { return round_up(elements, std
 /// Copies `rows` rows and `columns` columns of pixels, from (row, column) of an image on, for `channels` channels to
 /// [rows, columns, panel]; zeros lie around the image of `size`. Channels past the last stay undefined.
 template <class E>
-void gather(const typename E::Stored* image, const ImageStrides& strides, const Spatial& size, std::int64_t row,
+void gather(const typename E::T* image, const ImageStrides& strides, const Spatial& size, std::int64_t row,
             std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t channels, float* out);
 
 /// Sets the columns of [lines, panel] from `count` on to zero.
@@ -58,8 +58,8 @@ std::vector<std::int64_t> correlate_winograd(const Correlated<E>& c, const ConvS
 /// Computes the same as conv_backward_weights. Returns false where it cannot, with gw undefined: a result is not
 /// finite.
 template <class E>
-bool winograd_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                              const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                              typename E::Stored* gbias);
+bool winograd_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                              const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                              typename E::T* gbias);
 
 }  // namespace vesta::cpu

@@ -28,11 +28,10 @@ constexpr int64_t kFewestTiles = 64;  // of a task
 
 template <class E>
 struct WeightGradient {
-  using Stored = typename E::Stored;
   const ConvShape& shape;
-  const Stored* const x;
+  const float* const x;
   const ImageStrides& x_strides;
-  const Stored* const gy;
+  const float* const gy;
   const ImageStrides& gy_strides;
   const DirectKernels<float>& kernels = direct_kernels<float>();
   const GemmKernels<float>& products = gemm_kernels<float>();
@@ -139,14 +138,14 @@ struct WeightGradient {
   }
 
   // Adds the partials, in order, for inputs [c0, c1) of the panel of outputs from o on, and writes them.
-  void add(const float* partials, int64_t o, int64_t c0, int64_t c1, Stored* gw) const {
+  void add(const float* partials, int64_t o, int64_t c0, int64_t c1, float* gw) const {
     write_partials<E>(kernels, partials + (o / panel * inputs + c0) * kKernel * panel, runs(), partial_size,
                       (c1 - c0) * kKernel, std::min(panel, outputs - o), gw + (o * inputs + c0) * kKernel,
                       inputs * kKernel);
   }
 
   // Sums the gradient of every output channel, row by row and image by image, in double.
-  void add_bias(Stored* gbias) const {
+  void add_bias(float* gbias) const {
     const int64_t width = shape.out[2];
     parallel_for(outputs, std::max<int64_t>(1, 16384 / (shape.batch * shape.out[1] * width)),
                  [&](int64_t begin, int64_t end) {
@@ -160,13 +159,12 @@ struct WeightGradient {
                                    gy_strides.spatial[2], row);
                        for (int64_t i = 0; i < width; ++i) sum += row[i];
                      }
-                     const float rounded = static_cast<float>(sum);
-                     E::narrow(1, &rounded, gbias + o);
+                     gbias[o] = static_cast<float>(sum);
                    }
                  });
   }
 
-  bool run(Stored* gw, Stored* gbias) {
+  bool run(float* gw, float* gbias) {
     cut();
     ScratchArray<float> partials(Scratch::partial, static_cast<std::size_t>(runs() * partial_size));
     std::atomic<bool> finite{true};
@@ -194,18 +192,16 @@ struct WeightGradient {
 }  // namespace
 
 template <class E>
-bool winograd_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
-                              const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
-                              typename E::Stored* gbias) {
+bool winograd_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
+                              const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
+                              typename E::T* gbias) {
   return WeightGradient<E>{shape, x, x_strides, gy, gy_strides}.run(gw, gbias);
 }
 
 #define VESTA_WEIGHT_GRADIENT(E)                                                                                \
-  template bool winograd_weight_gradient<E>(const ConvShape&, const E::Stored*, const ImageStrides&,            \
-                                            const E::Stored*, const ImageStrides&, E::Stored*, E::Stored*);
+  template bool winograd_weight_gradient<E>(const ConvShape&, const E::T*, const ImageStrides&,            \
+                                            const E::T*, const ImageStrides&, E::T*, E::T*);
 VESTA_WEIGHT_GRADIENT(Plain<float>)
-VESTA_WEIGHT_GRADIENT(Bf16)
-VESTA_WEIGHT_GRADIENT(F16)
 #undef VESTA_WEIGHT_GRADIENT
 
 }  // namespace vesta::cpu

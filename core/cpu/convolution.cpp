@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_few_columns.h>
+#include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
@@ -49,7 +50,6 @@ constexpr int64_t kPackedElements = 1024;  // results below which packing does n
 template <class E>
 struct Correlation : Correlated<E> {
   using T = typename E::T;
-  using Stored = typename E::Stored;
   using Base = Correlated<E>;
   using Base::batch, Base::groups, Base::from_channels, Base::to_channels, Base::from_size, Base::to_size;
   using Base::canvas, Base::products, Base::weights, Base::bias;
@@ -58,7 +58,7 @@ struct Correlation : Correlated<E> {
 
   explicit Correlation(const Base& base) : Base(base) {}
 
-  const GemmKernels<T>& kernels = gemm_kernels<T>();
+  const GemmKernels<T>& kernels = product_kernels_of<E>();
 
   // A range of one product that is computed at once.
   struct Strip {
@@ -84,7 +84,7 @@ struct Correlation : Correlated<E> {
 
   // Decides how columns are made, from the shape alone; what it decides changes no bits.
   void plan() {
-    ready = lies_ready<E>(canvas, from_size, from_channels, from_strides);
+    ready = lies_ready(canvas, from_size, from_channels, from_strides);
     const Taps& taps = products.front();
     outputs = Base::outputs();
     if (outputs == 0) return;
@@ -150,11 +150,9 @@ struct Correlation : Correlated<E> {
 
   void run_rows(const Strip& strip, const Chunk& images) const {
     const Taps& taps = products[strip.product];
-    Stored* const out = to_image(images.first, images.group);
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (covers_image(taps) && canvas.size[1] == to_size[1] && canvas.size[2] == to_size[2]) {
-        return multiply_rows(strip, images, out + strip.begin * width(), to_strides.channel);
-      }
+    T* const out = to_image(images.first, images.group);
+    if (covers_image(taps) && canvas.size[1] == to_size[1] && canvas.size[2] == to_size[2]) {
+      return multiply_rows(strip, images, out + strip.begin * width(), to_strides.channel);
     }
     T* const room = results();
     multiply_rows(strip, images, room, strip_columns);
@@ -192,11 +190,10 @@ struct Correlation : Correlated<E> {
     const Taps& taps = products[strip.product];
     const int64_t end = std::min(strip.end, images.count * outputs), columns = end - strip.begin;
     if (columns <= 0) return;
-    Stored* const out = to_image(images.first, images.group);
+    T* const out = to_image(images.first, images.group);
     const bool covers = covers_image(taps);
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (covers && images.count == 1)
-        return multiply_columns(strip, images, columns, out + strip.begin, to_strides.channel);
+    if (covers && images.count == 1) {
+      return multiply_columns(strip, images, columns, out + strip.begin, to_strides.channel);
     }
     T* const room = results();
     multiply_columns(strip, images, columns, room, strip_columns);
@@ -213,9 +210,7 @@ struct Correlation : Correlated<E> {
 
   // Lays out the images of a chunk in `room`, or finds them laid out already.
   Chunk lay_out(int64_t first, int64_t count, int64_t group, T* room) const {
-    if constexpr (std::is_same_v<Stored, T>) {
-      if (ready) return {first, count, group, from_image(first, group), from_strides.batch};
-    }
+    if (ready) return {first, count, group, from_image(first, group), from_strides.batch};
     for (int64_t i = 0; i < count; ++i) {
       fill_canvas<E>(canvas, from_size, from_channels, from_image(first + i, group), from_strides,
                      room + i * canvas_elements());
@@ -269,9 +264,7 @@ struct Correlation : Correlated<E> {
         const int64_t group = t / count % groups, first = t / count / groups * chunk;
         Chunk images{first, std::min(chunk, batch - first), group, laid.data() + (first * groups + group) * elements,
                      groups * elements};
-        if constexpr (std::is_same_v<Stored, T>) {
-          if (ready) images = lay_out(first, images.count, group, nullptr);
-        }
+        if (ready) images = lay_out(first, images.count, group, nullptr);
         run_strip(strips[t % count], images);
       }
     });
@@ -286,27 +279,6 @@ struct Correlation : Correlated<E> {
       run_by_strip();
     }
   }
-};
-
-// A small array, widened if it is stored as 16-bit floats.
-template <class E>
-class Widened {
- public:
-  Widened(const void* in, int64_t n) {
-    if (in == nullptr) return;
-    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
-      data_ = static_cast<const typename E::T*>(in);
-    } else {
-      values_ = HostArray<typename E::T>(static_cast<std::size_t>(n));
-      E::widen(n, static_cast<const typename E::Stored*>(in), values_.data());
-      data_ = values_.data();
-    }
-  }
-  const typename E::T* data() const { return data_; }
-
- private:
-  HostArray<typename E::T> values_;
-  const typename E::T* data_ = nullptr;
 };
 
 int64_t weight_count(const ConvShape& shape) {
@@ -327,10 +299,12 @@ void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use,
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
-  if (goes_depthwise(run)) return correlate_depthwise(run, values);
-  if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
+  if constexpr (!std::is_same_v<E, Paired>) {
+    if (goes_depthwise(run)) return correlate_depthwise(run, values);
+    if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
+  }
   if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
-  if constexpr (std::is_same_v<typename E::T, float>) {
+  if constexpr (std::is_same_v<typename E::T, float> && !std::is_same_v<E, Paired>) {
     if (goes_winograd(shape)) {
       for (const int64_t image : correlate_winograd(run, shape, use == WeightUse::backward_data, values)) {
         Correlated<E> one = run;
@@ -345,48 +319,93 @@ void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, Weight
   correlate_packed(run, shape, use, direct_use, values, key);
 }
 
+// Images and the bias of one direction, as elements of type E.
 template <class E>
-void forward(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w, const void* bias,
-             void* y, const ImageStrides& y_strides, WeightKey key) {
-  using Stored = typename E::Stored;
-  const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.out_channels);
-  Correlated<E> run{.canvas = input_canvas(shape),
+struct Ends {
+  const typename E::T* from;
+  ImageStrides from_strides;
+  typename E::T* to;
+  ImageStrides to_strides;
+  const typename E::T* bias;
+};
+
+template <class E>
+Correlated<E> correlated(const ConvShape& shape, bool backward, const Ends<E>& ends) {
+  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
+  Correlated<E> run{.canvas = backward ? gradient_canvas(shape) : input_canvas(shape),
                     .products = {},
                     .batch = shape.batch,
                     .groups = shape.groups,
-                    .from_channels = shape.in_channels / shape.groups,
-                    .to_channels = shape.out_channels / shape.groups,
-                    .from_size = shape.in,
-                    .to_size = shape.out,
-                    .from = static_cast<const Stored*>(x),
-                    .from_strides = x_strides,
-                    .to = static_cast<Stored*>(y),
-                    .to_strides = y_strides,
-                    .bias = offsets.data()};
-  run.products.push_back(forward_taps(shape, run.canvas, run.from_channels));
-  correlate<E>(run, shape, WeightUse::forward, WeightUse::direct_forward, values.data(), key);
+                    .from_channels = backward ? outputs : inputs,
+                    .to_channels = backward ? inputs : outputs,
+                    .from_size = backward ? shape.out : shape.in,
+                    .to_size = backward ? shape.in : shape.out,
+                    .from = ends.from,
+                    .from_strides = ends.from_strides,
+                    .to = ends.to,
+                    .to_strides = ends.to_strides,
+                    .bias = ends.bias};
+  if (backward) run.products = backward_taps(shape, run.canvas, run.from_channels);
+  else run.products.push_back(forward_taps(shape, run.canvas, run.from_channels));
+  return run;
 }
 
 template <class E>
-void backward_data(const ConvShape& shape, const void* gy, const ImageStrides& gy_strides, const void* w,
-                   const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  using Stored = typename E::Stored;
-  const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.in_channels);
-  Correlated<E> run{.canvas = gradient_canvas(shape),
-                    .products = {},
-                    .batch = shape.batch,
-                    .groups = shape.groups,
-                    .from_channels = shape.out_channels / shape.groups,
-                    .to_channels = shape.in_channels / shape.groups,
-                    .from_size = shape.out,
-                    .to_size = shape.in,
-                    .from = static_cast<const Stored*>(gy),
-                    .from_strides = gy_strides,
-                    .to = static_cast<Stored*>(gx),
-                    .to_strides = gx_strides,
-                    .bias = offsets.data()};
-  run.products = backward_taps(shape, run.canvas, run.from_channels);
-  correlate<E>(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values.data(), key);
+void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values, WeightKey key) {
+  Correlated<E> run = correlated<E>(shape, backward, ends);
+  if (backward) {
+    correlate(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values, key);
+  } else {
+    correlate(run, shape, WeightUse::forward, WeightUse::direct_forward, values, key);
+  }
+}
+
+// Computes a convolution of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_half.h.
+void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>& ends, const std::uint16_t* w) {
+  const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
+  if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, w);
+  const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2], groups = shape.groups;
+  const int64_t channels = plain.from_channels, results = groups * plain.to_channels;
+  const Pairs images = pair_images(shape.batch, groups, channels, plain.from_size, ends.from, ends.from_strides);
+  const Pairs weights =
+      backward ? pair_lines(groups, channels, plain.to_channels * kernel, w) : pair_lines(results, channels, kernel, w);
+  const HalfFormat format = half_format(Elem::bf16);
+  const WideImages sums(shape.batch, results, plain.to_size, ends.to_strides);
+  const HostArray<float> bias = widened(format, ends.bias, results);
+  ConvShape halved = shape;
+  (backward ? halved.out_channels : halved.in_channels) = groups * ceil_div(channels, 2);
+  const Ends<Paired> paired{images.data, images.strides, sums.data(), sums.strides(), bias.data()};
+  correlate<Paired>(halved, backward, paired, weights.data, {});
+  sums.narrow(format, ends.to, ends.to_strides);
+}
+
+// Computes one direction of a convolution.
+void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from, const ImageStrides& from_strides,
+              const void* w, const void* bias, void* to, const ImageStrides& to_strides, WeightKey key) {
+  const int64_t channels = backward ? shape.out_channels : shape.in_channels;
+  if (!is_half(elem)) {
+    return with_element(elem, [&]<class E>() {
+      using T = typename E::T;
+      const Ends<E> ends{static_cast<const T*>(from), from_strides, static_cast<T*>(to), to_strides,
+                         static_cast<const T*>(bias)};
+      correlate<E>(shape, backward, ends, static_cast<const T*>(w), key);
+    });
+  }
+  using Bits = std::uint16_t;
+  if (elem == Elem::bf16 && goes_in_pairs(channels / shape.groups)) {
+    const Ends<Bf16Bits> ends{static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
+                              static_cast<const Bits*>(bias)};
+    return correlate_pairs(shape, backward, ends, static_cast<const Bits*>(w));
+  }
+  const HalfFormat format = half_format(elem);
+  const int64_t results = backward ? shape.in_channels : shape.out_channels;
+  const WideImages images(shape.batch, channels, backward ? shape.out : shape.in, from_strides);
+  const WideImages sums(shape.batch, results, backward ? shape.in : shape.out, to_strides);
+  images.widen(format, static_cast<const Bits*>(from), from_strides);
+  const HostArray<float> weights = widened(format, w, weight_count(shape)), offsets = widened(format, bias, results);
+  const Ends<Plain<float>> ends{images.data(), images.strides(), sums.data(), sums.strides(), offsets.data()};
+  correlate<Plain<float>>(shape, backward, ends, weights.data(), key);
+  sums.narrow(format, static_cast<Bits*>(to), to_strides);
 }
 
 }  // namespace
@@ -402,12 +421,12 @@ ImageStrides channels_last_strides(int64_t channels, const Spatial& size) {
 
 void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w,
                   const void* bias, void* y, const ImageStrides& y_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { forward<E>(shape, x, x_strides, w, bias, y, y_strides, key); });
+  convolve(elem, shape, false, x, x_strides, w, bias, y, y_strides, key);
 }
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
                         const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  with_element(elem, [&]<class E>() { backward_data<E>(shape, gy, gy_strides, w, bias, gx, gx_strides, key); });
+  convolve(elem, shape, true, gy, gy_strides, w, bias, gx, gx_strides, key);
 }
 
 }  // namespace vesta::cpu

@@ -49,7 +49,8 @@ struct WeightKey {
 };
 
 // Element types: f32 and f64 as chains of fused multiply-adds (gemm_kernel.h); bf16 and f16 are widened, computed in
-// f32 and rounded once. Others throw std::invalid_argument. A sample's output and input gradient depend on that sample
+// f32 and rounded once, bf16 by pairs where the machine has instructions for it (Note [Pairs of channels] in
+// conv_half.h). Others throw std::invalid_argument. A sample's output and input gradient depend on that sample
 // and the weights only. The caller checks sizes; sizes of 0 are allowed everywhere. All throw Error(memory) if
 // working memory is short, and std::length_error for one sample's group of more than 2^31 elements.
 

@@ -4,8 +4,9 @@
 //   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
 //   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
 //   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
-// All of them give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float and
-// rounded at the end; integers and complex numbers are plain loops.
+// All of them give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or
+// taken in pairs where the machine multiplies those (Note [Pairs of bfloat16]); their sums are floats and are rounded
+// piece by piece, while they lie in the cache. Integers and complex numbers are plain loops.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
@@ -25,6 +26,7 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (matmul section).
 constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 KiB of floats, stays in L2
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
+constexpr int64_t kSerialThin = 64 * 1024;       // where lines are read for one or two sums each: memory is slower
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
 constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
@@ -44,23 +46,46 @@ struct Matrices {
   int64_t c_row;
   const T* bias;
   bool accumulate;
+  std::uint16_t* half = nullptr;  // if set, the result is rounded to 16-bit floats here, with rows c_row apart; no c
+  const HalfFormat* format = nullptr;
 
   Matrices rows(int64_t begin, int64_t end) const {
     Matrices part = *this;
     part.m = end - begin;
     part.a += begin * a_row;
-    part.c += begin * c_row;
+    if (half != nullptr) part.half += begin * c_row;
+    else part.c += begin * c_row;
     return part;
   }
   Matrices columns(int64_t begin, int64_t end) const {
     Matrices part = *this;
     part.n = end - begin;
     part.b += begin * b_col;
-    part.c += begin;
+    if (half != nullptr) part.half += begin;
+    else part.c += begin;
     if (bias != nullptr) part.bias += begin;
     return part;
   }
 };
+
+// Calls compute(p), with floats for a result in 16 bits, which are rounded afterwards.
+template <class T, class F>
+void with_sums(const Matrices<T>& p, const F& compute) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (p.half != nullptr) {
+      ScratchArray<float> sums(Scratch::output, static_cast<std::size_t>(p.m * p.n));
+      Matrices<float> q = p;
+      q.half = nullptr;
+      q.c = sums.data();
+      q.c_row = p.n;
+      for (int64_t i = 0; i < p.m && p.accumulate; ++i) p.format->widen(p.n, p.half + i * p.c_row, q.c + i * p.n);
+      compute(q);
+      for (int64_t i = 0; i < p.m; ++i) p.format->narrow(p.n, q.c + i * p.n, p.half + i * p.c_row);
+      return;
+    }
+  }
+  compute(p);
+}
 
 // Fills in a Block for the k block starting at k0; operands are set by the caller.
 template <class T>
@@ -179,6 +204,7 @@ void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Computes one product on this thread.
 template <class T>
 void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (p.half != nullptr) return with_sums(p, [&](const Matrices<T>& q) { multiply(kernels, q); });
   if (has_few_rows(p) || has_few_columns(p)) return multiply_thin(kernels, p);
   const RowsOfA how = rows_of_a(kernels, p);
   const bool a_in_place = how == RowsOfA::in_place, b_in_place = reads_b_in_place(kernels, p);
@@ -254,13 +280,15 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
               : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, rows.step)));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t i = t / columns.count * rows.step, c0 = t % columns.count * columns.step;
-        const Matrices<T> r = q.rows(i, std::min(p.m, i + rows.step)).columns(c0, std::min(q.n, c0 + columns.step));
-        for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
-          Block<T> block = block_at(r, k0);
-          prepare_a(kernels, r, how, k0, room, block);
-          use_packed_b(kernels, packed.data() + k0 * padded + c0 * block.k, block);
-          kernels.block(block);
-        }
+        const Matrices<T> part = q.rows(i, std::min(p.m, i + rows.step)).columns(c0, std::min(q.n, c0 + columns.step));
+        with_sums(part, [&](const Matrices<T>& r) {
+          for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+            Block<T> block = block_at(r, k0);
+            prepare_a(kernels, r, how, k0, room, block);
+            use_packed_b(kernels, packed.data() + k0 * padded + c0 * block.k, block);
+            kernels.block(block);
+          }
+        });
       }
     });
   }
@@ -269,6 +297,7 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Computes few elements with a long k: every block of k is a product of its own, and they are added in the order of k.
 template <class T>
 void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (p.half != nullptr) return with_sums(p, [&](const Matrices<T>& q) { multiply_split(kernels, q); });
   const int64_t k_blocks = ceil_div(p.k, kBlockK), size = p.m * p.n;
   const int64_t wave = std::max<int64_t>(1, std::min(k_blocks, kPartialElements / size));
   ScratchArray<T> partial(Scratch::partial, static_cast<std::size_t>(wave * size));
@@ -340,7 +369,8 @@ void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<
 template <class T>
 void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t work = p.m * p.n * p.k;
-  if (work <= kSerialWork) return multiply(kernels, p);
+  const bool thin = has_few_rows(p) || has_few_columns(p);
+  if (work <= (thin ? kSerialThin : kSerialWork)) return multiply(kernels, p);
   const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
@@ -391,6 +421,7 @@ bool fold_batch(std::span<const BatchDim>& batch, Matrices<T>& p) {
 // whole rows, which has_few_columns.
 template <class T>
 void multiply_column(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (p.half != nullptr) return with_sums(p, [&](const Matrices<T>& q) { multiply_column(kernels, q); });
   Matrices<T> row = p;
   row.m = 1;
   row.n = p.m;
@@ -416,6 +447,7 @@ void multiply_column(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Handles k = 0: there is nothing to add up.
 template <class T>
 void fill_empty(const Matrices<T>& p) {
+  if (p.half != nullptr) return with_sums(p, [](const Matrices<T>& q) { fill_empty(q); });
   for (int64_t i = 0; i < p.m; ++i) {
     for (int64_t j = 0; j < p.n; ++j) {
       T& c = p.c[i * p.c_row + j];
@@ -451,10 +483,7 @@ Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
 }
 
 template <class T>
-void float_gemm(const Gemm& args) {
-  const GemmKernels<T>& kernels = gemm_kernels<T>();
-  Matrices<T> p = typed<T>(args);
-  std::span<const BatchDim> batch = args.batch;
+void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<const BatchDim> batch) {
   const bool one = fold_batch(batch, p);
   const bool column = p.n == 1 && p.m > 1 && !has_few_columns(p);
   if (one && p.k != 0) return column ? multiply_column(kernels, p) : multiply_one(kernels, p);
@@ -472,6 +501,11 @@ void float_gemm(const Gemm& args) {
   } else {
     multiply_grid(kernels, count, p, at);
   }
+}
+
+template <class T>
+void float_gemm(const Gemm& args) {
+  multiply_batch(gemm_kernels<T>(), typed<T>(args), args.batch);
 }
 
 // ---- integers and complex numbers -----------------------------------------------------------------------------------
@@ -528,73 +562,97 @@ void exact_gemm(const Gemm& args) {
 
 // ---- 16-bit floats --------------------------------------------------------------------------------------------------
 
-using Widen = void (*)(int64_t, const std::uint16_t*, float*);
-using Narrow = void (*)(int64_t, const float*, std::uint16_t*);
+// `lines` lines of an operand along k, as floats: element (line l, k) at data[l * line + k * step].
+struct Operand {
+  const float* data;
+  int64_t line, step;
+};
 
-// Widens a rows x cols matrix of any strides to a dense one, whose unit stride is in the same dimension as the
-// source's.
-void widen_matrix(Widen widen, int64_t rows, int64_t cols, const std::uint16_t* in, int64_t row, int64_t col,
-                  float* out) {
-  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(cols, 1));
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (col == 1) {
-        widen(cols, in + i * row, out + i * cols);
+constexpr int64_t kMovedElements = 16384;  // elements that a task widens or moves, at least
+
+float* operand_room(Scratch slot, int64_t elements) {
+  return static_cast<float*>(thread_scratch(slot, sizeof(float) * static_cast<std::size_t>(elements)));
+}
+
+// Widens an operand of any strides to a dense one, whose unit stride is that of the source.
+Operand widen_operand(const HalfFormat& format, Scratch slot, int64_t lines, int64_t k_end, const std::uint16_t* in,
+                      int64_t line, int64_t step) {
+  float* const room = operand_room(slot, lines * k_end);
+  const bool across = step != 1 && line == 1;  // the unit stride lies across the lines
+  const int64_t rows = across ? k_end : lines, cols = across ? lines : k_end;
+  const int64_t row = across ? step : line, col = across ? line : step;
+  parallel_for(rows, std::max<int64_t>(1, kMovedElements / std::max<int64_t>(cols, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   if (col == 1) {
+                     format.widen(cols, in + i * row, room + i * cols);
+                   } else {
+                     for (int64_t j = 0; j < cols; ++j) format.widen(1, in + i * row + j * col, room + i * cols + j);
+                   }
+                 }
+               });
+  return across ? Operand{room, 1, lines} : Operand{room, k_end, 1};
+}
+
+// Takes an operand in pairs: in place where it is whole along k and pairs of all lines lie at whole floats.
+Operand pair_operand(const PairKernels& kernels, Scratch slot, int64_t lines, int64_t k_end, const std::uint16_t* in,
+                     int64_t line, int64_t step) {
+  const int64_t pairs = ceil_div(k_end, 2);
+  const bool whole = k_end % 2 == 0 && (lines == 1 || line % 2 == 0) && reinterpret_cast<std::uintptr_t>(in) % 4 == 0;
+  if (step == 1 && whole) return {reinterpret_cast<const float*>(in), line / 2, 1};
+  float* const room = operand_room(slot, lines * pairs);
+  if (step != 1 && line == 1) {
+    parallel_for(pairs, std::max<int64_t>(1, kMovedElements / lines), [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const std::uint16_t* const low = in + 2 * t * step;
+        kernels.interleave(lines, low, 2 * t + 1 < k_end ? low + step : nullptr, room + t * lines);
+      }
+    });
+    return {room, 1, lines};
+  }
+  parallel_for(lines, std::max<int64_t>(1, kMovedElements / pairs), [&](int64_t begin, int64_t end) {
+    for (int64_t l = begin; l < end; ++l) {
+      const std::uint16_t* const from = in + l * line;
+      char* const to = reinterpret_cast<char*>(room + l * pairs);
+      if (k_end % 2 != 0) std::memset(to + 2 * (k_end - 1), 0, 4);
+      if (step == 1) {
+        std::memcpy(to, from, 2 * static_cast<std::size_t>(k_end));
       } else {
-        for (int64_t j = 0; j < cols; ++j) widen(1, in + i * row + j * col, out + i * cols + j);
+        for (int64_t k = 0; k < k_end; ++k) std::memcpy(to + 2 * k, from + k * step, 2);
       }
     }
   });
+  return {room, pairs, 1};
 }
 
-struct Widened {
-  const float* data;
-  int64_t row, col;
-};
-
-Widened widen_operand(Widen widen, Scratch slot, int64_t rows, int64_t cols, const std::uint16_t* in, int64_t row,
-                      int64_t col) {
-  float* const room = static_cast<float*>(thread_scratch(slot, sizeof(float) * static_cast<std::size_t>(rows * cols)));
-  if (col != 1 && row == 1) {
-    widen_matrix(widen, cols, rows, in, col, row, room);
-    return {room, 1, rows};
+// Computes one product of 16-bit floats as one of floats, or of pairs.
+void half_product(const HalfFormat& format, const PairKernels* pairs, const Matrices<std::uint16_t>& p) {
+  const auto operand = [&](Scratch slot, int64_t lines, const std::uint16_t* in, int64_t line, int64_t step) {
+    return pairs != nullptr ? pair_operand(*pairs, slot, lines, p.k, in, line, step)
+                            : widen_operand(format, slot, lines, p.k, in, line, step);
+  };
+  ScratchArray<float> bias(Scratch::bias, static_cast<std::size_t>(p.n));
+  if (p.bias != nullptr) format.widen(p.n, p.bias, bias.data());
+  Matrices<float> wide{};
+  wide.m = p.m, wide.n = p.n, wide.k = pairs != nullptr ? ceil_div(p.k, 2) : p.k;
+  if (p.k > 0) {
+    // Scratch::operand_b belongs to multiply_shared.
+    const Operand a = operand(Scratch::operand_a, p.m, p.a, p.a_row, p.a_col);
+    const Operand b = operand(Scratch::weights, p.n, p.b, p.b_col, p.b_row);
+    wide.a = a.data, wide.a_row = a.line, wide.a_col = a.step;
+    wide.b = b.data, wide.b_row = b.step, wide.b_col = b.line;
   }
-  widen_matrix(widen, rows, cols, in, row, col, room);
-  return {room, cols, 1};
-}
-
-// Computes one product: widens A and B, multiplies as floats, rounds into C.
-void half_product(Widen widen, Narrow narrow, const Matrices<std::uint16_t>& p) {
-  // Scratch::operand_b belongs to multiply_shared.
-  const Widened a = widen_operand(widen, Scratch::operand_a, p.m, p.k, p.a, p.a_row, p.a_col);
-  const Widened b = widen_operand(widen, Scratch::weights, p.k, p.n, p.b, p.b_row, p.b_col);
-  ScratchArray<float> bias(Scratch::input, static_cast<std::size_t>(p.n));
-  if (p.bias != nullptr) widen(p.n, p.bias, bias.data());
-  ScratchArray<float> c(Scratch::output, static_cast<std::size_t>(p.m * p.n));
-  if (p.accumulate) widen_matrix(widen, p.m, p.n, p.c, p.c_row, 1, c.data());
-  const Gemm wide{.m = p.m,
-                  .n = p.n,
-                  .k = p.k,
-                  .a = a.data,
-                  .a_row = a.row,
-                  .a_col = a.col,
-                  .b = b.data,
-                  .b_row = b.row,
-                  .b_col = b.col,
-                  .c = c.data(),
-                  .c_row = p.n,
-                  .batch = {},
-                  .bias = p.bias != nullptr ? bias.data() : nullptr,
-                  .accumulate = p.accumulate};
-  float_gemm<float>(wide);
-  parallel_for(p.m, std::max<int64_t>(1, 16384 / p.n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) narrow(p.n, c.data() + i * p.n, p.c + i * p.c_row);
-  });
+  wide.half = p.c, wide.c_row = p.c_row, wide.format = &format;
+  wide.bias = p.bias != nullptr ? bias.data() : nullptr;
+  wide.accumulate = p.accumulate;
+  multiply_batch(pairs != nullptr ? pairs->products : gemm_kernels<float>(), wide, {});
   trim_scratch(Scratch::operand_a);
   trim_scratch(Scratch::weights);
 }
 
-void half_gemm(Widen widen, Narrow narrow, const Gemm& args) {
+void half_gemm(Elem elem, const Gemm& args) {
+  const HalfFormat format = half_format(elem);
+  const PairKernels* const pairs = elem == Elem::bf16 ? pair_kernels() : nullptr;
   Matrices<std::uint16_t> p = typed<std::uint16_t>(args);
   std::span<const BatchDim> batch = args.batch;
   fold_batch(batch, p);
@@ -602,11 +660,19 @@ void half_gemm(Widen widen, Narrow narrow, const Gemm& args) {
   const int64_t count = steps.count(), work = p.m * p.n * std::max<int64_t>(p.k, 1);
   const int64_t grain = work > 8 * kSerialWork && count < 16 ? count : std::max<int64_t>(1, kSerialWork / 8 / work);
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) half_product(widen, narrow, shifted(p, steps.at(i)));
+    for (int64_t i = begin; i < end; ++i) half_product(format, pairs, shifted(p, steps.at(i)));
   });
 }
 
 }  // namespace
+
+HalfFormat half_format(Elem elem) {
+  if (elem == Elem::f16) return {f16_to_f32, f32_to_f16};
+  const PairKernels* const pairs = pair_kernels();
+  return {bf16_to_f32, pairs != nullptr ? pairs->narrow : f32_to_bf16};
+}
+
+void pair_gemm(const Gemm& args) { multiply_batch(pair_kernels()->products, typed<float>(args), args.batch); }
 
 void gemm(Elem elem, const Gemm& args) {
   if (args.m <= 0 || args.n <= 0) return;
@@ -616,8 +682,8 @@ void gemm(Elem elem, const Gemm& args) {
   switch (elem) {
     case Elem::f32: return float_gemm<float>(args);
     case Elem::f64: return float_gemm<double>(args);
-    case Elem::bf16: return half_gemm(bf16_to_f32, f32_to_bf16, args);
-    case Elem::f16: return half_gemm(f16_to_f32, f32_to_f16, args);
+    case Elem::bf16:
+    case Elem::f16: return half_gemm(elem, args);
     case Elem::c64: return exact_gemm<std::complex<float>>(args);
     case Elem::c128: return exact_gemm<std::complex<double>>(args);
     case Elem::u8: return exact_gemm<std::uint8_t>(args);

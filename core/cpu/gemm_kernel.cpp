@@ -5,7 +5,14 @@
 #include <algorithm>
 
 namespace vesta::cpu {
-namespace { Isa limit = Isa::avx512; }  // namespace
+namespace {
+
+Isa limit = Isa::avx512_bf16;
+
+// The instruction set whose namespace holds the kernels that exist for all.
+Isa vector_isa() { return std::min(gemm_isa(), Isa::avx512); }
+
+}  // namespace
 
 Isa gemm_isa() { return std::min(isa(), limit); }
 
@@ -13,7 +20,7 @@ void limit_gemm_isa(Isa isa) { limit = isa; }
 
 template <>
 const GemmKernels<float>& gemm_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::float_kernels();
     case Isa::avx2: return avx2::float_kernels();
@@ -24,7 +31,7 @@ const GemmKernels<float>& gemm_kernels() {
 
 template <>
 const GemmKernels<double>& gemm_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::double_kernels();
     case Isa::avx2: return avx2::double_kernels();
@@ -33,8 +40,22 @@ const GemmKernels<double>& gemm_kernels() {
   }
 }
 
+const PairKernels* pair_kernels() {
+#if defined(VESTA_AVX512_BF16)
+  if (gemm_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_kernels();
+#endif
+  return nullptr;
+}
+
+const DirectKernels<float>* pair_direct_kernels() {
+#if defined(VESTA_AVX512_BF16)
+  if (gemm_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_direct_kernels();
+#endif
+  return nullptr;
+}
+
 const WinogradKernels& winograd_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::winograd_float_kernels();
     case Isa::avx2: return avx2::winograd_float_kernels();
@@ -45,7 +66,7 @@ const WinogradKernels& winograd_kernels() {
 
 template <>
 const DirectKernels<float>& direct_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::direct_float_kernels();
     case Isa::avx2: return avx2::direct_float_kernels();
@@ -56,7 +77,7 @@ const DirectKernels<float>& direct_kernels() {
 
 template <>
 const DirectKernels<double>& direct_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::direct_double_kernels();
     case Isa::avx2: return avx2::direct_double_kernels();
@@ -67,7 +88,7 @@ const DirectKernels<double>& direct_kernels() {
 
 template <>
 const DepthwiseKernels<float>& depthwise_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::depthwise_float_kernels();
     case Isa::avx2: return avx2::depthwise_float_kernels();
@@ -78,7 +99,7 @@ const DepthwiseKernels<float>& depthwise_kernels() {
 
 template <>
 const DepthwiseKernels<double>& depthwise_kernels() {
-  switch (gemm_isa()) {
+  switch (vector_isa()) {
 #if defined(__x86_64__)
     case Isa::avx512: return avx512::depthwise_double_kernels();
     case Isa::avx2: return avx2::depthwise_double_kernels();

@@ -7,6 +7,9 @@
 
 namespace vesta::cpu {
 
+struct Gemm;
+enum class Elem : unsigned char;
+
 /// Note [One chain of sums]
 /// Element (i, j) of a product is the same sequence of operations however it is computed: k is cut into blocks of
 /// kBlockK, each block is one chain of fused multiply-adds from zero in the order of k, and the blocks are added in
@@ -67,6 +70,39 @@ struct GemmKernels {
                        const std::int32_t* columns, T* out);
 };
 
+/// Note [Pairs of bfloat16]
+/// VDPBF16PS multiplies pairs of bfloat16 and adds to a float, twice as many a cycle as a fused multiply-add: c +=
+/// a[1] * b[1], then c += a[0] * b[0], each rounded once. Where the machine has it, a product of bfloat16 is a product
+/// of pairs: two numbers that follow each other in k travel as one float, k counts pairs, and tiles, packing and paths
+/// are those of float with this one operation exchanged. So [One chain of sums] holds for it as it stands, with blocks
+/// of kBlockK pairs and, in each pair, the second number first. An odd k is filled up with a zero.
+/// The instruction takes subnormal numbers for zeros and makes zeros of subnormal sums, whatever the mode of the CPU:
+/// an element may be off by 2^-126 per multiplication (times the other factor, if one is subnormal). Every path of a
+/// product takes the instruction or none does, so the bits depend on the machine, but on nothing else.
+/// Rejected: pairs in the order of the plain chain. An operand that is whole along k could not be read in place.
+struct PairKernels {
+  GemmKernels<float> products;
+  /// Writes n pairs (low[i], high[i]); (low[i], 0) if `high` is null.
+  void (*interleave)(std::int64_t n, const std::uint16_t* low, const std::uint16_t* high, float* out);
+  /// Does what f32_to_bf16 does.
+  void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
+};
+
+/// How 16-bit floats become floats and back, rounded to nearest even.
+struct HalfFormat {
+  void (*widen)(std::int64_t n, const std::uint16_t* in, float* out);
+  void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
+};
+
+/// Returns that of bf16, the fastest of the instruction set in use, or of f16.
+HalfFormat half_format(Elem elem);
+
+/// Computes products of pairs, which must be at hand: operands and strides count pairs, C and the bias are floats.
+void pair_gemm(const Gemm& args);
+
+/// Returns the kernels for pairs of bfloat16, or null if the instruction set in use has none.
+VESTA_API const PairKernels* pair_kernels();
+
 /// Returns the kernels of the instruction set in use, T = float or double.
 template <class T>
 const GemmKernels<T>& gemm_kernels();
@@ -80,3 +116,4 @@ VESTA_API void limit_gemm_isa(Isa isa);
 }  // namespace vesta::cpu
 
 VESTA_DECLARE_ON_ISA(const GemmKernels<float>& float_kernels(); const GemmKernels<double>& double_kernels())
+namespace vesta::cpu::avx512_bf16 { const PairKernels& pair_kernels(); }

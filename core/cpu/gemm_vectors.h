@@ -77,6 +77,15 @@ struct VecF64 {
   }
 };
 
+#if defined(VESTA_ISA_avx512_bf16)
+// A vector of float sums, or of pairs of bfloat16 that travel as floats: they are moved and multiplied, nothing else.
+struct VecPairs : VecF32 {
+  static V fma(V a, V b, V c) {
+    return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+  }
+};
+#endif
+
 #elif defined(VESTA_ISA_avx2)
 
 // 6 rows times 2 vectors: 12 of the 16 registers hold sums.

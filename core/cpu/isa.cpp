@@ -6,7 +6,7 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512"};
+constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
 
 Isa detect() {
   Isa best = Isa::baseline;
@@ -17,9 +17,12 @@ Isa detect() {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     best = Isa::avx512;
   }
+#if defined(VESTA_AVX512_BF16)  // the compiler knows it
+  if (best == Isa::avx512 && __builtin_cpu_supports("avx512bf16")) best = Isa::avx512_bf16;
+#endif
 #endif
   if (const char* wish = std::getenv("VESTA_ISA")) {
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
       if (kNames[i] == wish) best = std::min(best, Isa(i));
     }
   }

@@ -16,6 +16,7 @@ enum class Scratch : unsigned char {
   input,
   weights,
   output,
+  bias,
   count
 };
 

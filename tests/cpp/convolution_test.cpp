@@ -220,7 +220,7 @@ TEST_CASE("convolution agrees with a direct loop", "[convolution]") {
 }
 
 TEST_CASE("16-bit convolutions are the float ones of the widened operands, rounded once", "[convolution]") {
-  limit_gemm_isa(Isa::avx512);
+  limit_gemm_isa(Isa::avx512);  // bfloat16 has instructions of its own
   struct Half {
     Elem elem;
     void (*widen)(int64_t, const std::uint16_t*, float*);
@@ -248,8 +248,108 @@ TEST_CASE("16-bit convolutions are the float ones of the widened operands, round
   }
 }
 
+TEST_CASE("convolutions of bfloat16 with its instructions: close to double, the same bits however they are computed",
+          "[convolution][bits]") {
+  limit_gemm_isa(Isa::avx512_bf16);
+  const int threads = num_threads();
+  auto cases = layers();
+  cases.push_back(layer(1, 64, 64, 1, {1, 30, 30}, {1, 5, 5}, {1, 2, 2}, {0, 2, 2}));
+  cases.push_back(layer(17, 33, 34, 1, {1, 6, 6}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}));
+  cases.push_back(layer(2, 1040, 40, 1, {1, 5, 5}, {1, 1, 1}));
+  for (const Layer& l : cases) {
+    INFO(describe(l));
+    const auto drawn = [](int64_t count, unsigned seed, std::vector<double>& wide) {
+      const auto in = values<float>(count, seed);
+      std::vector<std::uint16_t> out(in.size());
+      std::vector<float> rounded(in.size());
+      f32_to_bf16(count, in.data(), out.data());
+      bf16_to_f32(count, out.data(), rounded.data());
+      wide.assign(rounded.begin(), rounded.end());
+      return out;
+    };
+    std::vector<double> xd, wd, bd, gd;
+    const auto x = drawn(l.x_count(), 1, xd), w = drawn(l.w_count(), 2, wd), b = drawn(l.shape.out_channels, 3, bd),
+               gy = drawn(l.y_count(), 4, gd);
+    const auto want = compute<double>(Elem::f64, l, xd, wd, bd, gd);
+    const auto dense = compute(Elem::bf16, l, x, w, b, gy);
+    const auto close = [](const std::vector<std::uint16_t>& got, const std::vector<double>& exact) {
+      std::vector<float> wide(got.size());
+      bf16_to_f32(static_cast<int64_t>(got.size()), got.data(), wide.data());
+      check_close(wide, exact, 0x1p-8 + 1e-4);  // half a unit of bfloat16, and sums in float
+    };
+    close(dense.y, want.y);
+    close(dense.gx, want.gx);
+    close(dense.gw, want.gw);
+    close(dense.gb, want.gb);
+    for (const int count : {1, 2, 4}) {
+      set_num_threads(count);
+      CHECK(compute(Elem::bf16, l, x, w, b, gy) == dense);
+      CHECK(compute(Elem::bf16, l, x, w, b, gy, true) == dense);
+    }
+    set_num_threads(threads);
+    for (const bool last : {false, true}) {
+      Layer one = l;
+      one.shape.batch = 1;
+      const int64_t xs = one.x_count(), ys = one.y_count();
+      const std::vector<std::uint16_t> px(x.end() - xs, x.end()), pg(gy.end() - ys, gy.end());
+      const auto some = compute(Elem::bf16, one, px, w, b, pg, last);
+      CHECK(std::equal(some.y.begin(), some.y.end(), dense.y.end() - ys));
+      CHECK(std::equal(some.gx.begin(), some.gx.end(), dense.gx.end() - xs));
+    }
+  }
+}
+
+TEST_CASE("images of bfloat16 may lie anyhow", "[convolution][bits]") {
+  for (const auto& l : {layer(2, 6, 5, 1, {1, 9, 8}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}),
+                        layer(2, 7, 6, 1, {1, 5, 4}, {1, 1, 1}), layer(1, 8, 6, 2, {1, 5, 4}, {1, 1, 1})}) {
+    INFO(describe(l));
+    const ConvShape& s = l.shape;
+    const auto bits = [](int64_t count, unsigned seed) {
+      const auto in = values<float>(count, seed);
+      std::vector<std::uint16_t> out(in.size());
+      f32_to_bf16(count, in.data(), out.data());
+      return out;
+    };
+    const auto x = bits(l.x_count(), 1), w = bits(l.w_count(), 2), b = bits(s.out_channels, 3),
+               gy = bits(l.y_count(), 4);
+    const auto want = compute(Elem::bf16, l, x, w, b, gy);
+    const auto strides = [](int64_t channels, const Spatial& size, int order) -> ImageStrides {
+      if (order == 0) return {channels * size[1] * size[2] * 3 + 5, 3 * size[1] * size[2], {0, 3 * size[2], 3}};
+      if (order == 1) return {channels * size[1] * size[2] * 2 + 1, 1, {0, 2 * channels * size[2], 2 * channels}};
+      return {channels * size[1] * size[2], size[1], {0, 1, channels * size[1]}};  // columns first
+    };
+    const auto spread = [&](const std::vector<std::uint16_t>& in, int64_t channels, const Spatial& size,
+                            const ImageStrides& to, bool back) {
+      std::vector<std::uint16_t> out(back ? static_cast<std::size_t>(s.batch * channels * size[1] * size[2]) : 9000);
+      std::size_t i = 0;
+      for (int64_t n = 0; n < s.batch; ++n)
+        for (int64_t c = 0; c < channels; ++c)
+          for (int64_t r = 0; r < size[1]; ++r)
+            for (int64_t q = 0; q < size[2]; ++q, ++i) {
+              const auto at =
+                  static_cast<std::size_t>(n * to.batch + c * to.channel + r * to.spatial[1] + q * to.spatial[2]);
+              if (back) out[i] = in[at];
+              else out[at] = in[i];
+            }
+      return out;
+    };
+    for (int order = 0; order < 3; ++order) {
+      const ImageStrides xs = strides(s.in_channels, s.in, order), ys = strides(s.out_channels, s.out, order);
+      const auto xv = spread(x, s.in_channels, s.in, xs, false), gv = spread(gy, s.out_channels, s.out, ys, false);
+      std::vector<std::uint16_t> y(9000, 77), gx(9000, 77), gw(w.size()), gb(b.size());
+      conv_forward(Elem::bf16, s, xv.data(), xs, w.data(), b.data(), y.data(), ys);
+      conv_backward_data(Elem::bf16, s, gv.data(), ys, w.data(), nullptr, gx.data(), xs);
+      conv_backward_weights(Elem::bf16, s, xv.data(), xs, gv.data(), ys, gw.data(), gb.data());
+      CHECK(spread(y, s.out_channels, s.out, ys, true) == want.y);
+      CHECK(spread(gx, s.in_channels, s.in, xs, true) == want.gx);
+      CHECK(gw == want.gw);
+      CHECK(gb == want.gb);
+    }
+  }
+}
+
 TEST_CASE("convolution gives the same bits for any number of threads", "[convolution][bits]") {
-  limit_gemm_isa(Isa::avx512);
+  limit_gemm_isa(Isa::avx512_bf16);
   const int threads = num_threads();
   auto cases = layers();
   cases.push_back(layer(33, 16, 24, 1, {1, 15, 15}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}));
@@ -275,7 +375,7 @@ TEST_CASE("AVX2 and AVX-512 give the same bits, infinite weights included", "[co
     const auto x = values<float>(l.x_count(), 1), b = values<float>(l.shape.out_channels, 3),
                gy = values<float>(l.y_count(), 4);
     auto w = values<float>(l.w_count(), 2);
-    limit_gemm_isa(Isa::avx512);
+    limit_gemm_isa(Isa::avx512_bf16);
     const auto wide = compute(Elem::f32, l, x, w, b, gy);
     limit_gemm_isa(Isa::avx2);
     CHECK(compute(Elem::f32, l, x, w, b, gy) == wide);
@@ -290,11 +390,11 @@ TEST_CASE("AVX2 and AVX-512 give the same bits, infinite weights included", "[co
     };
     CHECK(finite(Isa::avx2) == finite(Isa::avx512));
   }
-  limit_gemm_isa(Isa::avx512);
+  limit_gemm_isa(Isa::avx512_bf16);
 }
 
 TEST_CASE("a sample's output and input gradient do not depend on its batch", "[convolution][bits]") {
-  limit_gemm_isa(Isa::avx512);
+  limit_gemm_isa(Isa::avx512_bf16);
   for (Layer l : layers()) {
     INFO(describe(l));
     l.shape.batch = 33;

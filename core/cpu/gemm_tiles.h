@@ -1,0 +1,351 @@
+// The block kernels of the matrix product: register tiles, packing, and the walk over a block. One source for all
+// instruction sets and kinds of elements; a struct X of vectors (gemm_vectors.h) is all that differs. Include it only
+// in files of kernels: everything here lives in the namespace of one instruction set.
+#pragma once
+
+#include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/gemm_vectors.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+constexpr int kPanelVectors = 2;  // vectors per packed panel
+
+enum class ARows : unsigned char { contiguous, stride, pointers };  // rows of a side by side, apart, one pointer each
+enum class BRows : unsigned char { stride, table };
+
+// One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked.
+template <class X, int R, int N, bool kMasked, ARows kA, BRows kB>
+void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int32_t* a_table, const typename X::T* b,
+          typename X::T* c, const typename X::T* bias, const typename X::T* row_bias, int tail) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth;
+  const typename X::Mask mask = X::mask(kMasked ? tail : W);
+  const T* rows[R];
+  if constexpr (kA == ARows::pointers) {
+    for (int r = 0; r < R; ++r) rows[r] = p.a + a_table[r];
+  }
+  // A pointer to every third row: the two between are one and two strides away, which addressing modes can express. A
+  // pointer per row does not fit in the registers.
+  const T* thirds[(R + 2) / 3];
+  for (int g = 0; g < (R + 2) / 3; ++g) thirds[g] = a + 3 * g * p.a_row;
+  const std::int64_t a_row = p.a_row;
+  V sum[R][N];
+#pragma GCC unroll 24
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 24
+    for (int v = 0; v < N; ++v) sum[r][v] = X::zero();
+  }
+  const std::int64_t k_end = p.k, a_col = p.a_col, b_row = p.b_row;
+  const std::int32_t* const b_table = p.b_table;
+#pragma GCC unroll 2
+  for (std::int64_t k = 0; k < k_end; ++k) {
+    V vb[N];
+    const T* const line = kB == BRows::table ? b + b_table[k] : b;
+#pragma GCC unroll 24
+    for (int v = 0; v < N; ++v) {
+      vb[v] = kMasked && v == N - 1 ? X::load(line + v * W, mask) : X::load(line + v * W);
+    }
+#pragma GCC unroll 24
+    for (int r = 0; r < R; ++r) {
+      const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k
+                                : kA == ARows::stride ? thirds[r / 3] + r % 3 * a_row
+                                                      : a + r);
+#pragma GCC unroll 24
+      for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
+    }
+    if constexpr (kA == ARows::contiguous) a += a_col;
+    if constexpr (kA == ARows::stride) {
+#pragma GCC unroll 24
+      for (int g = 0; g < (R + 2) / 3; ++g) asm("add %1, %0" : "+r"(thirds[g]) : "i"(sizeof(T)));  // hides the pattern
+    }
+    if constexpr (kB == BRows::stride) b += b_row;
+  }
+#pragma GCC unroll 24
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 24
+    for (int v = 0; v < N; ++v) {
+      T* const out = c + r * p.c_row + v * W;
+      V value = sum[r][v];
+      const bool part = kMasked && v == N - 1;
+      if (p.accumulate) value = X::add(part ? X::load(out, mask) : X::load(out), value);
+      if (bias != nullptr) value = X::add(value, part ? X::load(bias + v * W, mask) : X::load(bias + v * W));
+      if (row_bias != nullptr) value = X::add(value, X::broadcast(row_bias + r));
+      if (part) {
+        X::store(out, value, mask);
+      } else {
+        X::store(out, value);
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFn = void (*)(const Block<T>&, const T*, const std::int32_t*, const T*, T*, const T*, const T*, int);
+
+// Tiles of 1 to kRows rows, 1 to N vectors, full and masked: index [rows - 1][vectors - 1][masked].
+template <class X, int kRows, int N, ARows kA, BRows kB>
+struct TileTable {
+  TileFn<typename X::T> at[kRows][N][2];
+  constexpr TileTable() : at{} { fill<1, 1>(); }
+  template <int R, int V>
+  constexpr void fill() {
+    at[R - 1][V - 1][0] = &tile<X, R, V, false, kA, kB>;
+    at[R - 1][V - 1][1] = &tile<X, R, V, true, kA, kB>;
+    if constexpr (V < N) {
+      fill<R, V + 1>();
+    } else if constexpr (R < kRows) {
+      fill<R + 1, 1>();
+    }
+  }
+};
+
+// Walks the tiles of a block, panel by panel: a panel of b stays in L1 while the tiles of a stream past it.
+template <class X, int kRows, int N, ARows kA, BRows kB>
+void walk(const Block<typename X::T>& p) {
+  using T = typename X::T;
+  static constexpr TileTable<X, kRows, N, kA, kB> table;
+  constexpr int W = X::kWidth;
+  // Where b is a plain matrix a step of N vectors may be wider than a packed panel.
+  const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
+  // Rows that need not come in packed tiles are divided evenly: a last tile of one row would wait for its own sums.
+  std::int64_t height = kRows, a_step = p.a_tile;
+  if (kRows > X::kRows || kA == ARows::stride) {
+    const std::int64_t tiles = (p.m + kRows - 1) / kRows;
+    height = (p.m + tiles - 1) / tiles;
+    a_step = height * p.a_row;
+  }
+  const T* b = p.b;
+  for (std::int64_t j = 0; j < p.n; j += N * W, b += b_step) {
+    const int cols = static_cast<int>(p.n - j < N * W ? p.n - j : N * W);
+    const int vectors = (cols + W - 1) / W, tail = cols - (vectors - 1) * W;
+    const auto* const column = &table.at[0][vectors - 1][tail != W];
+    const T* a = p.a;
+    for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
+      const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
+      if (N == kPanelVectors && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
+        // Spread the prefetch of the next packed panel into L1 over the tiles of this one.
+        const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m, line = 64 / sizeof(T);
+        const T* const next = b + b_step + i / kRows * share;
+        for (std::int64_t f = 0; f < share; f += line) __builtin_prefetch(next + f, 0, 2);
+      }
+      // The sums are added to c long after: fetch its lines meanwhile.
+      if (p.accumulate) {
+        for (int r = 0; r < rows; ++r) __builtin_prefetch(p.c + (i + r) * p.c_row + j, 1);
+      }
+      column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
+                                 p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
+                                 p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
+    }
+  }
+}
+
+// Multiplies a single row by a wide plain matrix: reads kLines whole lines of b side by side, which the prefetcher
+// follows, and keeps the sums in memory. The chain of every sum is that of a tile.
+template <class X>
+void stream_row(const Block<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kLines = 8, kStrip = 128 * W;
+  alignas(64) T sums[kStrip];
+  for (std::int64_t j0 = 0; j0 < p.n; j0 += kStrip) {
+    const int cols = static_cast<int>(p.n - j0 < kStrip ? p.n - j0 : kStrip), full = cols / W * W;
+    const typename X::Mask mask = X::mask(cols - full);
+    for (int j = 0; j < cols; j += W) X::store(sums + j, X::zero());
+    for (std::int64_t k = 0; k < p.k; k += kLines) {
+      const int lines = static_cast<int>(p.k - k < kLines ? p.k - k : kLines);
+      V va[kLines];
+      for (int l = 0; l < kLines; ++l) va[l] = l < lines ? X::broadcast(p.a + (k + l) * p.a_col) : X::zero();
+      const T* const b = p.b + k * p.b_row + j0;
+      if (lines == kLines) {
+        for (int j = 0; j < full; j += W) {
+          V sum = X::load(sums + j);
+#pragma GCC unroll 24
+          for (int l = 0; l < kLines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + j), sum);
+          X::store(sums + j, sum);
+        }
+      } else {
+        for (int j = 0; j < full; j += W) {
+          V sum = X::load(sums + j);
+          for (int l = 0; l < lines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + j), sum);
+          X::store(sums + j, sum);
+        }
+      }
+      if (full < cols) {
+        V sum = X::load(sums + full);
+        for (int l = 0; l < lines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + full, mask), sum);
+        X::store(sums + full, sum);
+      }
+    }
+    T* const c = p.c + j0;
+    for (int j = 0; j < cols; ++j) {
+      T value = p.accumulate ? c[j] + sums[j] : sums[j];
+      if (p.bias != nullptr) value = value + p.bias[j0 + j];
+      if (p.row_bias != nullptr) value = value + p.row_bias[0];
+      c[j] = value;
+    }
+  }
+}
+
+template <class X>
+void block(const Block<typename X::T>& p) {
+  constexpr int kRows = X::kRows, kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
+  const bool plain_b = p.b_table == nullptr && p.b_tile == kPanelVectors * X::kWidth;
+  if (p.m == 1 && p.n >= 16 * X::kWidth && p.k > 1 && plain_b && p.a_table == nullptr) return stream_row<X>(p);
+  if (p.b_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::table>(p);
+  const bool pointers = p.a_table != nullptr || p.a_row != 1;
+  if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
+    return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
+  }
+  // With columns for one vector only, take twice the rows, so that as many sums are in flight.
+  if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0)
+    return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
+  if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, 2 * kRows, 1, ARows::stride, BRows::stride>(p);
+  if (p.a_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
+  if (pointers) return walk<X, kRows, kPanelVectors, ARows::stride, BRows::stride>(p);
+  return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
+}
+
+// Sums the products of kWidth lines at a time with kFew vectors.
+template <class X, int kFew>
+void thin_lines(const ThinBlock<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
+  for (std::int64_t l0 = 0; l0 < p.lines; l0 += W) {
+    const int count = static_cast<int>(p.lines - l0 < W ? p.lines - l0 : W);
+    const typename X::Mask mask = X::mask(count);
+    const T* const in = p.in + l0 * p.line;
+    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * p.line; };
+    EvenLines<X> even_lines(in, p.line);
+    const T* starts[W] = {};
+    if (count < W) {
+      for (int l = 0; l < W; ++l) starts[l] = clamped(l);
+    }
+    alignas(64) T column[W];
+    V total[kFew] = {};
+    for (std::int64_t begin = 0; begin < p.k; begin += kBlockK) {
+      const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK;
+      std::int64_t k = begin;
+      V sum[kFew];
+#pragma GCC unroll 4
+      for (int f = 0; f < kFew; ++f) sum[f] = X::zero();
+      const auto add = [&](V line, std::int64_t at) {
+#pragma GCC unroll 4
+        for (int f = 0; f < kFew; ++f) sum[f] = X::fma(X::broadcast(p.vectors + at * kFew + f), line, sum[f]);
+      };
+      const auto add_blocks = [&]<int kBlocks>(const auto& lines) {
+        V v[kBlocks][kDepth];
+        load_lines<X, kBlocks>(lines, v);
+#pragma GCC unroll 16
+        for (int d = 0; d < kBlocks * kDepth; ++d) add(v[d / kDepth][d % kDepth], k + d);
+      };
+      const auto add_all = [&]<int kBlocks>() {
+        constexpr int kSpan = kBlocks * kDepth;
+        if (count == W) {
+          for (; k + kSpan <= end; k += kSpan, even_lines.advance(kSpan)) {
+            add_blocks.template operator()<kBlocks>(even_lines);
+          }
+        } else {
+          for (; k + kSpan <= end; k += kSpan) {
+            add_blocks.template operator()<kBlocks>([&](int l) { return starts[l] + k; });
+          }
+        }
+      };
+      add_all.template operator()<kLineBlocks<X>>();
+      add_all.template operator()<1>();
+      for (; k < end; ++k) {
+        for (int l = 0; l < W; ++l) column[l] = clamped(l)[k];
+        add(X::load(column), k);
+      }
+#pragma GCC unroll 4
+      for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
+    }
+    for (int f = 0; f < kFew; ++f) {
+      T* const to = p.out + l0 * p.out_line + f * p.out_few;
+      V value = total[f];
+      if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
+      if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
+      if (p.out_line == 1) {
+        X::store(to, value, mask);
+      } else {
+        X::store(column, value);
+        for (int l = 0; l < count; ++l) to[l * p.out_line] = column[l];
+      }
+    }
+  }
+}
+
+template <class X>
+void thin(const ThinBlock<typename X::T>& p) {
+  static_assert(kThin == 4);
+  switch (p.few) {
+    case 1: return thin_lines<X, 1>(p);
+    case 2: return thin_lines<X, 2>(p);
+    case 3: return thin_lines<X, 3>(p);
+    default: return thin_lines<X, 4>(p);
+  }
+}
+
+template <class X>
+void pack_a(std::int64_t m, std::int64_t k, const typename X::T* a, std::int64_t a_row, std::int64_t a_col,
+            typename X::T* out) {
+  pack<X, X::kRows>(m, k, a, a_row, a_col, out);
+}
+
+template <class X>
+void pack_b(std::int64_t n, std::int64_t k, const typename X::T* b, std::int64_t b_row, std::int64_t b_col,
+            typename X::T* out) {
+  pack<X, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
+}
+
+// Columns of a panel that follow each other in memory.
+struct Run {
+  int column, length;
+  std::int32_t from;
+};
+
+// Gathers columns panel by panel. A run is copied as a whole vector: what it writes past its end is written again by
+// the next run, the next line, or lies in the slack after the last panel.
+template <class X>
+void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base, const std::int32_t* table,
+                  const std::int32_t* columns, typename X::T* out) {
+  constexpr int W = X::kWidth, kCols = kPanelVectors * W;
+  for (std::int64_t j = 0; j < n; j += kCols, columns += kCols, out += kCols * k_end) {
+    const int cols = static_cast<int>(n - j < kCols ? n - j : kCols);
+    Run runs[kCols];
+    int count = 0;
+    bool whole = true;
+    for (int c = 0; c < cols; ++c) {
+      if (c % W != 0 && columns[c] == columns[c - 1] + 1) {
+        ++runs[count - 1].length;
+      } else {
+        runs[count++] = {c, 1, columns[c]};
+      }
+    }
+    for (int r = 0; r < count; ++r) whole = whole && runs[r].length == W;
+    if (whole && count == kPanelVectors) {
+      for (std::int64_t k = 0; k < k_end; ++k) {
+        const typename X::T* const line = base + table[k];
+        for (int v = 0; v < kPanelVectors; ++v) X::store(out + k * kCols + v * W, X::load(line + runs[v].from));
+      }
+      continue;
+    }
+    for (std::int64_t k = 0; k < k_end; ++k) {
+      const typename X::T* const line = base + table[k];
+      for (int r = 0; r < count; ++r) {
+        const Run& run = runs[r];
+        X::store(out + k * kCols + run.column, X::load(line + run.from, X::mask(run.length)));
+      }
+    }
+  }
+}
+
+template <class X>
+constexpr GemmKernels<typename X::T> kernels_of() {
+  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &thin<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
+}
+
+}  // namespace
+}  // namespace vesta::cpu::VESTA_ISA_NS
