@@ -15,6 +15,7 @@ struct Transposition {
   int64_t from_row, to_row;
   int64_t rows, columns;  // of `from`
   int64_t item;           // 1, 2, 4, 8 or 16
+  bool far = false;       // whether the result passes by the caches, which could not hold it
 };
 
 /// Transposes a matrix with the instruction set in use, on this thread.

@@ -1,8 +1,9 @@
 // Batch normalisation: sums over every dimension but the second, then one affine map per channel. Layer, root mean
-// square and group normalisation: the same over rows. Ioffe and Szegedy 2015. The variance is a second pass over
-// deviations from the mean, so that a large mean costs no digits.
+// square and group normalisation: the same over rows. Ioffe and Szegedy 2015. The variance is that of deviations from
+// the means of pieces, which are read twice in the first cache, so that a large mean costs no digits.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <vesta/core/cpu/norm_pixels.h>
@@ -80,41 +81,84 @@ struct ChannelMaps {
   }
 };
 
-double first_of(DType dtype, const char* p) {
-  return visit<kFloats>(dtype, [&]<class T>() { return double(*reinterpret_cast<const T*>(p)); });
+/// Long runs of a channel are worked on together where L2 keeps them from pass to pass; shorter ones, and the channels
+/// of many images, in the order of memory.
+bool by_channel(const Runs& runs) {
+  constexpr int64_t kLongRun = 4096, kKept = 1 << 19;  // bytes
+  return runs.bytes >= kLongRun && runs.batch * runs.bytes <= kKept;
+}
+int64_t runs_per_task(const Runs& runs) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.inner, 1)); }
+/// Returns which rows of a tensor runs [begin, end) are.
+ChannelRows rows_of(const Runs& runs, int64_t begin, int64_t end) {
+  return {begin % runs.channels, runs.channels, end - begin, runs.inner};
+}
+
+/// Numbers of each run, in the order of memory.
+using OfRuns = std::vector<double>;
+
+/// Returns the statistics of channel c, of those of its runs.
+Statistics channel_statistics(const Runs& runs, int64_t c, const OfRuns& mean, const OfRuns& squares) {
+  Statistics all;
+  for (auto r = size_t(c); r < mean.size(); r += size_t(runs.channels))
+    all.add({double(runs.inner), mean[r], squares[r]});
+  return all;
+}
+
+/// The variance of no elements is not a number.
+double variance_of(const Statistics& s) { return s.squares / s.count; }
+double mean_of(const Statistics& s) { return s.count == 0 ? std::numeric_limits<double>::quiet_NaN() : s.mean; }
+
+/// Normalises each channel with its own statistics while L2 has it.
+void normalize_by_channel(const Runs& runs, const char* from, char* to, DType dtype, const ChannelMaps& maps) {
+  const RowKernels& k = row_kernels(dtype);
+  parallel_for(runs.channels, 1, [&](int64_t b, int64_t e) {
+    for (int64_t c = b; c < e; ++c) {
+      Statistics all;
+      for (int64_t n = 0; n < runs.batch; ++n) {
+        Statistics run{double(runs.inner), 0, 0};
+        k.statistics(from + runs.at(n, c), 1, runs.inner, &run.mean, &run.squares, {});
+        all.add(run);
+      }
+      const ChannelMaps::Map map = maps.settle(c, mean_of(all), variance_of(all));
+      for (int64_t n = 0; n < runs.batch; ++n)
+        k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
+    }
+  });
 }
 
 /// Normalises an input of runs.
 Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool training) {
-  Tensor x = contiguous(input);
-  Runs runs(x);
-  Tensor y = empty_tensor(x.sizes(), x.dtype());
+  const Tensor x = contiguous(input);
+  const Runs runs(x);
+  const Tensor y = empty_tensor(x.sizes(), x.dtype());
   const RowKernels& k = row_kernels(x.dtype());
-  const char* from = x.impl()->data();
-  char* to = y.impl()->data();
-  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
-               [&](int64_t b, int64_t e) {
-                 for (int64_t c = b; c < e; ++c) {
-                   double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
-                   const double count = double(runs.count());
-                   if (training) {
-                     // A shift near the mean keeps float sums of a large mean exact enough; the first element is near
-                     // enough.
-                     const double shift = runs.count() ? first_of(x.dtype(), from + runs.at(0, c)) : 0.0;
-                     double sum = 0, squares = 0, s, q;
-                     for (int64_t n = 0; n < runs.batch; ++n)
-                       k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
-                     m = shift + sum / count;
-                     double rest = 0;
-                     for (int64_t n = 0; n < runs.batch; ++n)
-                       k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
-                     var = (squares - rest * rest / count) / count;
-                   }
-                   const ChannelMaps::Map map = maps.settle(c, m, var);
-                   for (int64_t n = 0; n < runs.batch; ++n)
-                     k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
-                 }
-               });
+  const char* const from = x.impl()->data();
+  char* const to = y.impl()->data();
+  if (training && by_channel(runs)) {
+    normalize_by_channel(runs, from, to, x.dtype(), maps);
+    return y;
+  }
+  const int64_t count = runs.batch * runs.channels, grain = runs_per_task(runs);
+  OfRuns mean(size_t(training && runs.inner ? count : 0)), squares(mean.size());
+  parallel_for(int64_t(mean.size()), grain, [&](int64_t b, int64_t e) {
+    k.statistics(from + b * runs.bytes, e - b, runs.inner, mean.data() + b, squares.data() + b, {});
+  });
+  std::vector<double> scale(size_t(runs.channels)), shift(scale.size());
+  parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
+    for (int64_t c = b; c < e; ++c) {
+      double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
+      if (training) {
+        const Statistics all = channel_statistics(runs, c, mean, squares);
+        m = mean_of(all), var = variance_of(all);
+      }
+      const ChannelMaps::Map map = maps.settle(c, m, var);
+      scale[size_t(c)] = map.scale, shift[size_t(c)] = map.shift;
+    }
+  });
+  if (runs.inner == 0) return y;
+  parallel_for(count, grain, [&](int64_t b, int64_t e) {
+    k.affine_rows(from + b * runs.bytes, rows_of(runs, b, e), scale.data(), shift.data(), to + b * runs.bytes);
+  });
   return y;
 }
 
@@ -130,24 +174,11 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
   Tensor y = empty_image(x.sizes(), true, x.dtype());
   const Pixels p = pixels_of(maps.shape, x.dtype());
   const size_t channels = size_t(p.channels);
-  const double count = double(maps.shape.count());
   const char* const from = x.impl()->data();
   std::vector<double> m(channels), var(channels), scale(channels), shift(channels);
   if (training) {
-    for (size_t c = 0; c < channels; ++c)
-      shift[c] = x.numel() ? first_of(x.dtype(), from + int64_t(c) * itemsize(x.dtype())) : 0.0;
-    std::vector<PairOfSums> sums = pixel_moments(p, from, shift, false);
-    const auto total = [&](size_t c) {
-      PairOfSums all{0, 0};
-      for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
-      return all;
-    };
-    for (size_t c = 0; c < channels; ++c) m[c] = shift[c] + total(c).first / count;
-    sums = pixel_moments(p, from, m, true);
-    for (size_t c = 0; c < channels; ++c) {
-      const PairOfSums rest = total(c);
-      var[c] = (rest.second - rest.first * rest.first / count) / count;
-    }
+    const std::vector<Statistics> all = x.numel() ? pixel_statistics(p, from) : std::vector<Statistics>(channels);
+    for (size_t c = 0; c < channels; ++c) m[c] = mean_of(all[c]), var[c] = variance_of(all[c]);
   }
   for (size_t c = 0; c < channels; ++c) {
     if (!training)
@@ -229,32 +260,65 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
                                                      gather_runs(input, shape), weight, mean, invstd, training);
     return {scatter_runs(rows, input), gw, gb};
   }
-  Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
-  Runs runs(x);
-  Tensor gx = empty_tensor(x.sizes(), x.dtype());
-  Tensor gw = empty_tensor({&runs.channels, 1}, mean.dtype()), gb = empty_tensor({&runs.channels, 1}, mean.dtype());
+  const Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
+  const Runs runs(x);
+  const Tensor gx = empty_tensor(x.sizes(), x.dtype());
+  const Tensor gw = empty_tensor({&runs.channels, 1}, mean.dtype()),
+               gb = empty_tensor({&runs.channels, 1}, mean.dtype());
   const RowKernels& k = row_kernels(x.dtype());
-  const char *xp = x.impl()->data(), *gp = g.impl()->data();
-  char* to = gx.impl()->data();
-  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
-               [&](int64_t b, int64_t e) {
-                 for (int64_t c = b; c < e; ++c) {
-                   double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
-                   double sum = 0, dot = 0, s, d;
-                   for (int64_t n = 0; n < runs.batch; ++n)
-                     k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
-                   const ChannelGradient of(sum, dot, m, inv, value_at(weight, c, 1), count, training);
-                   set_at(gw, c, of.of_weight);
-                   set_at(gb, c, of.of_bias);
-                   for (int64_t n = 0; n < runs.batch; ++n) {
-                     const int64_t at = runs.at(n, c);
-                     if (training) k.combine(gp + at, xp + at, of.scale, of.slope, of.offset, to + at, runs.inner);
-                     else k.affine(gp + at, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
-                   }
-                 }
-               });
+  const char *const xp = x.impl()->data(), *const gp = g.impl()->data();
+  char* const to = gx.impl()->data();
+  const auto settle = [&](int64_t c, double sum, double dot) {
+    const ChannelGradient of(sum, dot, value_at(mean, c, 0), value_at(invstd, c, 1), value_at(weight, c, 1),
+                             double(runs.count()), training);
+    set_at(gw, c, of.of_weight);
+    set_at(gb, c, of.of_bias);
+    return of;
+  };
+  if (by_channel(runs)) {
+    parallel_for(runs.channels, 1, [&](int64_t b, int64_t e) {
+      for (int64_t c = b; c < e; ++c) {
+        double sum = 0, dot = 0, s, d;
+        for (int64_t n = 0; n < runs.batch; ++n) {
+          k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), value_at(mean, c, 0), runs.inner, &s, &d);
+          sum += s, dot += d;
+        }
+        const ChannelGradient of = settle(c, sum, dot);
+        for (int64_t n = 0; n < runs.batch; ++n) {
+          const int64_t at = runs.at(n, c);
+          if (training) k.combine(gp + at, xp + at, of.scale, of.slope, of.offset, to + at, runs.inner);
+          else k.affine(gp + at, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
+        }
+      }
+    });
+    return {gx, gw, gb};
+  }
+  const int64_t count = runs.batch * runs.channels, grain = runs_per_task(runs);
+  std::vector<double> means(size_t(runs.channels)), scale(means.size()), slope(means.size()), offset(means.size());
+  for (size_t c = 0; c < means.size(); ++c) means[c] = value_at(mean, int64_t(c), 0);
+  OfRuns sums(static_cast<size_t>(count)), dots(sums.size());
+  parallel_for(count, grain, [&](int64_t b, int64_t e) {
+    k.gradient_sums_rows(gp + b * runs.bytes, xp + b * runs.bytes, rows_of(runs, b, e), means.data(), sums.data() + b,
+                         dots.data() + b);
+  });
+  parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
+    for (auto c = size_t(b); c < size_t(e); ++c) {
+      double sum = 0, dot = 0;
+      for (size_t r = c; r < sums.size(); r += means.size()) sum += sums[r], dot += dots[r];
+      const ChannelGradient of = settle(int64_t(c), sum, dot);
+      scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
+    }
+  });
+  parallel_for(count, grain, [&](int64_t b, int64_t e) {
+    const ChannelRows rows = rows_of(runs, b, e);
+    const char *const gr = gp + b * runs.bytes, *const xr = xp + b * runs.bytes;
+    if (training) k.combine_rows(gr, xr, rows, scale.data(), slope.data(), offset.data(), to + b * runs.bytes);
+    else k.affine_rows(gr, rows, scale.data(), offset.data(), to + b * runs.bytes);  // whatever x is, NaN included
+  });
   return {gx, gw, gb};
 }
+
+constexpr int64_t kMostRows = 16;  // whose statistics are computed together
 
 /// The rows of layer normalisation: the last dimensions of an input, contiguous.
 struct LayerNormRows {
@@ -270,6 +334,9 @@ struct LayerNormRows {
     if (b.defined()) bias = contiguous(b.to(wide));
     std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
   }
+  int64_t grain() const { return std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)); }
+  /// Returns how many rows the first cache holds from one pass to the next.
+  int64_t rows_in_cache() const { return std::clamp<int64_t>(12288 / std::max<int64_t>(bytes, 1), 1, kMostRows); }
 };
 
 const char* data_of(const Tensor& t) { return t.defined() ? t.impl()->data() : nullptr; }
@@ -281,20 +348,18 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
   const Tensor y = empty_tensor(input.sizes(), input.dtype());
   const Tensor mean = empty_tensor({&rows.count, 1}, wide), rstd = empty_tensor({&rows.count, 1}, wide);
   const RowKernels& k = row_kernels(input.dtype());
-  parallel_for(rows.count, std::max<int64_t>(1, 16384 / std::max<int64_t>(rows.n, 1)), [&](int64_t b, int64_t e) {
+  const int64_t block = rows.rows_in_cache();
+  parallel_for(rows.count, rows.grain(), [&](int64_t b, int64_t e) {
+    double means[kMostRows], squares[kMostRows];
     for (int64_t i = b; i < e; ++i) {
+      const int64_t at = (i - b) % block;
       const char* const x = rows.x.impl()->data() + i * rows.bytes;
-      double sum, squares, rest;
-      const double first =
-          visit<kFloats>(input.dtype(), [&]<class T>() { return double(*reinterpret_cast<const T*>(x)); });
-      k.moments(x, rows.n, first, &sum, &squares);
-      const double m = first + sum / double(rows.n);
-      k.moments(x, rows.n, m, &rest, &squares);
-      const double variance = (squares - rest * rest / double(rows.n)) / double(rows.n);
-      const double scale = 1 / std::sqrt(variance + eps);
-      set_at(mean, i, m);
+      char* const to = y.impl()->data() + i * rows.bytes;
+      if (at == 0) k.statistics(x, std::min(block, e - i), rows.n, means, squares, {block * rows.bytes, to - x});
+      const double scale = 1 / std::sqrt(squares[at] / double(rows.n) + eps);
+      set_at(mean, i, means[at]);
       set_at(rstd, i, scale);
-      k.normalize(x, m, scale, data_of(rows.weight), data_of(rows.bias), y.impl()->data() + i * rows.bytes, rows.n);
+      k.normalize(x, means[at], scale, data_of(rows.weight), data_of(rows.bias), to, rows.n);
     }
   });
   if (rows.count == 0) return {y, zeros(rows.statistics, wide), zeros(rows.statistics, wide)};
@@ -350,7 +415,7 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
   const Tensor rstd = empty_tensor({&rows.count, 1}, wide);
   const RowKernels& k = row_kernels(input.dtype());
   const double small = eps ? *eps : rms_norm_eps(input.dtype());
-  parallel_for(rows.count, std::max<int64_t>(1, 16384 / std::max<int64_t>(rows.n, 1)), [&](int64_t b, int64_t e) {
+  parallel_for(rows.count, rows.grain(), [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
       const char* const x = rows.x.impl()->data() + i * rows.bytes;
       double sum, squares;
@@ -411,13 +476,9 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
     for (int64_t i = b; i < e; ++i) {
       const char* const x = rows.x.impl()->data() + i * n * rows.item;
       char* const to = y.impl()->data() + i * n * rows.item;
-      double sum, squares, rest;
-      const double first =
-          visit<kFloats>(input.dtype(), [&]<class T>() { return double(*reinterpret_cast<const T*>(x)); });
-      k.moments(x, n, first, &sum, &squares);
-      const double m = first + sum / double(n);
-      k.moments(x, n, m, &rest, &squares);
-      const double scale = 1 / std::sqrt((squares - rest * rest / double(n)) / double(n) + eps);
+      double m, squares;
+      k.statistics(x, 1, n, &m, &squares, {n * rows.item, to - x});
+      const double scale = 1 / std::sqrt(squares / double(n) + eps);
       set_at(means, i, m);
       set_at(scales, i, scale);
       if (rows.is_short) {

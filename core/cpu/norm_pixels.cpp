@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/scratch.h>
 #include <vesta/core/dtype_set.h>
@@ -11,36 +12,32 @@ namespace vesta::cpu {
 namespace {
 
 constexpr int64_t kChannels = 512;  // whose sums of a piece lie in L2
+constexpr int64_t kPieceBytes = 1 << 18;  // of a piece that L2 keeps for a second pass
 constexpr int64_t kTaskElements = 16384;  // elements that make a task worthwhile
 
-/// Computes the sums of every channel and sample: piece(offset in bytes, pixels, first channel, channels, sums, sums,
-/// room) sums up to `chain` pixels. Pieces of a sample are added in order.
+int64_t pieces_of(const Pixels& p) { return std::max<int64_t>(1, ceil_div(p.inner, row_kernels(p.dtype).chain)); }
+
+/// Computes two numbers of every channel for each piece, up to `chain` pixels of one sample: piece(offset in bytes,
+/// pixels, first channel, channels, numbers, numbers, room) for `strip` channels at a time. Returns [batch, pieces, 2,
+/// channels]. `room` is for `numbers` times as many numbers of the dtype of statistics as there are channels.
 template <class F>
-std::vector<PairOfSums> sum_pieces(const Pixels& p, F piece) {
+std::vector<double> over_pieces(const Pixels& p, int64_t strip, int64_t numbers, F piece) {
   const RowKernels& k = row_kernels(p.dtype);
-  const int64_t pieces = std::max<int64_t>(1, (p.inner + k.chain - 1) / k.chain), item = itemsize(p.dtype);
-  const int64_t most = std::min(kChannels, p.channels), wide = p.dtype == DType::float64 ? 8 : 4;
-  const size_t tasks = size_t(p.batch * pieces), channels = size_t(p.channels);
-  std::vector<double> parts(tasks * 2 * channels);
-  const int64_t work = std::max<int64_t>(1, std::min(k.chain, p.inner) * p.channels);
-  parallel_for(int64_t(tasks), std::max<int64_t>(1, kTaskElements / work), [&](int64_t begin, int64_t end) {
-    char* const room = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(2 * k.slots * most * wide)));
-    for (int64_t t = begin; t < end; ++t) {
+  const int64_t pieces = pieces_of(p), item = itemsize(p.dtype), wide = p.dtype == DType::float64 ? 8 : 4;
+  const int64_t strips = ceil_div(p.channels, strip);
+  std::vector<double> parts(size_t(p.batch * pieces * 2 * p.channels));
+  const int64_t work = std::max<int64_t>(1, std::min(k.chain, p.inner) * std::min(strip, p.channels));
+  parallel_for(p.batch * pieces * strips, std::max<int64_t>(1, kTaskElements / work), [&](int64_t begin, int64_t end) {
+    char* const room = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(numbers * strip * wide)));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t t = i / strips, c = i % strips * strip;
       const int64_t first = t % pieces * k.chain, n = std::min(k.chain, p.inner - first);
-      double* const sums = parts.data() + size_t(t) * 2 * channels;
-      for (int64_t c = 0; c < p.channels; c += kChannels) {
-        piece(((t / pieces * p.inner + first) * p.channels + c) * item, n, c, std::min(kChannels, p.channels - c),
-              sums + c, sums + channels + c, room);
-      }
+      double* const to = parts.data() + t * 2 * p.channels + c;
+      piece(((t / pieces * p.inner + first) * p.channels + c) * item, n, c, std::min(strip, p.channels - c), to,
+            to + p.channels, room);
     }
   });
-  std::vector<PairOfSums> sums(size_t(p.batch) * channels, {0, 0});
-  for (size_t t = 0; t < tasks; ++t) {
-    const double* const part = parts.data() + t * 2 * channels;
-    PairOfSums* const to = sums.data() + t / size_t(pieces) * channels;
-    for (size_t c = 0; c < channels; ++c) to[c].first += part[c], to[c].second += part[channels + c];
-  }
-  return sums;
+  return parts;
 }
 
 /// Returns one number per channel in the dtype of statistics.
@@ -62,23 +59,49 @@ void over_pixels(const Pixels& p, F f) {
 
 }  // namespace
 
-std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift, bool squares) {
+std::vector<Statistics> pixel_statistics(const Pixels& p, const char* x) {
   const RowKernels& k = row_kernels(p.dtype);
-  const std::vector<char> shifts = narrowed(p, shift);
-  const int64_t wide = p.dtype == DType::float64 ? 8 : 4;
-  return sum_pieces(p, [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
-    k.moments_pixels(x + at, n, p.channels, count, shifts.data() + c * wide, a, squares ? b : nullptr, room);
+  const int64_t piece = std::min(k.chain, p.inner), pieces = pieces_of(p);
+  // A piece is read twice, the second time from L2.
+  const int64_t strip = std::clamp<int64_t>(kPieceBytes / (piece * itemsize(p.dtype)) / 16 * 16, 16, kChannels);
+  const std::vector<double> parts =
+      over_pieces(p, strip, 2 * k.slots + 1,
+                  [&](int64_t at, int64_t n, int64_t, int64_t count, double* mean, double* squares, char* room) {
+                    k.statistics_pixels(x + at, n, p.channels, count, mean, squares, room);
+                  });
+  std::vector<Statistics> all(size_t(p.channels));
+  parallel_for(p.channels, std::max<int64_t>(1, kTaskElements / (p.batch * pieces)), [&](int64_t begin, int64_t end) {
+    for (int64_t n = 0; n < p.batch; ++n) {
+      for (int64_t c = begin; c < end; ++c) {
+        Statistics sample;
+        for (int64_t i = 0; i < pieces; ++i) {
+          const double* const part = parts.data() + (n * pieces + i) * 2 * p.channels + c;
+          sample.add({double(std::min(k.chain, p.inner - i * k.chain)), part[0], part[p.channels]});
+        }
+        all[size_t(c)].add(sample);
+      }
+    }
   });
+  return all;
 }
 
 std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
                                             const std::vector<double>& mean) {
   const RowKernels& k = row_kernels(p.dtype);
   const std::vector<char> means = narrowed(p, mean);
-  const int64_t wide = p.dtype == DType::float64 ? 8 : 4;
-  return sum_pieces(p, [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
-    k.gradient_sums_pixels(g + at, x + at, n, p.channels, count, means.data() + c * wide, a, b, room);
-  });
+  const int64_t wide = p.dtype == DType::float64 ? 8 : 4, pieces = pieces_of(p);
+  const std::vector<double> parts =
+      over_pieces(p, kChannels, 2 * k.slots,
+                  [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
+                    k.gradient_sums_pixels(g + at, x + at, n, p.channels, count, means.data() + c * wide, a, b, room);
+                  });
+  std::vector<PairOfSums> sums(size_t(p.batch * p.channels), {0, 0});
+  for (int64_t t = 0; t < p.batch * pieces; ++t) {
+    const double* const part = parts.data() + t * 2 * p.channels;
+    PairOfSums* const to = sums.data() + t / pieces * p.channels;
+    for (int64_t c = 0; c < p.channels; ++c) to[c].first += part[c], to[c].second += part[p.channels + c];
+  }
+  return sums;
 }
 
 void affine_pixels(const Pixels& p, const char* x, const std::vector<double>& scale, const std::vector<double>& shift,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/tensor.h>
 
 namespace vesta::cpu {
@@ -24,8 +25,8 @@ struct PairOfSums {
   double first, second;
 };
 
-/// Returns sum(x - shift) and, if asked for, sum((x - shift)^2), [batch, channels].
-std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift, bool squares);
+/// Returns the statistics of every channel; each has an element at least.
+std::vector<Statistics> pixel_statistics(const Pixels& p, const char* x);
 /// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
 std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
                                             const std::vector<double>& mean);

@@ -18,12 +18,13 @@ struct PoolTap {
   Place* at;  ///< [count], their places, negative where a window has seen nothing yet
 };
 
-/// A row of 2 x 2 windows side by side: window j sees elements 2 j and 2 j + 1 of rows a and b, `width` apart.
+/// Rows of 2 x 2 windows side by side: window (i, j) sees elements 2 j and 2 j + 1 of rows 2 i and 2 i + 1 of a plane,
+/// which are `width` apart.
 template <class T>
 struct PoolPairs {
-  const T* a;
-  std::int64_t width, count;
-  std::int64_t place;  ///< of a's first element
+  const T* plane;
+  std::int64_t width;
+  std::int64_t rows, count;  ///< windows
   T* y;
   std::int64_t* places;
 };

@@ -31,6 +31,7 @@ namespace {
 ReduceKernels kernels[kNumReductions][kNumDTypes];
 
 constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share of bytes below which a second thread does not pay
+constexpr int64_t kStripBytes = 1024;  // of a row that one task reads: lines that the prefetcher follows
 
 struct Axis {
   int64_t size, stride;  // stride in bytes
@@ -94,7 +95,6 @@ class Reduce {
     const int64_t result_bytes = width * acc_;
     int64_t bytes_per_result = std::max<int64_t>(1, inner_.size * count_of(reduced_) * width * item_);
     bool wide = results * width >= 8 || leaves_ == 1;
-    if (by_columns() && results == 1 && leaves_ == 1 && width > 64) return columns_in_strips(out);
     if (wide && results > 1) {
       parallel_for(results, std::max<int64_t>(1, kGrainBytes / bytes_per_result), [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end;) r = line_of_results(r, end, out);
@@ -107,12 +107,18 @@ class Reduce {
  private:
   bool by_columns() const { return columns_ > 1; }
 
-  void columns_in_strips(char* out) {
-    constexpr int64_t kStrip = 64;
-    int64_t strips = (columns_ + kStrip - 1) / kStrip;
-    parallel_for(strips, std::max<int64_t>(1, kGrainBytes / (inner_.size * kStrip * item_)), [&](int64_t b, int64_t e) {
-      int64_t first = b * kStrip, last = std::min(columns_, e * kStrip);
-      k_.columns(x_ + first * item_, inner_.stride, inner_.size, last - first, out + first * acc_);
+  /// Reduces every leaf of the result at `x` to `partial` [leaves, columns]: a task is a strip of a leaf.
+  void leaves_in_strips(const char* x, char* partial) const {
+    const int64_t strip = std::max<int64_t>(1, kStripBytes / item_), strips = ceil_div(columns_, strip);
+    const int64_t bytes = std::max<int64_t>(1, std::min(leaf_, inner_.size) * std::min(strip, columns_) * item_);
+    parallel_for(leaves_ * strips, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t b, int64_t e) {
+      while (b < e) {  // neighbouring strips of a leaf at once
+        const int64_t i = b / strips, first = b % strips, last = std::min(strips, first + e - b);
+        const Leaf leaf = leaf_at(x, i);
+        k_.columns(leaf.data + first * strip * item_, inner_.stride, leaf.size,
+                   std::min(columns_, last * strip) - first * strip, partial + (i * columns_ + first * strip) * acc_);
+        b += last - first;
+      }
     });
   }
 
@@ -126,12 +132,14 @@ class Reduce {
     return r;
   }
 
-  /// Reduces leaf number i of the result at `x`.
-  void leaf(const char* x, int64_t i, char* out) const {
-    int64_t per_run = (inner_.size + leaf_ - 1) / leaf_;
-    const char* at = x + offset_of(reduced_, i / per_run);
-    int64_t begin = i % per_run * leaf_;
-    run_of(at + begin * inner_.stride, std::min(leaf_, inner_.size - begin), out);
+  struct Leaf {
+    const char* data;
+    int64_t size;  // along the inner axis
+  };
+  /// Returns leaf number i of the result at `x`.
+  Leaf leaf_at(const char* x, int64_t i) const {
+    const int64_t per_run = ceil_div(inner_.size, leaf_), begin = i % per_run * leaf_;
+    return {x + offset_of(reduced_, i / per_run) + begin * inner_.stride, std::min(leaf_, inner_.size - begin)};
   }
 
   /// Reduces n elements, or rows, along the inner axis.
@@ -148,14 +156,19 @@ class Reduce {
   }
 
   void one_result(const char* x, char* out, bool parallel) const {
-    if (leaves_ == 1) return run_of(x, inner_.size, out);
+    const bool strips = parallel && by_columns();
+    if (leaves_ == 1) return strips ? leaves_in_strips(x, out) : run_of(x, inner_.size, out);
     const int64_t bytes = columns_ * acc_;
     std::unique_ptr<char[]> partial(new char[size_t(leaves_ * bytes)]);
     auto range = [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) leaf(x, i, partial.get() + i * bytes);
+      for (int64_t i = b; i < e; ++i) {
+        const Leaf leaf = leaf_at(x, i);
+        run_of(leaf.data, leaf.size, partial.get() + i * bytes);
+      }
     };
     int64_t leaf_bytes = std::max<int64_t>(1, std::min(leaf_, inner_.size) * columns_ * item_);
-    if (parallel) parallel_for(leaves_, std::max<int64_t>(1, kGrainBytes / leaf_bytes), range);
+    if (strips) leaves_in_strips(x, partial.get());
+    else if (parallel) parallel_for(leaves_, std::max<int64_t>(1, kGrainBytes / leaf_bytes), range);
     else range(0, leaves_);
     // neighbours first, then neighbours of neighbours: a balanced tree over the leaves
     for (int64_t step = 1; step < leaves_; step *= 2) {
@@ -265,12 +278,11 @@ void find_in_pieces(const ReduceKernels& k, DType d, const char* base, const Axe
 }
 
 constexpr int64_t kFewestColumns = 16;  // side by side, from which they are searched together
-constexpr int64_t kStripBytes = 256;  // of a row that one task reads: a few lines, which the prefetcher follows
 
 /// Finds the places of the extrema of columns that lie side by side: the last of `kept`.
 void find_columns(const ReduceKernels& k, int64_t item, const char* base, const Axes& kept, int64_t stride, int64_t n,
                   int64_t* indices) {
-  const int64_t cols = kept.back().size, strip = std::max<int64_t>(64, kStripBytes / item);
+  const int64_t cols = kept.back().size, strip = std::max<int64_t>(64, kStripBytes / 4 / item);
   const int64_t strips = ceil_div(cols, strip), all = count_of(kept) / cols * strips;
   parallel_for(all, std::max<int64_t>(1, kGrainBytes / (n * strip * item)), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {

@@ -2,9 +2,51 @@
 #pragma once
 #include <cstdint>
 
+#include <vesta/core/base/macros.h>
 #include <vesta/core/dtype.h>
 
 namespace vesta::cpu {
+
+/// The statistics of some elements: how many, their mean, and the sum of the squared deviations from it.
+struct Statistics {
+  double count = 0, mean = 0, squares = 0;
+  /// Adds those of other elements (Chan, Golub and LeVeque 1979): nothing is subtracted that could cancel.
+  void add(const Statistics& o) {
+    const double all = count + o.count, apart = o.mean - mean, part = o.count / all;
+    if (count == 0) {
+      *this = o;
+      return;
+    }
+    mean += apart * part;
+    squares += o.squares + apart * apart * count * part;
+    count = all;
+  }
+};
+
+/// What a kernel asks memory for while it works on a row in the cache: the bytes at these distances from the row, to be
+/// read or written soon; 0 for nothing.
+struct Expected {
+  int64_t to_read = 0, to_write = 0;
+  template <class T>
+  VESTA_INLINE void read(const T* row, int64_t i) const {
+    if (begins_line<T>(i)) __builtin_prefetch(reinterpret_cast<const char*>(row + i) + to_read, 0, 2);
+  }
+  template <class T>
+  VESTA_INLINE void write(const T* row, int64_t i) const {
+    if (begins_line<T>(i)) __builtin_prefetch(reinterpret_cast<const char*>(row + i) + to_write, 1, 2);
+  }
+
+ private:
+  template <class T>
+  VESTA_INLINE static bool begins_line(int64_t i) {
+    return i % (64 / int64_t(sizeof(T))) == 0;
+  }
+};
+
+/// Consecutive rows of n elements, one to a channel: row r belongs to channel (channel + r) % channels.
+struct ChannelRows {
+  int64_t channel, channels, count, n;
+};
 
 /// The kernels that work on one contiguous row of n elements. Statistics are double for float64, else float, passed as
 /// double.
@@ -20,26 +62,37 @@ struct RowKernels {
                     int64_t n) = nullptr;
   /// Returns sum(x - shift) and sum((x - shift)^2) of a run.
   void (*moments)(const char* x, int64_t n, double shift, double* sum, double* squares) = nullptr;
+  /// Returns the mean, and the sum of the squared deviations from it, of each of `rows` consecutive rows of n >= 1
+  /// elements.
+  void (*statistics)(const char* x, int64_t rows, int64_t n, double* mean, double* squares,
+                     const Expected& next) = nullptr;
   /// y = x * scale + shift.
   void (*affine)(const char* x, double scale, double shift, char* y, int64_t n) = nullptr;
   /// Returns sum(g) and sum(g * (x - mean)).
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
   /// gx = g * a + x * b + c.
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+  /// affine(), combine() and gradient_sums() of rows, with the numbers of each row's channel; sums and products are of
+  /// each row.
+  void (*affine_rows)(const char* x, const ChannelRows& rows, const double* scale, const double* shift,
+                      char* y) = nullptr;
+  void (*combine_rows)(const char* g, const char* x, const ChannelRows& rows, const double* a, const double* b,
+                       const double* c, char* gx) = nullptr;
+  void (*gradient_sums_rows)(const char* g, const char* x, const ChannelRows& rows, const double* mean, double* sum,
+                             double* dot) = nullptr;
   /// The same for each of n pixels, whose channels lie side by side; a, b and c have one number per channel, of the
   /// dtype of statistics.
   void (*affine_pixels)(const char* x, const char* a, const char* b, char* y, int64_t n, int64_t channels) = nullptr;
   void (*combine_pixels)(const char* g, const char* x, const char* a, const char* b, const char* c, char* gx, int64_t n,
                          int64_t channels) = nullptr;
-  /// Elements of a row that `moments` and `gradient_sums` sum at once: a longer row's sums add up such pieces, in
-  /// order. A piece has `slots` sums, to which its elements are added in turn.
+  /// Elements of a row that `moments`, `statistics` and `gradient_sums` sum at once: a longer row is made of such
+  /// pieces, in order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;
-  /// Returns the sums of moments() for each of `count` channels over n <= chain pixels, `channels` elements apart;
-  /// shift has one number per channel, of the dtype of statistics. `squares` may be null. `room` is for 2 * slots *
-  /// count numbers of that dtype.
-  void (*moments_pixels)(const char* x, int64_t n, int64_t channels, int64_t count, const char* shift, double* sum,
-                         double* squares, char* room) = nullptr;
-  /// Returns the sums of gradient_sums() in the same way.
+  /// Returns what `statistics` does for each of `count` channels over n <= chain pixels, `channels` elements apart.
+  /// `room` is for (2 * slots + 1) * count numbers of the dtype of statistics.
+  void (*statistics_pixels)(const char* x, int64_t n, int64_t channels, int64_t count, double* mean, double* squares,
+                            char* room) = nullptr;
+  /// Returns the sums of gradient_sums() in the same way; mean has one number per channel, of the dtype of statistics.
   void (*gradient_sums_pixels)(const char* g, const char* x, int64_t n, int64_t channels, int64_t count,
                                const char* mean, double* sum, double* dot, char* room) = nullptr;
   /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).

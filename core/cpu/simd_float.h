@@ -66,10 +66,19 @@ VESTA_INLINE Vec<float> scale(Vec<float> x, const ExpSplit& s) {
 /// Computes e^x. Error below 1 ulp, denormal results included. What gives 0, as every element that a mask has set to
 /// -inf or -1e9 does, is not multiplied down to it: a product that underflows takes a processor 20 times as long.
 VESTA_INLINE Vec<float> exp(Vec<float> x) {
+#ifdef VESTA_SIMD_AVX512
+  // the same in two instructions less: lanes that give 0 are left out
+  const __mmask16 some = _mm512_cmp_ps_mask((__m512)x.raw, _mm512_set1_ps(-104.0f), _CMP_NLT_UQ);
+  const ExpSplit s =
+      split_exp(Vec<float>((Vec<float>::Raw)_mm512_maskz_min_ps(some, _mm512_set1_ps(89.0f), (__m512)x.raw)));
+  const Vec<float> y = exp_fraction(rest(s)) + Vec<float>(1.0f);
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_scalef_ps(some, (__m512)y.raw, (__m512)s.n.raw));
+#else
   const Vec<float> zero(0.0f);
   const Mask<float> none = x < Vec<float>(-104.0f);
   const ExpSplit s = split_exp(lower_or_first(select(none, zero, x), Vec<float>(89.0f)));
   return select(none, zero, scale(exp_fraction(rest(s)) + Vec<float>(1.0f), s));
+#endif
 }
 
 /// Computes e^(x + low) for x in [-87, 88], where one factor scales; low is small.

@@ -46,6 +46,20 @@ TEST_CASE("transposed copies equal the definition for every item size and odd sh
   }
 }
 
+TEST_CASE("transposed copies that no cache holds equal the definition", "[copy]") {
+  NoGrad off;
+  for (auto [rows, columns] : {std::pair{3001, 3203}, {70001, 129}, {4096, 2304}}) {  // more than 32 MiB
+    const Tensor x = arange(int64_t(rows) * columns, DType::int32).view({rows, columns});
+    const Tensor y = x.t().contiguous();
+    const int32_t* const p = y.data_ptr<int32_t>();
+    bool equal = true;
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t r = 0; r < rows; ++r) equal = equal && p[c * rows + r] == int32_t(r * columns + c);
+    }
+    REQUIRE(equal);
+  }
+}
+
 TEST_CASE("batches of transposed matrices", "[copy]") {
   NoGrad off;
   Tensor x = arange(3 * 40 * 50).view({3, 40, 50});

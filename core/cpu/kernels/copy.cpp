@@ -1,10 +1,12 @@
 // Fills, reversals, and transpositions of a matrix by tiles that stay in the first cache.
 #include <vesta/core/cpu/copy.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
@@ -42,6 +44,22 @@ void reverse_items(char* to, const char* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = q[-i];
 }
 
+constexpr int64_t kLine = 64;  // bytes of a cache line
+
+/// Writes n bytes past the caches as far as they are whole lines; finish() must follow before another thread reads.
+VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {
+  const int64_t before = std::min(n, int64_t(-reinterpret_cast<uintptr_t>(to) % kLine));
+  if (before) std::memcpy(to, from, size_t(before));
+  int64_t i = before;
+  for (; i + kLine <= n; i += kLine) {
+    for (int64_t k = 0; k < kLine; k += kVectorBytes) {
+      Vec<float>::load(reinterpret_cast<const float*>(from + i + k)).stream(reinterpret_cast<float*>(to + i + k));
+    }
+  }
+  if (i < n) std::memcpy(to + i, from + i, size_t(n - i));
+}
+VESTA_INLINE void finish() { _mm_sfence(); }
+
 /// A square of N x N items, N to a vector of 16 bytes.
 template <class T>
 struct Square {
@@ -72,13 +90,20 @@ struct Square {
   }
 };
 
+/// Asks for `rows` rows of n bytes: rows far apart are no stream that the processor foresees.
+VESTA_INLINE void expect_tile(const char* from, int64_t row, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(from + r * row + i);
+  }
+}
+
 // A tile is read row by row, each a whole number of cache lines, into a buffer that is laid out transposed, and written
 // row by row. Reading columns directly would fetch the same lines again: rows a power of two apart share a cache set.
 template <class T>
 void transpose_items(const Transposition& t) {
   constexpr int64_t kSize = sizeof(T),
-                    kTile = kSize <= 2   ? 64
-                            : kSize == 4 ? 32
+                    kTile = kSize <= 4   ? 64
+                            : kSize == 8 ? 32
                                          : 16,
                     kSide = kSize < 16 ? 16 / kSize : 1;
   constexpr int64_t kRow = kTile * kSize + 16;  // of the buffer, in bytes
@@ -89,6 +114,7 @@ void transpose_items(const Transposition& t) {
       int64_t columns = t.columns - j < kTile ? t.columns - j : kTile;
       const char* from = t.from + i * t.from_row + j * kSize;
       char* to = t.to + j * t.to_row + i * kSize;
+      if (t.far) expect_tile(from + kTile * kSize, t.from_row, rows, std::min(kTile, t.columns - j - columns) * kSize);
       auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
         for (; c < end; ++c) {
           for (int64_t k = r; k < r + n; ++k)
@@ -106,9 +132,13 @@ void transpose_items(const Transposition& t) {
         items(r, kSide, c, columns);
       }
       items(r, rows - r, 0, columns);
-      for (int64_t c = 0; c < columns; ++c) std::memcpy(to + c * t.to_row, tile + c * kRow, size_t(rows * kSize));
+      for (int64_t c = 0; c < columns; ++c) {
+        if (t.far) stream_bytes(to + c * t.to_row, tile + c * kRow, rows * kSize);
+        else std::memcpy(to + c * t.to_row, tile + c * kRow, size_t(rows * kSize));
+      }
     }
   }
+  if (t.far) finish();
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The inner loops of max pooling: one tap of many windows, or windows of 2 x 2, which the compiler turns into vectors.
 #include <vesta/core/cpu/pool_kernels.h>
 
+#include <vesta/core/cpu/simd.h>
+
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
@@ -32,28 +34,55 @@ void pool_tap(const PoolTap<T>& tap) {
   }
 }
 
+/// Pools up to N windows of rows a and b, at place `first` of their plane. `n` is the number of windows.
+template <class T>
+VESTA_INLINE void pool_vector(const T* a, const T* b, std::int64_t width, std::int64_t first, T* y,
+                              std::int64_t* places, std::int64_t n) {
+  using V = Vec<T>;
+  constexpr int N = V::N;
+  constexpr std::make_integer_sequence<int, N> lanes{};
+  const auto every_other =
+      [&]<int... I>(V low, V high, std::integer_sequence<int, I...>, auto from)
+          __attribute__((always_inline)) { return V(__builtin_shufflevector(low.raw, high.raw, (2 * I + from)...)); };
+  const auto load = [&](const T* p, std::int64_t left)
+                        __attribute__((always_inline)) { return left >= N ? V::load(p) : V::load_partial(p, left); };
+  const bool both = 2 * n > N;
+  const V a0 = load(a, 2 * n), a1 = both ? load(a + N, 2 * n - N) : a0;
+  const V b0 = load(b, 2 * n), b1 = both ? load(b + N, 2 * n - N) : b0;
+  constexpr std::integral_constant<int, 0> even{};
+  constexpr std::integral_constant<int, 1> odd{};
+  V best = every_other(a0, a1, lanes, even);
+  typename V::Bits at{};
+  const auto see = [&](V v, IntOf<T> place) __attribute__((always_inline)) {
+    const Mask<T> wins = ~(v <= best) & (best == best);  // larger, or the first NaN
+    best = select(wins, v, best);
+    at = select(wins, V::from_bits(typename V::Bits{} + place), V::from_bits(at)).bits();
+  };
+  see(every_other(a0, a1, lanes, odd), 1);
+  see(every_other(b0, b1, lanes, even), IntOf<T>(width));
+  see(every_other(b0, b1, lanes, odd), IntOf<T>(width) + 1);
+  IntOf<T> steps[N];
+  __builtin_memcpy(steps, &at, sizeof at);
+  if (n == N) {
+    best.store(y);
+    for (std::int64_t i = 0; i < N; ++i) places[i] = first + 2 * i + steps[i];
+  } else {
+    best.store_partial(y, n);
+    for (std::int64_t i = 0; i < n; ++i) places[i] = first + 2 * i + steps[i];
+  }
+}
+
 template <class T>
 void pool_pairs(const PoolPairs<T>& p) {
-  using Place = typename PoolTap<T>::Place;
-  const T* __restrict a = p.a;
-  const T* __restrict b = p.a + p.width;
-  T* __restrict y = p.y;
-  std::int64_t* __restrict places = p.places;
-  const std::int64_t n = p.count, first = p.place;
-  const Place below = static_cast<Place>(p.width);
-  for (std::int64_t j = 0; j < n; ++j) {
-    T best = a[2 * j];
-    Place at = 0;
-    auto see = [&](T v, Place place) __attribute__((always_inline)) {
-      const Place wins = (v > best ? -1 : 0) | ((v != v ? -1 : 0) & (best == best ? -1 : 0));
-      best = wins ? v : best;
-      at = wins ? place : at;
-    };
-    see(a[2 * j + 1], 1);
-    see(b[2 * j], below);
-    see(b[2 * j + 1], below + 1);
-    y[j] = best;
-    places[j] = first + 2 * j + at;
+  constexpr std::int64_t N = Vec<T>::N;
+  T* y = p.y;
+  std::int64_t* places = p.places;
+  for (std::int64_t i = 0; i < p.rows; ++i, y += p.count, places += p.count) {
+    const std::int64_t first = 2 * i * p.width;
+    const T *const a = p.plane + first, *const b = a + p.width;
+    std::int64_t j = 0;
+    for (; j + N <= p.count; j += N) pool_vector(a + 2 * j, b + 2 * j, p.width, first + 2 * j, y + j, places + j, N);
+    if (j < p.count) pool_vector(a + 2 * j, b + 2 * j, p.width, first + 2 * j, y + j, places + j, p.count - j);
   }
 }
 

@@ -195,42 +195,59 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   *reinterpret_cast<A*>(out) = tree.result(Op::template identity<A>());
 }
 
-/// Reduces down the columns: blocks of rows first, then the blocks as a tree, for a strip of columns at a time.
+/// Combines `rows` rows of w elements into a block of results, in their order. Four rows are read side by side, so that
+/// the block is read and written once for four.
+template <class Op, class A, class T>
+VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int64_t w, A* block) {
+  const auto row = [&](int64_t k) { return reinterpret_cast<const T*>(bytes + k * stride); };
+  int64_t k = 0;
+  for (; k + 4 <= rows; k += 4) {
+    const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
+#pragma GCC ivdep  // the block is nobody else's
+    for (int64_t j = 0; j < w; ++j) {
+      A r = Op::template combine<A>(block[j], widen<A>(a[j]));
+      r = Op::template combine<A>(r, widen<A>(b[j]));
+      r = Op::template combine<A>(r, widen<A>(c[j]));
+      block[j] = Op::template combine<A>(r, widen<A>(d[j]));
+    }
+  }
+  for (; k < rows; ++k) {
+    const T* const a = row(k);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(a[j]));
+  }
+}
+
+/// Reduces down the columns: blocks of rows first, then the blocks as a tree, for a strip of columns at a time. A strip
+/// is wide enough for the prefetcher to follow its rows.
 template <class Op, class T>
 void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char* out) {
   using A = acc_t<Op, T>;
-  constexpr int64_t kStrip = 64, kRows = 32;
+  constexpr int64_t kStrip = 4096 / sizeof(A), kRows = 32;
   A* to = reinterpret_cast<A*>(out);
+  A level[16][kStrip];
   for (int64_t c = 0; c < cols; c += kStrip) {
     const int64_t w = std::min(kStrip, cols - c);
-    A level[16][kStrip];
     uint64_t count = 0;
     for (int64_t r = 0; r < rows; r += kRows) {
       A block[kStrip];
-      std::fill_n(block, kStrip, Op::template identity<A>());
-      for (int64_t k = r; k < std::min(rows, r + kRows); ++k) {
-        const T* x = reinterpret_cast<const T*>(bytes + k * stride) + c;
-        if (w == kStrip) {
-          for (int64_t j = 0; j < kStrip; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(x[j]));
-        } else {
-          for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(x[j]));
-        }
-      }
+      std::fill_n(block, w, Op::template identity<A>());
+      const char* const at = bytes + r * stride + c * int64_t(sizeof(T));
+      add_block<Op, A, T>(at, stride, std::min(kRows, rows - r), w, block);
       int i = 0;
       for (uint64_t carry = count; carry & 1; carry >>= 1, ++i) {
-        for (int64_t j = 0; j < kStrip; ++j) block[j] = Op::template combine<A>(level[i][j], block[j]);
+        for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(level[i][j], block[j]);
       }
-      std::copy_n(block, kStrip, level[i]);
+      std::copy_n(block, w, level[i]);
       ++count;
     }
     bool first = true;
     int i = 0;
     A result[kStrip];
-    std::fill_n(result, kStrip, Op::template identity<A>());
+    std::fill_n(result, w, Op::template identity<A>());
     for (uint64_t carry = count; carry; carry >>= 1, ++i) {
       if (!(carry & 1)) continue;
-      for (int64_t j = 0; j < kStrip; ++j)
-        result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
+      for (int64_t j = 0; j < w; ++j) result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
       first = false;
     }
     std::copy_n(result, w, to + c);

@@ -15,40 +15,56 @@ namespace {
 
 constexpr int64_t kBlock = 64;  // vectors of a chain
 
-/// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in four chains of at most kBlock vectors,
-/// the blocks in double.
+constexpr int64_t kNear = 1 << 18;  // bytes of a row that L2 keeps from one pass to the next
+constexpr int64_t kKept = 4096;     // numbers of a row that are kept on the stack
+
+/// Returns v with zeros in the lanes from n on.
+template <class C>
+VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
+  constexpr auto number = []<int... I>(std::integer_sequence<int, I...>) {
+    return typename Vec<C>::Raw{C(I)...};
+  }(std::make_integer_sequence<int, Vec<C>::N>{});
+  return select(Vec<C>(number) < Vec<C>(C(n)), v, Vec<C>(C(0)));
+}
+
+/// Adds up each of the `count` vectors of f(i, n) over the vectors of [begin, end), at most kBlock, in four chains.
+template <class C, int count, class F>
+VESTA_INLINE std::array<Vec<C>, count> sum_block(int64_t begin, int64_t end, F f) {
+  constexpr int64_t N = Vec<C>::N;
+  std::array<Vec<C>, count> chain[4];
+  for (auto& c : chain) c.fill(Vec<C>(C(0)));
+  const auto add = [&](int w, const std::array<Vec<C>, count>& v) __attribute__((always_inline)) {
+    for (int k = 0; k < count; ++k) chain[w][k] = chain[w][k] + v[k];
+  };
+  int64_t i = begin;
+  for (; i + 4 * N <= end; i += 4 * N) {
+#pragma GCC unroll 4
+    for (int w = 0; w < 4; ++w) add(w, f(i + w * N, N));
+  }
+#pragma GCC unroll 3
+  for (int w = 0; w < 3; ++w) {  // numbers that the compiler knows, so that the chains stay in registers
+    if (i + N <= end) add(w, f(i, N)), i += N;
+  }
+  if (i < end) {  // lanes past the end must not count, whatever f returns for their zeros
+    std::array<Vec<C>, count> v = f(i, end - i);
+    for (Vec<C>& one : v) one = first_lanes(one, end - i);
+    add(3, v);
+  }
+  for (int k = 0; k < count; ++k) chain[0][k] = (chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k]);
+  return chain[0];
+}
+
+/// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in blocks of at most kBlock vectors, the
+/// blocks in double.
 template <class C, int count, class F>
 VESTA_INLINE void sum_all(int64_t n, double* totals, F f) {
   constexpr int64_t N = Vec<C>::N;
   for (int k = 0; k < count; ++k) totals[k] = 0;
-  for (int64_t i = 0; i < n;) {
-    Vec<C> chain[4][count];
-    for (int w = 0; w < 4; ++w) {
-      for (int k = 0; k < count; ++k) chain[w][k] = Vec<C>(C(0));
-    }
-    const auto add = [&](int w, int64_t at, int64_t lanes) __attribute__((always_inline)) {
-      const std::array<Vec<C>, count> v = f(at, lanes);
-      for (int k = 0; k < count; ++k) chain[w][k] = chain[w][k] + v[k];
-    };
-    const int64_t end = std::min(n, i + N * kBlock);
-    for (; i + 4 * N <= end; i += 4 * N) {
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) add(w, i + w * N, N);
-    }
-    for (int w = 0; i + N <= end; i += N, ++w) add(w, i, N);
-    C rest[N];
-    const int64_t left = end - i;
-    if (left > 0) {  // lanes past the end must not count, whatever f returns for their zeros
-      const std::array<Vec<C>, count> v = f(i, left);
-      for (int k = 0; k < count; ++k) {
-        v[k].store(rest);
-        for (int64_t j = left; j < N; ++j) rest[j] = C(0);
-        chain[3][k] = chain[3][k] + Vec<C>::load(rest);
-      }
-      i = end;
-    }
+  for (int64_t i = 0; i < n; i += N * kBlock) {
+    const std::array<Vec<C>, count> sums = sum_block<C, count>(i, std::min(n, i + N * kBlock), f);
     for (int k = 0; k < count; ++k) {
-      ((chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k])).store(rest);
+      C rest[N];
+      sums[k].store(rest);
       for (int64_t half = N / 2; half; half /= 2) {
         for (int64_t j = 0; j < half; ++j) rest[j] += rest[j + half];
       }
@@ -72,27 +88,28 @@ VESTA_INLINE void sum_pairs(int64_t n, double* first, double* second, F f) {
   *first = totals[0], *second = totals[1];
 }
 
+/// Returns the largest number of a row, NaN left aside: exp(NaN - m) is NaN whatever m is.
 template <class T>
 compute_t<T> row_max(const T* x, int64_t n) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
   const C lowest = -std::numeric_limits<C>::infinity();
-  Vec<C> best = Vec<C>(lowest);
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    if (w == N) {
-      best = math::maximum(best, load_row<C>(x + i, w));
-    } else {
-      C rest[N];
-      std::fill_n(rest, N, lowest);
-      for (int64_t k = 0; k < w; ++k) rest[k] = static_cast<C>(x[i + k]);
-      best = math::maximum(best, Vec<C>::load(rest));
-    }
-  });
+  Vec<C> best[4];
+  for (Vec<C>& b : best) b = Vec<C>(lowest);
+  int64_t i = 0;
+  for (; i + 4 * N <= n; i += 4 * N) {
+#pragma GCC unroll 4
+    for (int64_t w = 0; w < 4; ++w) best[w] = higher_or_first(best[w], load_row<C>(x + i + w * N, N));
+  }
+  for (; i + N <= n; i += N) best[0] = higher_or_first(best[0], load_row<C>(x + i, N));
   C lanes[N];
-  best.store(lanes);
-  C m = lanes[0];
-  for (int64_t k = 1; k < N; ++k) m = lanes[k] > m || lanes[k] != lanes[k] ? lanes[k] : m;
-  return m;
+  if (i < n) {
+    std::fill_n(lanes, N, lowest);
+    for (int64_t k = 0; i + k < n; ++k) lanes[k] = static_cast<C>(x[i + k]);
+    best[1] = higher_or_first(best[1], Vec<C>::load(lanes));
+  }
+  higher_or_first(higher_or_first(best[0], best[1]), higher_or_first(best[2], best[3])).store(lanes);
+  return *std::max_element(lanes, lanes + N);
 }
 
 /// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
@@ -128,10 +145,29 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
     return;
   }
   const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
-  double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
-  const Vec<C> scale{C(1.0 / sum)};
-  each_vector<C>(
-      n, [&](int64_t i, int64_t w) { store_row<C>(math::exp(load_row<C>(x + i, w) - shift) * scale, y + i, w); });
+  const auto exponential = [&](int64_t i, int64_t w)
+                               __attribute__((always_inline)) { return math::exp(load_row<C>(x + i, w) - shift); };
+  // What is read again soon is kept, as numbers of C; what would leave L2 until then is computed again.
+  const auto with_kept = [&](C* kept) __attribute__((always_inline)) {
+    const double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> e = exponential(i, w);
+      store_row<C>(e, kept + i, w);
+      return e;
+    });
+    const Vec<C> scale{C(1.0 / sum)};
+    each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
+      store_row<C>(load_row<C>(kept + i, w) * scale, y + i, w);
+    });
+  };
+  if constexpr (std::is_same_v<T, C>) {
+    if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y);
+  } else if (n <= kKept) {
+    alignas(64) C kept[kKept];
+    return with_kept(kept);
+  }
+  const Vec<C> scale{C(1.0 / sum_vectors<C>(n, exponential))};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(exponential(i, w) * scale, y + i, w); });
 }
 
 template <class T>
@@ -184,6 +220,92 @@ void moments(const char* xb, int64_t n, double shift, double* sum, double* squar
   });
 }
 
+/// Adds the lanes of v[0], ..., v[N - 1] by halves, as sum_all does: lane r of the result is the sum of v[r]. A step
+/// makes one vector of two, which hold the sums of `rows` vectors each.
+template <class C, int rows = 1>
+VESTA_INLINE Vec<C> sums_of_lanes(Vec<C>* v) {
+  constexpr int N = Vec<C>::N;
+  if constexpr (rows == N) {
+    return v[0];
+  } else {
+    constexpr int half = N / rows / 2;
+    const auto take = [&]<int... L>(Vec<C> a, Vec<C> b, std::integer_sequence<int, L...>,
+                                    auto from) __attribute__((always_inline)) {
+      return Vec<C>(__builtin_shufflevector(a.raw, b.raw, (L / half * 2 * half + L % half + from)...));
+    };
+    constexpr std::make_integer_sequence<int, N> lanes{};
+    for (int r = 0; r < N / rows; r += 2) {
+      v[r / 2] = take(v[r], v[r + 1], lanes, std::integral_constant<int, 0>{}) +
+                 take(v[r], v[r + 1], lanes, std::integral_constant<int, half>{});
+    }
+    return sums_of_lanes<C, 2 * rows>(v);
+  }
+}
+
+/// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: a number near the
+/// mean, then what lies around it.
+template <class T>
+void piece_statistics(const T* x, int64_t step, int64_t count, int64_t n, double* mean, double* squares,
+                      const Expected& next) {
+  using C = compute_t<T>;
+  constexpr int64_t N = Vec<C>::N;
+  Vec<C> sums[N], dots[N];
+  C near[N] = {};
+  for (int64_t r = 0; r < N; ++r) sums[r] = dots[r] = Vec<C>(C(0));
+  for (int64_t r = 0; r < count; ++r) {
+    const T* const row = x + r * step;
+    near[r] = static_cast<C>(row[0]);
+    const Vec<C> shift(near[r]);
+    sums[r] = sum_block<C, 1>(0, n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      next.read(row, i);
+      return std::array{load_row<C>(row + i, w) - shift};
+    })[0];
+  }
+  (Vec<C>::load(near) + sums_of_lanes<C>(sums) / Vec<C>(C(n))).store(near);
+  for (int64_t r = 0; r < N; ++r) sums[r] = Vec<C>(C(0));
+  for (int64_t r = 0; r < count; ++r) {
+    const T* const row = x + r * step;
+    const Vec<C> shift(near[r]);
+    const auto both = sum_block<C, 2>(0, n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      next.write(row, i);
+      const Vec<C> d = load_row<C>(row + i, w) - shift;
+      return std::array{d, d * d};
+    });
+    sums[r] = both[0], dots[r] = both[1];
+  }
+  const Vec<C> rest = sums_of_lanes<C>(sums), square = sums_of_lanes<C>(dots);
+  for (int64_t r = 0; r < count; ++r) {
+    const double d = double(rest[int(r)]);
+    mean[r] = double(near[r]) + d / double(n);
+    squares[r] = double(square[int(r)]) - d * d / double(n);
+  }
+}
+
+template <class T>
+void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* squares, const Expected& next) {
+  constexpr int64_t N = Vec<compute_t<T>>::N, kPiece = N * kBlock, kInCache = 12288;  // bytes between two passes
+  const T* x = reinterpret_cast<const T*>(xb);
+  if (n <= kPiece) {
+    const int64_t most = std::clamp<int64_t>(kInCache / int64_t(sizeof(T)) / std::max<int64_t>(n, 1), 1, N);
+    for (int64_t r = 0; r < rows; r += most) {
+      piece_statistics(x + r * n, n, std::min(most, rows - r), n, mean + r, squares + r, next);
+    }
+    return;
+  }
+  constexpr int64_t kMost = std::max<int64_t>(1, kInCache / int64_t(sizeof(T)) / kPiece);
+  double means[N], parts[N];
+  for (int64_t r = 0; r < rows; ++r, x += n) {
+    Statistics all;
+    for (int64_t i = 0; i < n;) {
+      const int64_t length = std::min(kPiece, n - i), count = std::min(std::min(kMost, N), (n - i) / length);
+      piece_statistics(x + i, length, count, length, means, parts, next);
+      for (int64_t k = 0; k < count; ++k) all.add({double(length), means[k], parts[k]});
+      i += count * length;
+    }
+    mean[r] = all.mean, squares[r] = all.squares;
+  }
+}
+
 template <class T>
 void affine(const char* xb, double scale, double shift, char* out, int64_t n) {
   using C = compute_t<T>;
@@ -215,7 +337,60 @@ void combine(const char* gb, const char* xb, double a, double b, double c, char*
   });
 }
 
-/// The slot to which sum_vectors adds element e of a piece of n: lane by lane, four vectors in turn, the last elements
+template <class T>
+void affine_rows(const char* xb, const ChannelRows& rows, const double* scale, const double* shift, char* out) {
+  const int64_t bytes = rows.n * int64_t(sizeof(T));
+  for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
+    if (c == rows.channels) c = 0;
+    affine<T>(xb + r * bytes, scale[c], shift[c], out + r * bytes, rows.n);
+  }
+}
+
+template <class T>
+void combine_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* a, const double* b,
+                  const double* c, char* out) {
+  const int64_t bytes = rows.n * int64_t(sizeof(T));
+  for (int64_t r = 0, k = rows.channel; r < rows.count; ++r, ++k) {
+    if (k == rows.channels) k = 0;
+    combine<T>(gb + r * bytes, xb + r * bytes, a[k], b[k], c[k], out + r * bytes, rows.n);
+  }
+}
+
+template <class T>
+void gradient_sums_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* mean, double* sum,
+                        double* product) {
+  using C = compute_t<T>;
+  constexpr int64_t N = Vec<C>::N;
+  const int64_t bytes = rows.n * int64_t(sizeof(T));
+  if (rows.n > N * kBlock) {
+    for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
+      if (c == rows.channels) c = 0;
+      gradient_sums<T>(gb + r * bytes, xb + r * bytes, mean[c], rows.n, sum + r, product + r);
+    }
+    return;
+  }
+  int64_t c = rows.channel;
+  for (int64_t r = 0; r < rows.count; r += N) {
+    const int64_t count = std::min(N, rows.count - r);
+    Vec<C> sums[N], dots[N];
+    for (int64_t k = 0; k < N; ++k) sums[k] = dots[k] = Vec<C>(C(0));
+    for (int64_t k = 0; k < count; ++k, ++c) {
+      if (c == rows.channels) c = 0;
+      const T *const g = reinterpret_cast<const T*>(gb + (r + k) * bytes), *const x = reinterpret_cast<const T*>(
+                                                                               xb + (r + k) * bytes);
+      const Vec<C> m{C(mean[c])};
+      const auto both = sum_block<C, 2>(0, rows.n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+        const Vec<C> v = load_row<C>(g + i, w);
+        return std::array{v, v * (load_row<C>(x + i, w) - m)};
+      });
+      sums[k] = both[0], dots[k] = both[1];
+    }
+    const Vec<C> s = sums_of_lanes<C>(sums), d = sums_of_lanes<C>(dots);
+    for (int64_t k = 0; k < count; ++k) sum[r + k] = double(s[int(k)]), product[r + k] = double(d[int(k)]);
+  }
+}
+
+/// The slot to which sum_block adds element e of a piece of n: lane by lane, four vectors in turn, the last elements
 /// to the fourth.
 template <class C>
 VESTA_INLINE int64_t slot_of(int64_t e, int64_t n) {
@@ -224,9 +399,9 @@ VESTA_INLINE int64_t slot_of(int64_t e, int64_t n) {
   return e < whole ? e % (4 * N) : 3 * N + e - whole;
 }
 
-/// Adds the slots of each channel as sum_vectors does.
+/// Adds the slots of each channel as sum_block and sum_all do, to the first one.
 template <class C>
-void add_slots(C* slots, int64_t count, double* totals) {
+void add_slots(C* slots, int64_t count) {
   constexpr int64_t N = Vec<C>::N;
   const auto at = [&](int64_t chain, int64_t lane) { return slots + (chain * N + lane) * count; };
   each_vector<C>(count, [&](int64_t i, int64_t w) {
@@ -240,34 +415,42 @@ void add_slots(C* slots, int64_t count, double* totals) {
       }
     }
   });
-  for (int64_t c = 0; c < count; ++c) totals[c] = double(slots[c]);
 }
 
 template <class T>
-void moments_pixels(const char* xb, int64_t n, int64_t channels, int64_t count, const char* shift, double* sum,
-                    double* squares, char* room) {
+void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t count, double* mean, double* squares,
+                       char* room) {
   using C = compute_t<T>;
   constexpr int64_t kSlots = 4 * Vec<C>::N;
   const T* x = reinterpret_cast<const T*>(xb);
-  const C* s = reinterpret_cast<const C*>(shift);
-  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count;
-  std::fill_n(first, (squares ? 2 : 1) * kSlots * count, C(0));
-  for (int64_t p = 0; p < n; ++p, x += channels) {
-    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
-    if (squares) {
-      each_vector<C>(count, [&](int64_t i, int64_t w) {
-        const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(s + i, w);
-        store_row<C>(load_row<C>(a + i, w) + d, a + i, w);
-        store_row<C>(load_row<C>(b + i, w) + d * d, b + i, w);
-      });
-    } else {
-      each_vector<C>(count, [&](int64_t i, int64_t w) {
-        store_row<C>(load_row<C>(a + i, w) + (load_row<C>(x + i, w) - load_row<C>(s + i, w)), a + i, w);
-      });
-    }
+  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count, *near = second + kSlots * count;
+  std::fill_n(first, kSlots * count, C(0));
+  for (int64_t p = 0; p < n; ++p) {
+    C* const a = first + slot_of<C>(p, n) * count;
+    each_vector<C>(count, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(a + i, w) + (load_row<C>(x + p * channels + i, w) - load_row<C>(x + i, w)), a + i, w);
+    });
   }
-  add_slots(first, count, sum);
-  if (squares) add_slots(second, count, squares);
+  add_slots(first, count);
+  each_vector<C>(count, [&](int64_t i, int64_t w) {
+    store_row<C>(load_row<C>(x + i, w) + load_row<C>(first + i, w) / Vec<C>(C(n)), near + i, w);
+  });
+  std::fill_n(first, 2 * kSlots * count, C(0));
+  for (int64_t p = 0; p < n; ++p) {
+    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
+    each_vector<C>(count, [&](int64_t i, int64_t w) {
+      const Vec<C> d = load_row<C>(x + p * channels + i, w) - load_row<C>(near + i, w);
+      store_row<C>(load_row<C>(a + i, w) + d, a + i, w);
+      store_row<C>(load_row<C>(b + i, w) + d * d, b + i, w);
+    });
+  }
+  add_slots(first, count);
+  add_slots(second, count);
+  for (int64_t c = 0; c < count; ++c) {
+    const double d = double(first[c]);
+    mean[c] = double(near[c]) + d / double(n);
+    squares[c] = double(second[c]) - d * d / double(n);
+  }
 }
 
 template <class T>
@@ -287,8 +470,9 @@ void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t cha
       store_row<C>(load_row<C>(b + i, w) + v * (load_row<C>(x + i, w) - load_row<C>(m + i, w)), b + i, w);
     });
   }
-  add_slots(first, count, sum);
-  add_slots(second, count, product);
+  add_slots(first, count);
+  add_slots(second, count);
+  for (int64_t c = 0; c < count; ++c) sum[c] = double(first[c]), product[c] = double(second[c]);
 }
 
 template <class T>
@@ -422,14 +606,18 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
                .dot = &dot<T>,
                .exp_minus = &exp_minus<T>,
                .moments = &moments<T>,
+               .statistics = &statistics<T>,
                .affine = &affine<T>,
                .gradient_sums = &gradient_sums<T>,
                .combine = &combine<T>,
+               .affine_rows = &affine_rows<T>,
+               .combine_rows = &combine_rows<T>,
+               .gradient_sums_rows = &gradient_sums_rows<T>,
                .affine_pixels = &affine_pixels<T>,
                .combine_pixels = &combine_pixels<T>,
                .chain = kBlock * Vec<compute_t<T>>::N,
                .slots = 4 * Vec<compute_t<T>>::N,
-               .moments_pixels = &moments_pixels<T>,
+               .statistics_pixels = &statistics_pixels<T>,
                .gradient_sums_pixels = &gradient_sums_pixels<T>,
                .normalize = &normalize<T>,
                .normalize_sums = &normalize_sums<T>,
