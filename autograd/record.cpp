@@ -24,6 +24,34 @@ Tensor part_of(const Tensor& g, bool imaginary) {
   return g.is_complex() ? imag(g) : zeros_like(g);
 }
 
+/// Computes the gradient of input i by the fused kernel, or by ops if it is recorded or there is no kernel for the
+/// dtype. `saved` are the inputs and the result, as far as the gradient uses them.
+Tensor slope_of(const PointwiseRule& rule, int i, const Tensor& g, const Tensor* saved, const double* params) {
+  const PointwiseInfo& info = *rule.info;
+  const Tensor* operands[1 + kMaxInputs] = {&g};
+  int count = 1;
+  bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();
+  const Tensor* whole = nullptr;  // a second result that is no float: it goes into the formula as one
+  const int all = info.inputs + info.values + info.slopes - 1;
+  for (int k = 0; k < all; ++k) {
+    if ((info.uses[i] >> k & 1) == 0) continue;
+    if (k > info.inputs && !is_differentiable(saved[k].dtype())) whole = &saved[k];
+    operands[count++] = &saved[k];
+    fused = fused && !saved[k].is_complex() && !saved[k].is_sparse();
+  }
+  if (fused) {
+    Tensor r = pointwise_gradient(info, i, operands, count, params);
+    if (r.defined()) return r;
+  }
+  // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.
+  Tensor used[kMaxInputs];
+  for (int k = 1; k < count; ++k) {
+    if (operands[k] == whole) used[k - 1] = whole->to(compute_type(g.dtype()));
+    else used[k - 1] = formula_operand(*operands[k], g);
+  }
+  return rule.formula[i](widened(g), used, params);
+}
+
 /// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
 class PointwiseNode final : public Node {
  public:
@@ -65,7 +93,7 @@ class PointwiseNode final : public Node {
       if (!wants(i, needs)) continue;
       // NOLINTNEXTLINE(bugprone-use-after-move): it is moved in the last turn
       if (passes(i, params_)) result[size_t(i)] = i == last ? std::move(g) : g;
-      else result[size_t(i)] = gradient(i, g, saved);
+      else result[size_t(i)] = slope_of(*rule_, i, g, saved, params_);
     }
     return result;
   }
@@ -104,33 +132,6 @@ class PointwiseNode final : public Node {
   bool passes(int i, const double* params) const {
     const PointwiseInfo& info = *rule_->info;
     return info.pass[i] || (info.pass_if[i] && info.pass_if[i](params));
-  }
-
-  /// Computes one gradient by the fused kernel, or by ops if it is recorded or there is no kernel for the dtype.
-  Tensor gradient(int i, const Tensor& g, const Tensor* saved) const {
-    const PointwiseInfo& info = *rule_->info;
-    const Tensor* operands[1 + kMaxInputs] = {&g};
-    int count = 1;
-    bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();
-    const Tensor* whole = nullptr;  // a second result that is no float: it goes into the formula as one
-    const int all = info.inputs + info.values + info.slopes - 1;
-    for (int k = 0; k < all; ++k) {
-      if ((info.uses[i] >> k & 1) == 0) continue;
-      if (k > info.inputs && !is_differentiable(saved[k].dtype())) whole = &saved[k];
-      operands[count++] = &saved[k];
-      fused = fused && !saved[k].is_complex() && !saved[k].is_sparse();
-    }
-    if (fused) {
-      Tensor r = pointwise_gradient(info, i, operands, count, params_);
-      if (r.defined()) return r;
-    }
-    // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.
-    Tensor used[kMaxInputs];
-    for (int k = 1; k < count; ++k) {
-      if (operands[k] == whole) used[k - 1] = whole->to(compute_type(g.dtype()));
-      else used[k - 1] = formula_operand(*operands[k], g);
-    }
-    return rule_->formula[i](widened(g), used, params_);
   }
 
   const PointwiseRule* rule_;
@@ -175,6 +176,14 @@ Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const do
 }
 
 }  // namespace
+
+Tensor gradient_of_unary(const PointwiseRule& rule, const Tensor& g, const Tensor& used) {
+  Tensor saved[1 + kMaxInputs];
+  for (int k = 0; k <= rule.info->inputs; ++k) {
+    if ((rule.info->uses[0] >> k & 1) != 0) saved[k] = used;
+  }
+  return slope_of(rule, 0, g, saved, nullptr);
+}
 
 Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out) {
   const PointwiseInfo& info = *rule.info;

@@ -228,6 +228,9 @@ VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* 
 /// The same for an op with two results.
 VESTA_API TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* in, const double* params);
 
+/// Computes the gradient of an op of one tensor without parameters from what it uses: its input or its result.
+VESTA_API Tensor gradient_of_unary(const PointwiseRule& rule, const Tensor& g, const Tensor& used);
+
 template <auto& op>
 PointwiseRule pointwise_rule;
 

@@ -16,6 +16,7 @@ struct ProductSettings {
   std::atomic<bool> attention_library{true};       // torch.backends.cuda.enable_cudnn_sdp
   std::atomic<bool> allow_nondeterministic{false};  // vesta.backends.cuda.allow_nondeterministic
   std::atomic<bool> deterministic_only{false};      // torch.use_deterministic_algorithms, which wins over it
+  std::atomic<bool> matmul_allow_relu_epilogue{false};  // vesta.backends.cuda.matmul.allow_relu_epilogue
 };
 VESTA_API ProductSettings& product_settings();
 /// Returns whether a device may use algorithms whose bits change from run to run.

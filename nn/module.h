@@ -127,6 +127,7 @@ class VESTA_API Module {
   int add_forward_pre_hook(ForwardPreHook hook);
   int add_forward_hook(ForwardHook hook);
   void remove_hook(int id);
+  bool has_hooks() const { return !pre_hooks_.empty() || !hooks_.empty(); }
 
   /// Returns the tree of modules as Python prints it.
   virtual std::string repr() const;
@@ -141,7 +142,6 @@ class VESTA_API Module {
  protected:
   /// Computes the output of inputs whose types are known only now; see run().
   virtual Value call(std::span<const Value> inputs);
-  bool has_hooks() const { return !pre_hooks_.empty() || !hooks_.empty(); }
   void run_pre_hooks(Values& inputs);
   void run_hooks(const Values& inputs, Value& output);
   /// Raises: input i is undefined.

@@ -37,6 +37,32 @@ def huber(x: Array, t: Array, delta: float = 1.0) -> Array:
     return np.where(d <= delta, d**2 / 2, delta * (d - delta / 2))
 
 
+def activated(x: Array, use_gelu: bool) -> Array:
+    """relu, or gelu by tanh."""
+    return x / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))) if use_gelu else np.maximum(x, 0)
+
+
+def activated_addmm(c: Array, a: Array, b: Array, beta: float = 1, alpha: float = 1, use_gelu: bool = False) -> Array:
+    return activated(beta * c + alpha * np.matmul(a, b), use_gelu)
+
+
+def addmm_activations(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    for more in ({}, {"use_gelu": True}) if make.dtype.bits else ({},):
+        yield call(draw(4), draw(3, 5), draw(5, 4), **more)
+        yield call(draw(3, 4), draw(3, 5), draw(5, 4), beta=2, alpha=-1, **more)
+        yield call(draw(2), draw(0, 5), draw(5, 2), **more)
+
+
+def linear_activations(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    for use_gelu in (False, True) if make.dtype.bits else (False,):
+        yield call(draw(2, 3), draw(4, 3), draw(4), use_gelu)
+        yield call(draw(2, 2, 3), draw(8, 3), draw(8), use_gelu)
+        yield call(draw(3), draw(5, 3), use_gelu=use_gelu)
+        yield call(draw(0, 3), draw(2, 3), draw(2), use_gelu)
+
+
 def cross_entropy_of_odds(x: Array, t: Array, weight: Any = None) -> Array:
     low = np.finfo(x.dtype).tiny
     logs = [np.maximum(np.log(np.maximum(p, low)), -100) for p in (x, 1 - x)]
@@ -362,6 +388,18 @@ def rows() -> Iterator[Row]:
     yield structured("instance_norm", lambda *a: instance_norm(*a[:8]), instances, repeats=False, **inexact)
     yield structured(
         "rms_norm", rms_norm, rows_of, covers=("rms_norm", "_fused_rms_norm", "_rms_norm_backward"), **inexact
+    )
+    yield structured(
+        "_addmm_activation", activated_addmm, addmm_activations, **{**inexact, "method": True, "may": "uic"}
+    )
+    yield structured(
+        "_linear_activation",
+        lambda x, w, b=0, use_gelu=False: activated(np.matmul(x, w.T) + b, use_gelu),
+        linear_activations,
+        fn=p._linear_activation,
+        covers=("_linear_activation", "_fused_linear"),
+        may="buic",
+        **inexact,
     )
     for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
         yield structured(kind, network(kind), sequences(kind), repeats=False, **inexact)

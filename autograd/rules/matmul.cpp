@@ -73,11 +73,47 @@ struct LinearRule {
   }
 };
 
+/// The gradient of an activation after a linear layer. Relu's is told from its result, gelu's from its operand, which
+/// the layer computes anew where it must be recorded itself.
+struct FusedLinearRule {
+  LinearRule layer;
+  Saved bias, told_from;
+  bool has_bias = false, use_gelu = false, kept = false;
+  static constexpr unsigned results = 0b01;
+  static FusedLinearRule save(const TensorPair& r, const Tensor& input, const Tensor& weight, MaybeTensor bias,
+                              bool use_gelu, bool keep, Needs needs) {
+    const bool has_bias = bias.defined(), kept = !use_gelu || keep;
+    const auto& [result, operand] = r;
+    if (!use_gelu) {
+      LinearRule layer = LinearRule::save(result, input, weight, has_bias ? *bias : Tensor(), needs);
+      return {std::move(layer), Saved(), Saved::result(result, 0), has_bias, false, true};
+    }
+    return {{Saved(input), Saved(weight), weight.dim() == 1},
+            has_bias ? Saved(*bias) : Saved(),
+            keep ? Saved(operand) : Saved(),
+            has_bias,
+            true,
+            kept};
+  }
+  Tensor through_activation(const Tensor& g) const {
+    using recording::gradient_of_unary, recording::pointwise_rule;
+    if (!use_gelu) return gradient_of_unary(pointwise_rule<ops::relu>, g, told_from()).to(g.dtype());
+    const bool again = GradMode::enabled() || !kept;
+    const Tensor x = again ? linear(layer.input(), layer.weight(), has_bias ? bias() : Tensor()) : told_from();
+    return gradient_of_unary(pointwise_rule<ops::_gelu_tanh>, g, x).to(g.dtype());
+  }
+  Grads<3> operator()(const GradList& g, Needs needs) const {
+    if (!g[0].defined()) return {};
+    return layer(through_activation(g[0]), needs);
+  }
+};
+
 }  // namespace
 
 void register_matmul() {
   record<ops::matmul, MatmulRule>();
   record<ops::linear, LinearRule>();
+  record<ops::_fused_linear, FusedLinearRule>();
 }
 
 }  // namespace vesta::autograd::rules

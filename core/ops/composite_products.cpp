@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
@@ -124,6 +126,30 @@ Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& ma
   check_matrices(mat1, mat2, "addmm");
   if (beta == 1 && alpha == 1 && is_linear_layer(input, mat1, mat2)) return linear(mat1, transpose(mat2, 0, 1), input);
   return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, "addmm", product_of);
+}
+
+namespace {
+
+Tensor activation_of(const Tensor& x, bool use_gelu) { return use_gelu ? gelu(x, "tanh") : relu(x); }
+
+}  // namespace
+
+TensorPair _fused_linear_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu,
+                                   bool keep) {
+  const Tensor x = linear(input, weight, bias);
+  return {activation_of(x, use_gelu), use_gelu && keep ? x : Tensor()};
+}
+Tensor _linear_activation_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu) {
+  const bool keep = GradMode::enabled() &&
+                    (input.requires_grad() || weight.requires_grad() || (bias.defined() && bias->requires_grad()));
+  return std::get<0>(_fused_linear(input, weight, bias, use_gelu, keep));
+}
+Tensor _addmm_activation_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta,
+                                   double alpha, bool use_gelu) {
+  check_matrices(mat1, mat2, "_addmm_activation");
+  if (beta == 1 && alpha == 1 && is_linear_layer(input, mat1, mat2))
+    return _linear_activation(mat1, transpose(mat2, 0, 1), input, use_gelu);
+  return activation_of(addmm(input, mat1, mat2, beta, alpha), use_gelu);
 }
 Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   check_batches(a, b, "baddbmm");

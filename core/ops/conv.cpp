@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
@@ -298,6 +299,17 @@ Tensor convolution_composite(const Tensor& input, const Tensor& weight, MaybeTen
               weight.sizes(), ".");
   return transposed ? convolve_transposed(dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
                     : convolve(dims, input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor cudnn_convolution_relu_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                        IntList padding, IntList dilation, int64_t groups) {
+  return relu(convolution(input, weight, bias, stride, padding, dilation, false, IntList(0), groups));
+}
+Tensor cudnn_convolution_add_relu_composite(const Tensor& input, const Tensor& weight, const Tensor& z,
+                                            MaybeDouble alpha, MaybeTensor bias, IntList stride, IntList padding,
+                                            IntList dilation, int64_t groups) {
+  const Tensor y = convolution(input, weight, bias, stride, padding, dilation, false, IntList(0), groups);
+  return relu(add(y, z, alpha.value_or(1)));
 }
 
 }  // namespace vesta

@@ -11,8 +11,14 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_CONV)
 /// Checks the tensors and arguments of _convolution over a batch [N, C, ...] and works out the window.
 VESTA_API Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
                                    IntList padding, IntList dilation, int64_t groups);
-/// Does the same for the gradient of a batch's input, and of the weight. The gradient may have fewer windows than fit:
-/// a transposed convolution with an output padding leaves some out.
+/// The bodies of two composites, for what a device's kernels leave out.
+VESTA_API Tensor cudnn_convolution_relu_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias,
+                                                  IntList stride, IntList padding, IntList dilation, int64_t groups);
+VESTA_API Tensor cudnn_convolution_add_relu_composite(const Tensor& input, const Tensor& weight, const Tensor& z,
+                                                      MaybeDouble alpha, MaybeTensor bias, IntList stride,
+                                                      IntList padding, IntList dilation, int64_t groups);
+/// Does the same as check_convolution for the gradient of a batch's input, and of the weight. The gradient may have
+/// fewer windows than fit: a transposed convolution with an output padding leaves some out.
 VESTA_API Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight, IntList input_size,
                                                   IntList stride, IntList padding, IntList dilation, int64_t groups);
 VESTA_API Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input, IntList weight_size,

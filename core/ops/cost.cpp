@@ -170,6 +170,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
   static const auto* t = new std::unordered_map<std::string_view, Entry>{
       {"matmul", {&matmul, true}},
       {"linear", {&linear, true}},
+      {"_fused_linear", {&linear, true}},
       {"_linear_backward_weight", {&linear_backward_weight, true}},
       {"bilinear", {&bilinear, true}},
       {"_convolution", {&convolution, true}},

@@ -29,6 +29,9 @@ VESTA_API Product matmul_product(const Tensor& a, const Tensor& b);
 VESTA_API void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 /// The body of _linear_backward_weight, for what a device's kernel leaves out.
 VESTA_API TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input);
+/// The body of _fused_linear, for what a device's kernel leaves out.
+VESTA_API TensorPair _fused_linear_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu,
+                                             bool keep);
 /// Works out input @ weight.T of checked operands. Leading dimensions of the input are rows; `input` is replaced by a
 /// dense copy where its rows do not lie at one distance.
 VESTA_API Product linear_product(Tensor& input, const Tensor& weight);

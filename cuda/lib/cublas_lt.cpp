@@ -92,7 +92,8 @@ int scale_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? l
 struct Key {
   int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step;
   int32_t device;
-  uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, pointers, unused[2];
+  uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, align_kept,
+      pointers, has_bias;
   bool operator==(const Key& o) const { return std::memcmp(this, &o, sizeof *this) == 0; }
 };
 static_assert(sizeof(Key) == 96);
@@ -125,7 +126,9 @@ Key key_of(const GemmDesc& d, int device, bool tf32) {
   k.align_c = alignment(d.c, k.c_step * item);
   k.pointers = d.by_pointers;
   if (d.by_pointers) k.a_step = k.b_step = k.c_step = 0;
-  if (d.epilogue != Epilogue::none) k.align_bias = alignment(d.bias, 0);
+  k.has_bias = d.bias != nullptr;
+  if (d.bias) k.align_bias = alignment(d.bias, 0);
+  if (d.kept) k.align_kept = alignment(d.kept, 0);
   return k;
 }
 
@@ -142,14 +145,14 @@ class Plan {
  private:
   const lt::Functions& f_ = Loaded::get().f;
   Key key_;
-  lt::MatmulDesc desc_ = nullptr;  // without a bias, whose address changes from call to call
+  lt::MatmulDesc desc_ = nullptr;  // without bias and kept, whose addresses change from call to call
   lt::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
   lt::Algo algo_{};
   size_t workspace_ = 0;
   bool usable_ = false;
   std::string problem_;
 
-  lt::Status make_desc(lt::MatmulDesc* to, const void* bias) const;
+  lt::Status make_desc(lt::MatmulDesc* to, const void* bias, const void* kept) const;
   lt::Status make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const;
   lt::Status choose(lt::Handle handle);
 };
@@ -162,22 +165,33 @@ lt::Status all_of(F... calls) {
   return s;
 }
 
-lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias) const {
+/// Returns the library's number of an epilogue.
+int32_t epilogue_of(Epilogue e, bool has_bias) {
+  switch (e) {
+    case Epilogue::bias: return lt::epilogue_bias;
+    case Epilogue::relu: return has_bias ? lt::epilogue_relu_bias : lt::epilogue_relu;
+    case Epilogue::gelu: return has_bias ? lt::epilogue_gelu_bias : lt::epilogue_gelu;
+    case Epilogue::gelu_kept: return has_bias ? lt::epilogue_gelu_aux_bias : lt::epilogue_gelu_aux;
+    case Epilogue::row_sums: return lt::epilogue_bias_gradient_b;
+    default: return lt::epilogue_default;
+  }
+}
+
+lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias, const void* kept) const {
   const DType dtype = DType(key_.dtype);
   const bool wide = dtype == DType::float64 || dtype == DType::complex128;
   const int compute = wide ? lt::compute_64f : key_.tf32 ? lt::compute_32f_fast_tf32 : lt::compute_32f;
   const int32_t first = key_.b_transposed ? lt::op_t : lt::op_n, second = key_.a_transposed ? lt::op_t : lt::op_n;
-  static constexpr int kEpilogues[] = {lt::epilogue_default, lt::epilogue_bias, lt::epilogue_relu_bias,
-                                       lt::epilogue_gelu_bias, lt::epilogue_bias_gradient_b};
-  const int32_t epilogue = kEpilogues[key_.epilogue], bias_type = data_type(dtype);
+  const int32_t epilogue = epilogue_of(Epilogue(key_.epilogue), key_.has_bias), bias_type = data_type(dtype);
   auto set = [&](int attribute, const auto& value) {
     return [&f = f_, to, attribute, &value] { return f.desc_set(*to, attribute, &value, sizeof value); };
   };
-  const lt::Status s =
-      all_of([&] { return f_.desc_create(to, compute, scale_type(dtype)); }, set(lt::desc_transa, first),
-             set(lt::desc_transb, second), set(lt::desc_epilogue, epilogue));
-  if (s != 0 || Epilogue(key_.epilogue) == Epilogue::none) return s;
-  return all_of(set(lt::desc_bias_pointer, bias), set(lt::desc_bias_data_type, bias_type));
+  lt::Status s = all_of([&] { return f_.desc_create(to, compute, scale_type(dtype)); }, set(lt::desc_transa, first),
+                        set(lt::desc_transb, second), set(lt::desc_epilogue, epilogue));
+  if (s == 0 && key_.has_bias) s = all_of(set(lt::desc_bias_pointer, bias), set(lt::desc_bias_data_type, bias_type));
+  if (s == 0 && Epilogue(key_.epilogue) == Epilogue::gelu_kept)
+    s = all_of(set(lt::desc_aux_pointer, kept), set(lt::desc_aux_ld, key_.n));
+  return s;
 }
 
 lt::Status Plan::make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const {
@@ -217,10 +231,11 @@ lt::Status Plan::choose(lt::Handle handle) {
 }
 
 Plan::Plan(const Key& key, lt::Handle handle) : key_(key) {
-  // only the alignment of the bias's address matters; the real address is set before each run
+  // only the alignment of these addresses matters; the real ones are set before each run
   const void* bias = reinterpret_cast<const void*>(uintptr_t(1) << key.align_bias);
+  const void* kept = reinterpret_cast<const void*>(uintptr_t(1) << key.align_kept);
   const lt::Status s =
-      all_of([&] { return make_desc(&desc_, bias); },
+      all_of([&] { return make_desc(&desc_, bias, kept); },
              [&] {
                return key.b_transposed ? make_layout(&a_, key.k, key.n, key.ldb, key.b_step)
                                        : make_layout(&a_, key.n, key.k, key.ldb, key.b_step);
@@ -257,7 +272,7 @@ bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const 
   void* scratch = workspace_ ? workspace.impl()->data() : nullptr;
   lt::MatmulDesc desc = desc_;
   lt::Status s = 0;
-  if (d.epilogue != Epilogue::none) desc = nullptr, s = make_desc(&desc, d.bias);
+  if (d.epilogue != Epilogue::none) desc = nullptr, s = make_desc(&desc, d.bias, d.kept);
   const void *a = d.a, *b = d.b;
   void* c = d.c;
   if (d.by_pointers) {

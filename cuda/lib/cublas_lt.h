@@ -5,9 +5,10 @@
 
 namespace vesta::cuda {
 
-/// What is done beside the product: to a sum before it is written, with the bias added (the GELU is the one with tanh),
-/// or `row_sums`: the sums of op(A)'s rows are written too, which are a bias's gradient.
-enum class Epilogue : uint8_t { none, bias, relu_bias, gelu_bias, row_sums };
+/// What is done beside the product: to a sum before it is written, with the bias added where there is one (relu makes
+/// zeros of NaN; gelu is the one with tanh; gelu_kept writes what it is computed from, too), or `row_sums`: the sums of
+/// op(A)'s rows are written too, which are a bias's gradient.
+enum class Epilogue : uint8_t { none, bias, relu, gelu, gelu_kept, row_sums };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
 /// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1. With
@@ -24,8 +25,10 @@ struct GemmDesc {
   const void* b = nullptr;
   void* c = nullptr;
   Epilogue epilogue = Epilogue::none;
-  const void* bias = nullptr;  // [n], or for row_sums [m], which is written
+  const void* bias = nullptr;  // [n] or null; for row_sums [m], which is written
+  void* kept = nullptr;  // [m, n], of gelu_kept; n is a multiple of kKeptColumns
 };
+constexpr int64_t kKeptColumns = 8;
 
 /// Returns whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
 bool gemm_available(DType dtype);

@@ -19,6 +19,8 @@ enum DescAttribute : int {
   desc_transb = 4,
   desc_epilogue = 7,
   desc_bias_pointer = 8,
+  desc_aux_pointer = 11,
+  desc_aux_ld = 12,
   desc_bias_data_type = 26,
 };
 enum LayoutAttribute : int { layout_batch_count = 5, layout_strided_batch_offset = 6, layout_batch_mode = 8 };
@@ -32,9 +34,13 @@ enum PreferenceAttribute : int {
 };
 enum EpilogueValue : int {
   epilogue_default = 1,
+  epilogue_relu = 2,
   epilogue_bias = 4,
   epilogue_relu_bias = 6,
+  epilogue_gelu = 32,
   epilogue_gelu_bias = 36,
+  epilogue_gelu_aux = 160,
+  epilogue_gelu_aux_bias = 164,
   epilogue_bias_gradient_b = 512,
 };
 

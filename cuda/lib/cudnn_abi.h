@@ -40,6 +40,7 @@ enum Type : int {
   type_void_ptr = 6,
   type_convolution_mode = 7,
   type_heuristic_mode = 8,
+  type_nan = 10,
   type_numerical_note = 11,
   type_pointwise_mode = 14,
   type_descriptor = 15,
@@ -49,6 +50,7 @@ enum Type : int {
 enum Attribute : int {
   pointwise_mode = 0,
   pointwise_compute_type = 1,
+  pointwise_nan = 2,
   pointwise_axis = 9,
   convolution_compute_type = 100,
   convolution_mode = 101,
@@ -125,6 +127,7 @@ enum Note : int {
   note_winograd_4x4 = 6,
   note_winograd_6x6 = 7,
   note_winograd_13x13 = 8,
+  note_strict_nan = 9,
   note_count = 10,
 };
 enum Heuristic : int { heuristic_fallback = 2, heuristic_a = 3 };
@@ -143,12 +146,14 @@ enum Pointwise : int {
   pointwise_subtract = 9,
   pointwise_exp = 13,
   pointwise_log = 15,
+  pointwise_relu = 100,
   pointwise_at_least = 303,
   pointwise_index = 501,
   pointwise_select = 601,
 };
 enum Reduction : int { reduction_add = 0, reduction_max = 3 };
 constexpr int kCrossCorrelation = 1;
+constexpr int kKeepsNan = 1;  // of relu
 
 /// The functions of the library.
 struct Functions {

@@ -19,14 +19,31 @@ namespace {
 using cudnn::Direction;
 
 /// Everything a plan depends on, in order.
-using Key = std::array<int64_t, 20>;
+using Key = std::array<int64_t, 21>;
 
 Key key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) {
   const Window& w = d.window;
-  return {int64_t(direction), int64_t(d.dtype), choice.tensor_cores, choice.deterministic, d.batch,     d.channels,
-          d.outputs,          d.groups,         w.kernel[1],         w.kernel[2],          w.stride[1], w.stride[2],
-          w.padding[1],       w.padding[2],     w.dilation[1],       w.dilation[2],        w.in[1],     w.in[2],
-          w.out[1],           w.out[2]};
+  return {int64_t(direction),
+          int64_t(d.dtype),
+          choice.tensor_cores,
+          choice.deterministic,
+          d.batch,
+          d.channels,
+          d.outputs,
+          d.groups,
+          w.kernel[1],
+          w.kernel[2],
+          w.stride[1],
+          w.stride[2],
+          w.padding[1],
+          w.padding[2],
+          w.dilation[1],
+          w.dilation[2],
+          w.in[1],
+          w.in[2],
+          w.out[1],
+          w.out[2],
+          int64_t(d.bias) | int64_t(d.residual) << 1 | int64_t(d.relu) << 2};
 }
 
 bool is_available() {
@@ -48,10 +65,15 @@ std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& f
   return {{false, grad && second.requires_grad()}, {false, grad && first.requires_grad()}};
 }
 
+/// What a forward convolution adds.
+struct Added {
+  Tensor bias, residual;
+};
+
 /// Convolves with the device's handle locked; returns an undefined tensor, and perhaps a problem for a warning, if
 /// cuDNN cannot.
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
-                       bool result_channels_last, std::string& problem) {
+                       const Added& added, bool result_channels_last, std::string& problem) {
   const Device device = first.device();
   auto& on = cudnn::PlansOnDevice<Key>::get(device.index);
   std::lock_guard guard(on.lock);
@@ -65,7 +87,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     const auto make = [&](const cudnn::Target& target) { return plan_convolution(direction, d, target, choice); };
     const cudnn::Plan* plan = on.plan(key_of(direction, d, choice), make, why);
     if (!plan) {
-      if (!why.empty())
+      if (!why.empty() && !d.bias && !d.residual && !d.relu)  // else the parts are tried one by one
         problem = fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
                               vesta::name(d.dtype), why);
       return {};
@@ -81,9 +103,22 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     // the numbers of plan_convolution: 1 x, 2 w, 3 y
     const int64_t of_result = direction == Direction::forward ? 3 : direction == Direction::input_gradient ? 1 : 2;
     const int64_t of_first = direction == Direction::input_gradient ? 2 : 1;
-    const std::pair<int64_t, void*> pointers[] = {
-        {of_first, a.impl()->data()}, {6 - of_result - of_first, b.impl()->data()}, {of_result, result.impl()->data()}};
-    plan->run(on.handle, pointers, workspace.defined() ? workspace.impl()->data() : nullptr);
+    // and 4 the bias, 5 the residual
+    size_t count = 3;
+    std::array<std::pair<int64_t, void*>, 5> pointers = {{{of_first, a.impl()->data()},
+                                                          {6 - of_result - of_first, b.impl()->data()},
+                                                          {of_result, result.impl()->data()}}};
+    Tensor bias, residual;
+    if (d.bias) {
+      bias = contiguous(added.bias);
+      if (reinterpret_cast<uintptr_t>(bias.impl()->data()) % 16 != 0) bias = clone(bias);
+      pointers[count++] = {4, bias.impl()->data()};
+    }
+    if (d.residual) {
+      residual = channels_last(added.residual, {});
+      pointers[count++] = {5, residual.impl()->data()};
+    }
+    plan->run(on.handle, {pointers.data(), count}, workspace.defined() ? workspace.impl()->data() : nullptr);
     const Tensor as_images = permute(result, Dims{0, 3, 1, 2});
     return result_channels_last ? as_images : contiguous(as_images);
   } catch (const cudnn::Refused& e) {
@@ -98,8 +133,17 @@ Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, con
                 bool result_channels_last) {
   if (!is_available()) return {};
   std::string problem;
-  Tensor result = convolve_locked(direction, d, first, second, result_channels_last, problem);
+  Tensor result = convolve_locked(direction, d, first, second, {}, result_channels_last, problem);
   if (!problem.empty()) warn_once(problem);  // unlocked: it may wait for Python's lock, and its holder for ours
+  return result;
+}
+
+Tensor convolve_with(const ConvDesc& d, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                     bool result_channels_last) {
+  if (!is_available()) return {};
+  std::string problem;
+  Tensor result = convolve_locked(Direction::forward, d, x, w, {bias, residual}, result_channels_last, problem);
+  if (!problem.empty()) warn_once(problem);
   return result;
 }
 

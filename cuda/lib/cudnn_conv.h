@@ -12,6 +12,7 @@ struct ConvDesc {
   DType dtype = DType::float32;
   int64_t batch = 1, channels = 1, outputs = 1, groups = 1;
   Window window;
+  bool bias = false, residual = false, relu = false;  // added to y, and done to it, before it is written; forward only
 };
 
 /// Builds the plan of a convolution with channels last, for any target; raises cudnn::Refused. For tests, and for
@@ -24,5 +25,9 @@ VESTA_API cudnn::Plan plan_convolution(cudnn::Direction direction, const ConvDes
 /// or refuses; then nothing was queued.
 Tensor convolve(cudnn::Direction direction, const ConvDesc& desc, const Tensor& first, const Tensor& second,
                 bool result_channels_last);
+/// Computes y from x and w with what `desc` adds: a bias [o] and a residual [n, o, out]. In float32, as in one sum,
+/// and rounded once. Undefined like convolve(), and where cuDNN has no algorithm that does all at once.
+Tensor convolve_with(const ConvDesc& desc, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                     bool result_channels_last);
 
 }  // namespace vesta::cuda

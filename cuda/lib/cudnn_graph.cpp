@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vesta::cuda::cudnn {
 namespace {
 
@@ -39,19 +41,24 @@ std::vector<Descriptor> proposals(const Descriptor& graph, const Target& target,
   return configs;
 }
 
-/// Returns whether a configuration's engine keeps the choice's promises.
-bool is_allowed(const Descriptor& config, const Choice& choice) {
+/// Returns the numerical notes of a configuration's engine.
+std::vector<int> notes_of(const Descriptor& config) {
   Descriptor engine_of(engine);
   RawDescriptor raw = engine_of.raw();
   config.get(config_engine, type_descriptor, 1, &raw);
-  int notes[note_count] = {};
-  const int64_t count = engine_of.get(engine_numerical_note, type_numerical_note, note_count, notes);
-  for (int64_t i = 0; i < std::min<int64_t>(count, note_count); ++i) {
-    if (choice.deterministic && notes[i] == note_nondeterministic) return false;
-    if (!choice.tensor_cores && (notes[i] == note_tensor_core || notes[i] == note_down_convert)) return false;
-    if (notes[i] == note_reduced_reduction) return false;  // sums of 16-bit floats must be in float
-  }
-  return true;
+  std::vector<int> notes(note_count);
+  const int64_t count = engine_of.get(engine_numerical_note, type_numerical_note, note_count, notes.data());
+  notes.resize(size_t(std::min<int64_t>(count, note_count)));
+  return notes;
+}
+
+/// Returns whether a configuration's engine keeps the choice's promises.
+bool is_allowed(const Descriptor& config, const Choice& choice) {
+  return std::ranges::none_of(notes_of(config), [&](int note) {
+    return (choice.deterministic && note == note_nondeterministic) ||
+           (!choice.tensor_cores && (note == note_tensor_core || note == note_down_convert)) ||
+           note == note_reduced_reduction;  // sums of 16-bit floats must be in float
+  });
 }
 
 }  // namespace
@@ -123,6 +130,8 @@ void Target::put_handle(Descriptor& d, Attribute as_handle) const {
   if (handle_) d.set_one<Handle>(as_handle, type_handle, handle_);
 }
 
+bool Plan::is_deterministic() const { return std::ranges::count(notes_of(config_), int(note_nondeterministic)) == 0; }
+
 void Plan::run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const {
   std::vector<int64_t> ids;
   std::vector<void*> addresses;
@@ -184,6 +193,7 @@ int Graph::add_pointwise(Pointwise op, int64_t axis, int compute_type, std::init
   p.set_one<int>(pointwise_mode, type_pointwise_mode, op);
   p.set_one<int>(pointwise_compute_type, type_data_type, compute_type);
   if (axis >= 0) p.set_one<int64_t>(pointwise_axis, type_int64, axis);
+  if (op == pointwise_relu) p.set_one<int>(pointwise_nan, type_nan, kKeepsNan);
   p.finalize();
   add_operation(operation_pointwise, operands, operation_pointwise_what, std::move(p));
   return y;

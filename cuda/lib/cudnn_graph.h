@@ -109,6 +109,8 @@ struct ConvAttributes {
 class VESTA_API Plan {
  public:
   int64_t workspace() const { return workspace_; }
+  /// Returns whether the engine promises the same bits from run to run.
+  bool is_deterministic() const;
   /// Queues the plan on the handle's stream; pointers are given by the tensors' numbers.
   void run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const;
 

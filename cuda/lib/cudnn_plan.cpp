@@ -22,8 +22,21 @@ cudnn::Plan plan_convolution(cudnn::Direction direction, const ConvDesc& d, cons
   const int x = g.tensor(1, {d.batch, d.channels, v.in[1], v.in[2]}, channels_last(d.channels, v.in), d.dtype);
   const int w = g.tensor(2, {d.outputs, depth, v.kernel[1], v.kernel[2]}, channels_last(depth, v.kernel), d.dtype);
   const int y = g.tensor(3, {d.batch, d.outputs, v.out[1], v.out[2]}, channels_last(d.outputs, v.out), d.dtype);
-  g.convolution(direction, x, w, y,
-                {numbers(v.padding), numbers(v.stride), numbers(v.dilation), d.dtype == DType::float64});
+  const bool more = d.bias || d.residual || d.relu, wide = d.dtype == DType::float64;
+  if (more && (wide || direction != cudnn::Direction::forward))
+    throw cudnn::Refused("more than a convolution is of float32 and less, forward");
+  const Numbers sizes = {d.batch, d.outputs, v.out[1], v.out[2]}, strides = channels_last(d.outputs, v.out);
+  const auto between = [&](DType dtype) { return g.between(sizes, strides, dtype); };
+  int sum = more ? between(DType::float32) : y;
+  g.convolution(direction, x, w, sum, {numbers(v.padding), numbers(v.stride), numbers(v.dilation), wide});
+  if (d.residual)
+    sum = g.pointwise(cudnn::pointwise_add, sum, g.tensor(5, sizes, strides, d.dtype),
+                      d.bias || d.relu ? between(DType::float32) : y);
+  if (d.bias) {
+    const int b = g.tensor(4, {1, d.outputs, 1, 1}, {d.outputs, 1, d.outputs, d.outputs}, d.dtype);
+    sum = g.pointwise(cudnn::pointwise_add, sum, b, d.relu ? between(DType::float32) : y);
+  }
+  if (d.relu) g.pointwise(cudnn::pointwise_relu, sum, y);
   return g.build(target, choice);
 }
 

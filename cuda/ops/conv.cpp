@@ -52,12 +52,30 @@ Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window&
   return r.defined() ? squeeze(r, 2) : r;
 }
 
+// Note [Convolutions and what follows]
+// A bias, a residual and relu are operations of cuDNN's graph: they cost no pass over the result. The sum of the parts
+// is rounded once, where separate ops round 16-bit floats after each: the more exact, but not their bits. In the order
+// residual, bias, relu cuDNN has engines of its own for it, whose plans take 2 ms; anything else it compiles, 0.2 to
+// 1.4 s for each shape, so that relu without a bias is left to an op of its own. So are depthwise convolutions with all
+// that follows: a graph has its slowest engine for them. Relu asks to keep NaN; not every engine notes that it does.
+
+/// Computes a convolution and what follows as one; undefined where that cannot be.
+Tensor by_one_graph(const ConvLaunch& l, const Window& w, const Tensor& input, const Tensor& weight, MaybeTensor bias,
+                    const Tensor& residual, bool relu, bool channels_last) {
+  const bool depthwise = l.groups > 1 && weight.size(1) == 1;
+  if (!input.numel() || !weight.numel() || w.dims != 2 || l.dtype == DType::float64) return {};
+  if (!bias.defined() || depthwise) return {};
+  const ConvDesc desc{l.dtype, l.batch, l.channels, l.outputs, l.groups, w, true, residual.defined(), relu};
+  return convolve_with(desc, input, weight, *bias, residual, channels_last);
+}
+
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                           IntList dilation, int64_t groups) {
   const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
   ConvLaunch l = launch_of("_convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
   const bool last = convolution_is_channels_last(input, weight);
+  if (Tensor y = by_one_graph(l, w, input, weight, bias, {}, false, last); y.defined()) return y;
   if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight, last); y.defined()) {
     if (!bias.defined()) return y;
     Dims column(size_t(w.dims + 1), 1);
@@ -72,6 +90,34 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
   if (b.defined()) l.bias = b.impl()->data();
   run_conv_forward(l);
   return dense_image(y, last);
+}
+
+/// Computes relu(convolution + z) as one graph; undefined where that cannot be. z may be missing.
+Tensor with_relu(const char* op, const Tensor& input, const Tensor& weight, const Tensor& z, MaybeTensor bias,
+                 IntList stride, IntList padding, IntList dilation, int64_t groups) {
+  if (input.dim() != 4 || !is_float(input.dtype())) return {};
+  const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
+  const Dims sizes = w.result_sizes(input.size(0), weight.size(0));
+  if (z.defined() && (z.dtype() != input.dtype() || !std::ranges::equal(z.sizes(), sizes))) return {};
+  const OperandDevice device(input);
+  const ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
+  return by_one_graph(l, w, input, weight, bias, z, true, convolution_is_channels_last(input, weight));
+}
+
+Tensor convolution_relu_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                               IntList padding, IntList dilation, int64_t groups) {
+  const Tensor y = with_relu("cudnn_convolution_relu", input, weight, {}, bias, stride, padding, dilation, groups);
+  return y.defined() ? y : cudnn_convolution_relu_composite(input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor convolution_add_relu_kernel(const Tensor& input, const Tensor& weight, const Tensor& z, MaybeDouble alpha,
+                                   MaybeTensor bias, IntList stride, IntList padding, IntList dilation,
+                                   int64_t groups) {
+  if (alpha.value_or(1) == 1) {
+    const Tensor y = with_relu("cudnn_convolution_add_relu", input, weight, z, bias, stride, padding, dilation, groups);
+    if (y.defined()) return y;
+  }
+  return cudnn_convolution_add_relu_composite(input, weight, z, alpha, bias, stride, padding, dilation, groups);
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
@@ -117,6 +163,8 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
 
 void register_conv() {
   ops::_convolution.set_kernel(DeviceType::cuda, convolution_kernel);
+  ops::cudnn_convolution_relu.set_kernel(DeviceType::cuda, convolution_relu_kernel);
+  ops::cudnn_convolution_add_relu.set_kernel(DeviceType::cuda, convolution_add_relu_kernel);
   ops::_convolution_backward_input.set_kernel(DeviceType::cuda, input_gradient_kernel);
   ops::_convolution_backward_weight.set_kernel(DeviceType::cuda, weight_gradient_kernel);
 }

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <typeinfo>
 
+#include <vesta/nn/layers/linear.h>
+
 namespace vesta::nn {
 namespace {
 
@@ -72,8 +74,22 @@ Tensor Sequential::forward(const Tensor& input) {
 Value Sequential::call(std::span<const Value> inputs) {
   VESTA_CHECK(size() > 0 || inputs.size() == 1, type, "Sequential: without modules it takes 1 input, got ",
               inputs.size(), ".");
-  Value x = size() > 0 ? named_children()[0].second->run(inputs) : inputs[0];
-  for (size_t i = 1; i < size(); ++i) x = named_children()[i].second->run({&x, 1});
+  if (size() == 0) return inputs[0];
+  Value x;
+  for (size_t i = 0; i < size(); ++i) {
+    const std::span<const Value> given = i == 0 ? inputs : std::span<const Value>(&x, 1);
+    Module& layer = *named_children()[i].second;
+    if (i + 1 < size() && given.size() == 1 && given[0].is_tensor()) {
+      if (auto* linear = dynamic_cast<Linear*>(&layer)) {
+        if (std::optional<Tensor> y = linear->forward_with(*named_children()[i + 1].second, given[0].tensor())) {
+          x = *std::move(y);
+          ++i;
+          continue;
+        }
+      }
+    }
+    x = layer.run(given);
+  }
   return x;
 }
 

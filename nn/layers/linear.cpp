@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <typeinfo>
 
+#include <vesta/autograd/engine.h>
 #include <vesta/core/ops/from_data.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
+#include <vesta/nn/layers/activation.h>
 
 namespace vesta::nn {
 
@@ -17,6 +20,14 @@ Linear::Linear(Options o) : LayerOf(o) {
   weight = register_parameter("weight", empty({o.out_features, o.in_features}, o.dtype));
   bias = register_parameter("bias", o.bias ? empty({o.out_features}, o.dtype) : Tensor());
   reset_parameters();
+}
+
+std::optional<Tensor> Linear::forward_with(const Module& activation, const Tensor& input) {
+  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return {};
+  const auto* gelu = typeid(activation) == typeid(GELU) ? static_cast<const GELU*>(&activation) : nullptr;
+  if (typeid(*this) != typeid(Linear) || (typeid(activation) != typeid(ReLU) && !gelu)) return {};
+  if (has_hooks() || activation.has_hooks() || (gelu && gelu->options.approximate != "tanh")) return {};
+  return in_context([&] { return _linear_activation(input, weight, bias, gelu != nullptr); });
 }
 
 void Linear::reset_parameters() {

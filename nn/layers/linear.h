@@ -1,5 +1,7 @@
 // Linear and bilinear maps, tables, distances, and layers that change shapes only.
 #pragma once
+#include <optional>
+
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {
@@ -16,6 +18,9 @@ class VESTA_API Linear : public LayerOf<Linear, LinearOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(Linear)
   Tensor forward(const Tensor& input) override { return linear(input, weight, bias); }
+  /// Runs this layer and the activation behind it as one op; empty where that is no gain (not on CUDA), or where
+  /// something sees what lies between: hooks, a class that derives from either, anomaly mode.
+  std::optional<Tensor> forward_with(const Module& activation, const Tensor& input);
   /// Draws weight and bias from U(-1 / sqrt(in_features), 1 / sqrt(in_features)).
   void reset_parameters();
   Tensor weight, bias;  // [out_features, in_features], [out_features] or undefined

@@ -98,13 +98,14 @@ struct ProductSwitch {
       params[] = "(int64_t which, object value = {})",
       doc[] =
           "A switch of how results are computed: 0 matmul TF32, 1 convolution TF32, 2 cuDNN, 3 algorithms "
-          "that are not deterministic, 4 deterministic ones only, 5 cuDNN's attention.";
+          "that are not deterministic, 4 deterministic ones only, 5 cuDNN's attention, 6 relu by cuBLASLt.";
   static PyObject* run(const Table& t, Bound& b) {
     ProductSettings& s = product_settings();
-    std::atomic<bool>* switches[] = {&s.matmul_allow_tf32,      &s.convolution_allow_tf32, &s.convolution_library,
-                                     &s.allow_nondeterministic, &s.deterministic_only,     &s.attention_library};
+    std::atomic<bool>* switches[] = {&s.matmul_allow_tf32,         &s.convolution_allow_tf32, &s.convolution_library,
+                                     &s.allow_nondeterministic,    &s.deterministic_only,     &s.attention_library,
+                                     &s.matmul_allow_relu_epilogue};
     const int64_t which = Arg<int64_t>(t, 0, b).get();
-    VESTA_CHECK(which >= 0 && which < 6, value, "_product_switch: expected 0 to 5, got ", which, ".");
+    VESTA_CHECK(which >= 0 && which < 7, value, "_product_switch: expected 0 to 6, got ", which, ".");
     if (PyObject* value = b.slot[1]; value && value != Py_None) {
       if (!PyBool_Check(value)) wrong_type(t, 1, "bool", value);
       *switches[which] = value == Py_True;

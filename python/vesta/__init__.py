@@ -85,6 +85,7 @@ for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is al
 for _name, _function in vars(_ops).items():
     if not _name.startswith("_"):
         globals()[_name] = _function
+_addmm_activation = _ops._addmm_activation
 #: In-place methods that are functions too.
 _IN_PLACE = (
     "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max clamp_min "

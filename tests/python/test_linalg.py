@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import vesta
+from vesta.autograd.recording import Recording
+
+on_cuda = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a CUDA device, emulated or not")
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3), (2, 5, 3), (0, 3), (3, 0), (0, 2, 3)])
@@ -303,3 +306,34 @@ def test_as_strided_scatter_has_the_gradient_of_what_is_left() -> None:
     x, src = vesta.ones(3, 3, requires_grad=True), vesta.zeros(2, 2, requires_grad=True)
     vesta.as_strided_scatter(x, src, (2, 2), (1, 2), 0).sum().backward()
     assert x.grad.tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]] and src.grad.tolist() == [[1, 1], [1, 1]]
+
+
+@on_cuda
+@pytest.mark.parametrize("driver", [None, "gels"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5), (2, 3, 7, 3), (3, 2, 5)], ids=str)
+def test_least_squares_by_qr(shape: tuple[int, ...], driver: str | None) -> None:
+    """On CUDA a full rank needs no singular values; the results are the CPU's."""
+    vesta.manual_seed(4)
+    a, b = vesta.randn(*shape, dtype=vesta.float64), vesta.randn(*shape[:-1], 2, dtype=vesta.float64)
+    sides = []
+    for device in ("cpu", "cuda"):
+        x, y = a.to(device).requires_grad_(), b.to(device).requires_grad_()
+        recording = Recording()
+        recording.start()
+        made = vesta.linalg.lstsq(x, y, driver=driver)
+        recording.stop()
+        ran = {event.name for event in recording.events()}
+        assert any("svd" in name for name in ran) == (device == "cpu")
+        sides.append([*made, *vesta.autograd.grad(made.solution.square().sum(), (x, y))])
+    for want, got in zip(*sides):
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        assert vesta.allclose(got.cpu(), want, rtol=1e-8, atol=1e-8)
+
+
+@on_cuda
+def test_least_squares_of_a_rank_that_is_not_full() -> None:
+    a, b = vesta.ones(4, 2, dtype=vesta.float64), vesta.arange(4.0, dtype=vesta.float64)
+    want, got = vesta.linalg.lstsq(a, b), vesta.linalg.lstsq(a.cuda(), b.cuda())
+    assert vesta.allclose(got.solution.cpu(), want.solution) and got.rank.item() == want.rank.item() == 1
+    empty = vesta.linalg.lstsq(vesta.zeros(0, 3).cuda(), vesta.zeros(0, 2).cuda())
+    assert empty.solution.shape == (3, 2)

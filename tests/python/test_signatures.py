@@ -39,6 +39,7 @@ ALLOWED = {
     "true_divide": "the same forms as div",
     "true_divide_": "the same forms as div_",
     "copy_": "the form with async cannot be called: async is a keyword of Python",
+    "_addmm_activation": "a private name of PyTorch, which its table leaves out",
     "_indices": "a private name of PyTorch, which its table leaves out",
     "_values": "a private name of PyTorch, which its table leaves out",
     "addbmm": DEPRECATED,

@@ -35,6 +35,13 @@ inline constexpr char conv_transpose3d[] =
 inline constexpr char convolution[] =
     "convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups): conv1d, conv2d "
     "or conv3d by the dimensions of weight, or the transposed one.";
+inline constexpr char cudnn_convolution_relu[] =
+    "cudnn_convolution_relu(input, weight, bias, stride, padding, dilation, groups): the relu of a convolution. On any "
+    "device; cuDNN computes both at once where nothing is recorded.";
+inline constexpr char cudnn_convolution_add_relu[] =
+    "cudnn_convolution_add_relu(input, weight, z, alpha, bias, stride, padding, dilation, groups): the relu of a "
+    "convolution plus alpha * z (alpha None is 1). On any device; cuDNN computes all at once where nothing is "
+    "recorded and alpha is 1.";
 inline constexpr char _convolution[] =
     "_convolution(input, weight, bias, stride, padding, dilation, groups): cross-correlation of a batch [N, C, ...] "
     "of 1 to 3 spatial dimensions.";

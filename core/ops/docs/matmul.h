@@ -13,6 +13,18 @@ inline constexpr char linear[] =
 inline constexpr char _linear_backward_weight[] =
     "_linear_backward_weight(grad, input): gradients of weight [out, in] and bias [out] of a linear layer, whose "
     "result has the gradient [*, out].";
+inline constexpr char _fused_linear[] =
+    "_fused_linear(input, weight, bias, use_gelu, keep): the relu of linear(input, weight, bias), or its gelu with "
+    "tanh; "
+    "and, if keep, what the gelu was computed from (undefined otherwise).";
+inline constexpr char _linear_activation[] =
+    "_linear_activation(input, weight, bias=None, use_gelu=False): the relu of linear(input, weight, bias), or its "
+    "gelu "
+    "with tanh, where a device can by the product itself.";
+inline constexpr char _addmm_activation[] =
+    "_addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False): the relu of beta * input + alpha * "
+    "(mat1 "
+    "@ mat2), or its gelu with tanh.";
 inline constexpr char mm[] =
     "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
 inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";

@@ -41,6 +41,13 @@
       bool transposed, IntList output_padding, int64_t groups),                                                        \
      (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), composite,                  \
      casts(lower, lower))                                                                                              \
+  OP(FUNCTION, Tensor, cudnn_convolution_relu,                                                                         \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding, IntList dilation,  \
+      int64_t groups), (input, weight, bias, stride, padding, dilation, groups), composite, casts(lower, lower))       \
+  OP(FUNCTION, Tensor, cudnn_convolution_add_relu,                                                                     \
+     (const Tensor& input, const Tensor& weight, const Tensor& z, MaybeDouble alpha, MaybeTensor bias, IntList stride, \
+      IntList padding, IntList dilation, int64_t groups),                                                              \
+     (input, weight, z, alpha, bias, stride, padding, dilation, groups), composite, casts(lower, lower))               \
   OP(FUNCTION, Tensor, _convolution,                                                                                   \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding, IntList dilation,  \
       int64_t groups), (input, weight, bias, stride, padding, dilation, groups), hidden)                               \

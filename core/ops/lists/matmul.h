@@ -8,6 +8,15 @@
      (input, weight, bias), functional, out, casts(lower, lower))                                                      \
   OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
      composite, hidden)                                                                                                \
+  OP(FUNCTION, TensorPair, _fused_linear,                                                                              \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu, bool keep),                          \
+     (input, weight, bias, use_gelu, keep), composite, hidden)                                                         \
+  OP(FUNCTION, Tensor, _linear_activation,                                                                             \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, bool use_gelu = false),                        \
+     (input, weight, bias, use_gelu), composite, hidden, casts(lower, lower))                                          \
+  OP(METHOD, Tensor, _addmm_activation,                                                                                \
+     (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1, bool use_gelu = false),   \
+     (mat1, mat2, beta, alpha, use_gelu), composite, out, casts(lower, lower))                                         \
   OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out)                                                 \
   OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out)                                                \
   OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \

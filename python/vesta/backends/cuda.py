@@ -37,6 +37,11 @@ class _Matmul:
 
     __slots__ = ()
     allow_tf32 = Switch(0, "Whether float32 products may use TF32: faster, 10 bits of factors kept. False at first.")
+    allow_relu_epilogue = Switch(
+        6,
+        "Whether the relu after a linear layer may be cuBLASLt's, which makes zeros of NaN: one pass over the "
+        "activations less. False at first.",
+    )
     allow_fp16_reduced_precision_reduction = Setting(True, "Whether float16 sums may be rounded. They are float32.")
     allow_bf16_reduced_precision_reduction = Setting(True, "Whether bfloat16 sums may be rounded. They are float32.")
     allow_fp16_accumulation = Setting(False, "Whether float16 products may be summed in float16. They are not.")

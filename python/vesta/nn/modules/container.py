@@ -7,12 +7,13 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
+from vesta import Tensor
+from vesta.nn.modules import linear_activation
+from vesta.nn.modules.linear_activation import may_join, uses_gelu
 from vesta.nn.modules.module import Module, _indented
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from vesta import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
@@ -122,8 +123,24 @@ class Sequential(_Numbered):
 
     def forward(self, input: Any) -> Tensor:
         """Returns the last module's output."""
+        if may_join(input):
+            return self._join(input)
         for module in self._modules.values():
             input = module(input)
+        return input
+
+    def _join(self, input: Any) -> Any:
+        """Runs the chain, each linear layer together with an activation behind it where one op computes both."""
+        modules = list(self._modules.values())
+        at = 0
+        while at < len(modules):
+            use_gelu = uses_gelu(modules[at], modules[at + 1]) if at + 1 < len(modules) else None
+            if use_gelu is None or type(input) is not Tensor:
+                input = modules[at](input)
+                at += 1
+            else:
+                input = linear_activation.call(modules[at], use_gelu, input)
+                at += 2
         return input
 
     def insert(self, index: int, module: Module) -> Sequential:

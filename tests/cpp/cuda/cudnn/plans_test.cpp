@@ -132,6 +132,45 @@ TEST_CASE("every convolution has a plan in every direction and dtype", "[cudnn]"
   }
 }
 
+TEST_CASE("a bias, a residual and relu are in a convolution's graph", "[cudnn]") {
+  for (const Row& row : kRows) {
+    if (row.groups > 1 && row.channels == row.groups) continue;  // cuda/ops/conv.cpp leaves them apart
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+      for (const int what : {0b001, 0b101, 0b111}) {
+        ConvDesc desc = describe(row, dtype);
+        desc.bias = what & 1, desc.residual = what & 2, desc.relu = what & 4;
+        CAPTURE(row.name, name(dtype), what);
+        REQUIRE_NOTHROW(plan_convolution(Direction::forward, desc, h200(), {}));
+      }
+    }
+  }
+  ConvDesc wide = describe(kRows[1], DType::float64), gradient = describe(kRows[1], DType::float32);
+  wide.bias = gradient.bias = true;
+  CHECK_THROWS_AS(plan_convolution(Direction::forward, wide, h200(), {}), cudnn::Refused);
+  CHECK_THROWS_AS(plan_convolution(Direction::input_gradient, gradient, h200(), {}), cudnn::Refused);
+}
+
+TEST_CASE("engines that are not deterministic are chosen only where they may be", "[cudnn]") {
+  cudnn::Choice any;
+  any.deterministic = false;
+  int free = 0;
+  for (const Row& row : kRows) {
+    for (const DType dtype : {DType::float32, DType::bfloat16}) {
+      for (const Direction direction : {Direction::forward, Direction::input_gradient, Direction::weight_gradient}) {
+        CAPTURE(row.name, name(dtype), int(direction));
+        const ConvDesc desc = describe(row, dtype);
+        CHECK(plan_convolution(direction, desc, h200(), {}).is_deterministic());
+        free += !plan_convolution(direction, desc, h200(), any).is_deterministic();
+      }
+    }
+  }
+  CHECK(free > 0);
+  for (const AttentionRow& row : kAttentions) {
+    for (const bool backward : {false, true})
+      CHECK(plan_attention(describe(row, DType::bfloat16, true), backward, h200(), {}).is_deterministic());
+  }
+}
+
 TEST_CASE("float32 without rounded factors has a plan too", "[cudnn]") {
   cudnn::Choice exact;
   exact.tensor_cores = false;

@@ -20,6 +20,12 @@ namespace lt = vesta::cuda::cublas_lt;
 struct Desc {
   int compute = 0, scale = 0, transa = 0, transb = 0, epilogue = lt::epilogue_default, bias_type = 0;
   const void* bias = nullptr;
+  void* aux = nullptr;
+  int64_t aux_ld = 0;
+  bool has_bias() const { return (epilogue & lt::epilogue_bias) != 0; }
+  bool is_relu() const { return (epilogue & ~lt::epilogue_bias) == lt::epilogue_relu; }
+  bool is_gelu() const { return (epilogue & lt::epilogue_gelu) != 0; }
+  bool keeps() const { return (epilogue & ~lt::epilogue_bias) == lt::epilogue_gelu_aux; }
 };
 struct Matrix {
   int type = 0;
@@ -88,12 +94,11 @@ void compute(const Work& w) {
           sum += wide(w.desc.transa == lt::op_t ? a[row * uint64_t(w.a.ld) + k] : a[k * uint64_t(w.a.ld) + row]) *
                  wide(w.desc.transb == lt::op_t ? b[k * uint64_t(w.b.ld) + col] : b[col * uint64_t(w.b.ld) + k]);
         }
-        const int e = w.desc.epilogue;
-        if (e == lt::epilogue_bias || e == lt::epilogue_relu_bias || e == lt::epilogue_gelu_bias)
-          sum += wide(static_cast<const T*>(w.desc.bias)[row]);
+        if (w.desc.has_bias()) sum += wide(static_cast<const T*>(w.desc.bias)[row]);
+        if (w.desc.keeps()) static_cast<T*>(w.desc.aux)[col * uint64_t(w.desc.aux_ld) + row] = narrow<T>(sum);
         if constexpr (!is_complex<T>) {
-          if (e == lt::epilogue_relu_bias) sum = std::max<long double>(sum, 0);
-          if (e == lt::epilogue_gelu_bias) sum = gelu(sum);
+          if (w.desc.is_relu()) sum = std::fmax(sum, 0);  // as the library: 0 for NaN
+          if (w.desc.is_gelu()) sum = gelu(sum);
         }
         d[col * uint64_t(w.d.ld) + row] = narrow<T>(sum);
       }
@@ -132,7 +137,10 @@ bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
   }
   const bool real32 = d.type == lt::r_32f || d.type == lt::r_16f || d.type == lt::r_16bf;
   if (m.epilogue == lt::epilogue_default) return true;
-  return real32 && m.bias && m.bias_type == d.type && (m.epilogue == lt::epilogue_bias || !told("plain"));
+  const bool takes_bias = m.has_bias() || m.epilogue == lt::epilogue_bias_gradient_b;
+  if (takes_bias && (!m.bias || m.bias_type != d.type)) return false;
+  if (m.keeps() && (!m.aux || m.aux_ld % 8 != 0 || m.aux_ld < int64_t(d.rows))) return false;
+  return real32 && (m.epilogue == lt::epilogue_bias || !told("plain"));
 }
 
 void enqueue(void* stream, Work* w) {
@@ -174,6 +182,8 @@ EXPORT int cublasLtMatmulDescSetAttribute(void* d, int attribute, const void* va
     case lt::desc_transb: assign(m.transb, value, size); break;
     case lt::desc_epilogue: assign(m.epilogue, value, size); break;
     case lt::desc_bias_pointer: assign(m.bias, value, size); break;
+    case lt::desc_aux_pointer: assign(m.aux, value, size); break;
+    case lt::desc_aux_ld: assign(m.aux_ld, value, size); break;
     case lt::desc_bias_data_type: assign(m.bias_type, value, size); break;
     default: return 7;
   }
@@ -225,7 +235,7 @@ EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, 
   ++calls;
   tf32_calls += w->desc.compute == lt::compute_32f_fast_tf32;
   bias_gradients += w->desc.epilogue == lt::epilogue_bias_gradient_b;
-  activations += w->desc.epilogue == lt::epilogue_relu_bias || w->desc.epilogue == lt::epilogue_gelu_bias;
+  activations += w->desc.is_relu() || w->desc.is_gelu();
   enqueue(stream, w);
   return 0;
 }

@@ -1,7 +1,8 @@
 // A cuDNN for the emulated device: the functions that cuda/lib/cudnn_graph.cpp calls, with their published meanings,
-// for graphs of one convolution, and of products, reductions and pointwise operations (attention). It computes by plain
-// loops in double, over any strides of the tensors. Becomes build/fakes/cudnn/libcudnn.so.9. FAKE_CUDNN=convolutions
-// proposes nothing for other graphs.
+// for graphs of one convolution, of a forward convolution with pointwise operations, and of products, reductions and
+// pointwise operations (attention). It computes by plain loops in double, over any strides of the tensors. Becomes
+// build/fakes/cudnn/libcudnn.so.9. FAKE_CUDNN=convolutions proposes nothing for graphs that are more than a
+// convolution; FAKE_CUDNN=undetermined proposes an engine first whose note says that it is not deterministic.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ size_t bytes_of(int type) {
   }
 }
 
-uint64_t convolutions = 0, programs = 0;
+uint64_t convolutions = 0, joined = 0, programs = 0, undetermined = 0;
 void* stream_of_handle = nullptr;
 
 using Four = std::array<int64_t, 4>;
@@ -243,10 +244,30 @@ struct Program {
         case dnn::pointwise_exp: r[i] = std::exp(p); break;
         case dnn::pointwise_log: r[i] = std::log(p); break;
         case dnn::pointwise_at_least: r[i] = p >= q; break;
+        case dnn::pointwise_relu:
+          r[i] = what.get<int>(dnn::pointwise_nan).at(0) != 0 && std::isnan(p) ? p : std::fmax(p, 0);
+          break;
         case dnn::pointwise_index: r[i] = double(i[size_t(axis.at(0))]); break;
         case dnn::pointwise_select: r[i] = t.spread(i, r.sizes) != 0 ? p : q; break;
         default: std::abort();
       }
+    });
+    put(y, std::move(r));
+  }
+  /// The forward direction.
+  void convolution(const Descriptor& op) {
+    const Descriptor &c = op.other(dnn::forward_convolution), &y = op.other(dnn::forward_y);
+    Value r(sizes_of(y)), x = get(op.other(dnn::forward_x)), w = get(op.other(dnn::forward_w));
+    const auto padding = c.get<int64_t>(dnn::convolution_pre_paddings);
+    const auto stride = c.get<int64_t>(dnn::convolution_strides), step = c.get<int64_t>(dnn::convolution_dilations);
+    const int64_t depth = w.sizes[1], per_group = w.sizes[0] / (x.sizes[1] / depth);
+    for_each(r.sizes, [&](const Four& i) {
+      for_each({1, depth, w.sizes[2], w.sizes[3]}, [&](const Four& k) {
+        const int64_t row = i[2] * stride[0] - padding[0] + k[2] * step[0];
+        const int64_t column = i[3] * stride[1] - padding[1] + k[3] * step[1];
+        if (row < 0 || column < 0 || row >= x.sizes[2] || column >= x.sizes[3]) return;
+        r[i] += x[{i[0], i[1] / per_group * depth + k[1], row, column}] * w[{i[1], k[1], k[2], k[3]}];
+      });
     });
     put(y, std::move(r));
   }
@@ -286,6 +307,7 @@ void run_program(void* argument) {
   const std::unique_ptr<Program> p(static_cast<Program*>(argument));
   for (const Shared& op : p->graph->others.at(dnn::graph_operations)) {
     switch (op->kind) {
+      case dnn::operation_forward: p->convolution(*op); break;
       case dnn::operation_pointwise: p->pointwise(*op); break;
       case dnn::operation_matmul: p->matmul(*op); break;
       case dnn::operation_reduction: p->reduce(*op); break;
@@ -295,13 +317,28 @@ void run_program(void* argument) {
   }
 }
 
+/// Whether a graph is a convolution and nothing else.
 bool is_convolution(const Descriptor& graph) {
+  if (graph.others.at(dnn::graph_operations).size() != 1) return false;
   const int kind = graph.other(dnn::graph_operations).kind;
   return kind == dnn::operation_forward || kind == dnn::operation_input_gradient ||
          kind == dnn::operation_weight_gradient;
 }
 
-/// Queues a graph that is no convolution.
+bool told(const char* what) {
+  const char* text = std::getenv("FAKE_CUDNN");
+  return text && std::strcmp(text, what) == 0;
+}
+
+/// Notes that a configuration's engine is not deterministic.
+void note(Descriptor& config) {
+  const int number = dnn::note_nondeterministic;
+  std::vector<uint8_t>& bytes = config.values[dnn::engine_numerical_note];
+  bytes.resize(sizeof number);
+  std::memcpy(bytes.data(), &number, sizeof number);
+}
+
+/// Queues a graph that is more or other than a convolution.
 void queue_program(const Shared& graph, const std::map<int64_t, void*>& pointers) {
   auto* p = new Program{graph, pointers, {}, {}};
   for (const Shared& op : graph->others.at(dnn::graph_operations)) {
@@ -311,7 +348,7 @@ void queue_program(const Shared& graph, const std::map<int64_t, void*>& pointers
         p->numbers[Program::id_of(t)] = *static_cast<const float*>(pointers.at(Program::id_of(t)));
     }
   }
-  ++programs;
+  ++(graph->other(dnn::graph_operations).kind == dnn::operation_forward ? joined : programs);
   enqueue(stream_of_handle, run_program, p);
 }
 
@@ -320,6 +357,8 @@ void queue_program(const Shared& graph, const std::map<int64_t, void*>& pointers
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT uint64_t fake_convolutions() { return convolutions; }
+EXPORT uint64_t fake_undetermined() { return undetermined; }
+EXPORT uint64_t fake_joined() { return joined; }
 EXPORT uint64_t fake_programs() { return programs; }
 EXPORT size_t cudnnGetVersion() { return 90100; }
 EXPORT int cudnnCreate(void** handle) {
@@ -358,11 +397,20 @@ EXPORT int cudnnBackendSetAttribute(void* raw, int attribute, int type, int64_t 
 EXPORT int cudnnBackendGetAttribute(void* raw, int attribute, int, int64_t wanted, int64_t* count, void* to) {
   Descriptor& d = *shared(raw);
   *count = 0;
-  if (attribute == dnn::heuristic_results) {  // one proposal: the graph itself
-    const char* told = std::getenv("FAKE_CUDNN");
-    if (told && std::strcmp(told, "convolutions") == 0 && !is_convolution(d.other(dnn::heuristic_graph))) return 0;
-    *count = 1;
-    if (wanted > 0) shared(static_cast<void**>(to)[0])->others = d.others;
+  if (attribute == dnn::heuristic_results) {  // a proposal is the graph itself, with the notes of its engine
+    if (told("convolutions") && !is_convolution(d.other(dnn::heuristic_graph))) return 0;
+    *count = told("undetermined") ? 2 : 1;
+    for (int64_t i = 0; i < std::min(wanted, *count); ++i) {
+      Descriptor& config = *shared(static_cast<void**>(to)[i]);
+      config.others = d.others;
+      if (told("undetermined") && i == 0) note(config);
+    }
+  } else if (attribute == dnn::config_engine) {
+    shared(*static_cast<void**>(to))->values = d.values;
+  } else if (attribute == dnn::engine_numerical_note) {
+    const auto notes = d.get<int>(attribute);
+    *count = int64_t(notes.size());
+    std::copy_n(notes.begin(), std::min(wanted, *count), static_cast<int*>(to));
   } else if (attribute == dnn::plan_workspace) {
     *count = 1;
     *static_cast<int64_t*>(to) = 64;
@@ -370,6 +418,7 @@ EXPORT int cudnnBackendGetAttribute(void* raw, int attribute, int, int64_t wante
   return 0;
 }
 EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
+  undetermined += shared(plan)->other(dnn::plan_config).values.count(dnn::engine_numerical_note);
   const Shared& graph = shared(plan)->other(dnn::plan_config).others.at(dnn::heuristic_graph).at(0);
   const auto ids = shared(pack)->get<int64_t>(dnn::pack_ids);
   const auto addresses = shared(pack)->get<void*>(dnn::pack_pointers);

@@ -1,0 +1,303 @@
+"""Linear layers with their activation, and convolutions with what follows, as one call of a library: stand-ins that
+compute on the emulated device."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import cuda_fakes
+import pytest
+import vesta
+from vesta import nn
+
+FAKES = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "fakes"
+EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
+fakes = pytest.mark.skipif(
+    not EMULATED or not (FAKES / "libcublasLt.so.13").exists() or not vesta.cuda.is_available(),
+    reason="needs the emulated device and the fakes",
+)
+device = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a CUDA device, emulated or not")
+
+PRELUDE = """
+import ctypes, os, warnings
+import numpy as np, vesta
+from vesta import nn
+import vesta.nn.functional as F
+warnings.simplefilter("error")
+assert vesta.cuda.is_available()
+folder = os.environ["VESTA_CUDA_LIB_DIR"]
+fake = ctypes.CDLL(folder + ("/libcudnn.so.9" if folder.endswith("cudnn") else "/libcublasLt.so.13"))
+def made(*shape, dtype="float32"):
+    return vesta.tensor(np.random.default_rng(shape).standard_normal(shape)).to(getattr(vesta, dtype))
+def same(got, want, rtol):
+    got, want = got.detach().cpu().double().numpy(), want.detach().cpu().double().numpy()
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol)
+def launches():
+    return dict(vesta._C_cuda.counters())["launches"]
+"""
+
+ACTIVATIONS = """
+allow = vesta.backends.cuda.matmul
+assert allow.allow_relu_epilogue is False
+def step(net, x, grad):
+    x = x.detach().requires_grad_(grad)
+    with vesta.set_grad_enabled(grad):
+        y = net(x)
+    if not grad: return [y]
+    return [y.detach(), *vesta.autograd.grad(y.float().square().sum(), [x, *net.parameters()])]
+for allowed in (False, True):
+    allow.allow_relu_epilogue = allowed
+    for dtype, rtol in (("float32", 1e-4), ("float16", 1e-2), ("bfloat16", 5e-2), ("float64", 1e-12)):
+        for layer in (nn.ReLU(), nn.ReLU(inplace=True), nn.GELU("tanh"), nn.GELU()):
+            for bias, outputs, shape in ((True, 8, (5, 12)), (False, 16, (2, 3, 12)), (True, 5, (12,))):
+                vesta.manual_seed(0)
+                net = nn.Sequential(nn.Linear(12, outputs, bias=bias), layer).to(getattr(vesta, dtype))
+                x = made(*shape, dtype=dtype)
+                for grad in (False, True):
+                    want = step(net.cpu(), x, grad)
+                    net.cuda()
+                    before = fake.fake_activations(), launches()
+                    got = step(net, x.cuda(), grad)
+                    gelu = isinstance(layer, nn.GELU)
+                    by_library = (layer.approximate == "tanh" and dtype in ("float16", "bfloat16")
+                                  and not (grad and outputs % 8)) if gelu else allowed and dtype != "float64"
+                    assert fake.fake_activations() - before[0] == (by_library and EXPECTED), (dtype, layer, grad)
+                    if by_library and EXPECTED and not grad: assert launches() - before[1] == 1
+                    assert len(got) == len(want)
+                    for a, b in zip(got, want): same(a, b, rtol)
+"""
+
+
+@fakes
+def test_activations_are_the_products_epilogues() -> None:
+    cuda_fakes.check(PRELUDE + "EXPECTED = True" + ACTIVATIONS, FAKES)
+    cuda_fakes.check(PRELUDE + "EXPECTED = True" + ACTIVATIONS, FAKES, VESTA_EMULATION_SCHEDULE="random")
+    cuda_fakes.check(PRELUDE + "EXPECTED = False" + ACTIVATIONS, FAKES, FAKE_CUBLAS_LT="plain")  # refused: two ops
+
+
+@pytest.mark.differs
+def test_one_gelu_on_every_device() -> None:
+    b, x, w = vesta.randn(4), vesta.randn(3, 5), vesta.randn(5, 4)
+    want = nn.functional.gelu(vesta.addmm(b, x, w), approximate="tanh")
+    for where in ("cpu", "cuda") if vesta.cuda.is_available() else ("cpu",):
+        for y in (
+            vesta._addmm_activation(b.to(where), x.to(where), w.to(where), use_gelu=True),
+            b.to(where)._addmm_activation(x.to(where), w.to(where), beta=1, alpha=1, use_gelu=True),
+        ):
+            assert vesta.allclose(y.cpu(), want, rtol=1e-5, atol=1e-6)
+    assert vesta.equal(vesta._addmm_activation(b, x, w, alpha=-2), vesta.addmm(b, x, w, alpha=-2).relu())
+
+
+@pytest.mark.differs
+@fakes
+def test_nan_stays_nan_unless_relu_may_be_the_librarys() -> None:
+    cuda_fakes.check(
+        PRELUDE
+        + """
+x, w = made(3, 8), made(4, 8)
+x[1, 2] = float("nan")
+for use_gelu in (False, True):
+    for device in ("cpu", "cuda"):
+        y = vesta._C._private._linear_activation(x.to(device).half(), w.to(device).half(), None, use_gelu)
+        assert y.isnan().tolist() == [[False] * 4, [True] * 4, [False] * 4], (device, use_gelu)
+vesta.backends.cuda.matmul.allow_relu_epilogue = True
+assert not vesta.relu(x.cuda() @ w.t().cuda()).nan_to_num(-1).eq(0).all()
+assert not vesta._C._private._linear_activation(x.cuda(), w.cuda(), None, False).isnan().any()
+""",
+        FAKES,
+    )
+
+
+@fakes
+def test_the_gradient_of_the_gradient_computes_the_layer_again() -> None:
+    cuda_fakes.check(
+        PRELUDE
+        + """
+sides = []
+for device in ("cpu", "cuda"):
+    x, w, b = (made(*s).to(device).requires_grad_() for s in ((3, 8), (8, 8), (8,)))
+    with vesta.autocast(device, dtype=vesta.bfloat16):
+        y = vesta._C._private._linear_activation(x, w, b, True)
+    assert y.dtype == vesta.bfloat16
+    first = vesta.autograd.grad(y.float().pow(3).sum(), (x, w, b), create_graph=True)
+    second = vesta.autograd.grad(sum(g.square().sum() for g in first), (x, w, b))
+    sides.append([y, *first, *second])
+assert fake.fake_activations() == 1
+for want, got in zip(*sides):
+    assert got.dtype == want.dtype
+    limit = 0.05 * want.detach().abs().max().item()
+    assert (got.detach().cpu().float() - want.detach().float()).abs().max().item() < limit
+""",
+        FAKES,
+    )
+
+
+def chain(**more: object) -> nn.Sequential:
+    vesta.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(**more), nn.Linear(8, 8), nn.GELU("tanh"), nn.Linear(8, 3)).cuda()
+
+
+def joined(net: nn.Module, x: vesta.Tensor) -> int:
+    """Counts the layers that ran with their activation as one op."""
+    from vesta.autograd.recording import Recording
+
+    recording = Recording()
+    recording.start()
+    net(x)
+    recording.stop()
+    return sum(event.name.endswith("_fused_linear") for event in recording.events())
+
+
+@pytest.mark.differs
+@device
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_chain_computes_the_same_joined_or_not(grad: bool) -> None:
+    net, x = chain(), vesta.randn(4, 6).cuda()
+    apart, results = chain(), []
+    for module in apart:
+        module.register_forward_hook(lambda *_: None)
+    for each in (net, apart):
+        with vesta.set_grad_enabled(grad):
+            y = each(x)
+        results.append([y, *vesta.autograd.grad(y.sum(), list(each.parameters()))] if grad else [y])
+    for a, b in zip(*results):
+        assert vesta.equal(a, b)
+    assert joined(net, x) == 2 and joined(apart, x) == 0
+
+
+@pytest.mark.differs
+@device
+def test_what_sees_the_middle_keeps_layers_apart() -> None:
+    x = vesta.randn(4, 6).cuda()
+
+    class Mine(nn.Linear):
+        pass
+
+    net = chain()
+    seen: list[object] = []
+    handle = net[0].register_forward_hook(lambda *args: seen.append(args))
+    assert joined(net, x) == 1 and len(seen) == 1
+    handle.remove()
+    net(x)  # finds out that the hook is gone
+    assert joined(net, x) == 2
+    handle = net[1].register_forward_pre_hook(lambda *args: seen.append(args))
+    assert joined(net, x) == 1
+    handle.remove()
+    handle = nn.modules.module.register_module_forward_hook(lambda *args: None)
+    assert joined(net, x) == 0
+    handle.remove()
+    net[0] = Mine(6, 8).cuda()
+    assert joined(net, x) == 1
+    net = chain()
+    net[1].forward = lambda t: t * 2
+    assert joined(net, x) == 1 and not (net[:2](x) < 0).logical_not().all()
+    net = chain()
+    nn.utils.parametrizations.weight_norm(net[0])
+    assert joined(net, x) == 1
+    with vesta.autograd.detect_anomaly(check_nan=False):
+        assert joined(chain(), x) == 0
+
+    class Mode(vesta.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        net = chain()
+        seen.clear()
+        net(x)
+    assert nn.functional.linear in seen
+    assert joined(chain(), vesta.randn(2, 3, 6).cuda()) == 2
+    with pytest.raises(ValueError, match="features") as caught:
+        chain()(vesta.randn(4, 5).cuda())
+    assert "Linear(in_features=6" in "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+def test_the_cpu_keeps_layers_apart() -> None:
+    vesta.manual_seed(1)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+    assert joined(net, vesta.randn(4, 6)) == 0
+
+
+CONVOLUTIONS = """
+def layouts():
+    return dict(vesta._C_cuda.counters())["layouts_made"]
+for dtype, rtol in (("float32", 1e-4), ("bfloat16", 5e-2), ("float16", 1e-2), ("float64", 1e-10)):
+    for memory_format in (vesta.contiguous_format, vesta.channels_last):
+        x, w, b, z = (made(*s, dtype=dtype) for s in ((2, 4, 7, 6), (8, 4, 3, 3), (8,), (2, 8, 7, 6)))
+        on = [t.cuda().contiguous(memory_format=memory_format) if t.dim() == 4 else t.cuda() for t in (x, w, b, z)]
+        how = ([1, 1], [1, 1], [1, 1], 1)
+        calls = (
+            lambda x, w, b, z: F.conv2d(x, w, b, padding=1),
+            lambda x, w, b, z: F.conv2d(x, w, b[1:7].repeat(2)[2:10], padding=1),
+            lambda x, w, b, z: vesta.cudnn_convolution_relu(x, w, b, *how),
+            lambda x, w, b, z: vesta.cudnn_convolution_relu(x, w, None, *how),
+            lambda x, w, b, z: vesta.cudnn_convolution_add_relu(x, w, z, None, b, *how),
+            lambda x, w, b, z: vesta.cudnn_convolution_add_relu(x, w, z, 1, None, *how),
+            lambda x, w, b, z: vesta.cudnn_convolution_add_relu(x, w, z[:1], 1.0, b, *how),  # broadcast: apart
+        )
+        for i, call in enumerate(calls):
+            want = call(x, w, b, z)
+            before = fake.fake_joined(), fake.fake_convolutions(), layouts()
+            got = call(*on)
+            one = EXPECTED and dtype != "float64" and i not in (3, 5)  # without a bias
+            assert fake.fake_joined() - before[0] == one, (dtype, i)
+            assert fake.fake_convolutions() - before[1] == (not one), (dtype, i)
+            if memory_format is vesta.channels_last and dtype != "float64": assert layouts() == before[2]
+            if dtype != "float64": assert got.is_contiguous(memory_format=memory_format)  # which has rows only
+            same(got, want, rtol)
+        got = vesta.cudnn_convolution_add_relu(on[0], on[1], on[3], 2, on[2], *how)  # another alpha: a bias is left
+        same(got, vesta.cudnn_convolution_add_relu(x, w, z, 2, b, *how), rtol)
+"""
+
+
+@fakes
+def test_what_follows_a_convolution_is_in_its_graph() -> None:
+    for schedule in ("eager", "random"):
+        cuda_fakes.check(PRELUDE + "EXPECTED = True" + CONVOLUTIONS, FAKES / "cudnn", VESTA_EMULATION_SCHEDULE=schedule)
+    cuda_fakes.check(PRELUDE + "EXPECTED = False" + CONVOLUTIONS, FAKES / "cudnn", FAKE_CUDNN="convolutions")
+
+
+@fakes
+def test_gradients_of_a_convolution_with_relu_and_nan() -> None:
+    cuda_fakes.check(
+        PRELUDE
+        + """
+sides = []
+for device in ("cpu", "cuda"):
+    leaves = [made(*s).to(device).requires_grad_() for s in ((2, 4, 7, 6), (8, 4, 3, 3), (2, 8, 7, 6), (8,))]
+    x, w, z, b = leaves
+    y = vesta.cudnn_convolution_add_relu(x, w, z, 1, b, [1, 1], [1, 1], [1, 1], 1)
+    sides.append([y, *vesta.autograd.grad(y.square().sum(), leaves)])
+for want, got in zip(*sides): same(got, want, 1e-3)
+x, w = made(1, 4, 7, 6).cuda(), made(8, 4, 3, 3).cuda()
+x[0, 0, 0, 0] = float("nan")
+before = fake.fake_joined()
+y = vesta.cudnn_convolution_relu(x, w, made(8).cuda(), [1, 1], [1, 1], [1, 1], 1)
+assert fake.fake_joined() == before + 1 and y.isnan().sum().item() == 8 * 4
+assert (y.nan_to_num(0) >= 0).all() and (y == 0).any()
+""",
+        FAKES / "cudnn",
+    )
+
+
+ENGINES = """
+x, w = made(2, 4, 7, 6).cuda().requires_grad_(), made(8, 4, 3, 3).cuda().requires_grad_()
+def step():
+    before = fake.fake_undetermined()
+    F.conv2d(x, w, padding=1).sum().backward()
+    return fake.fake_undetermined() - before
+assert step() == 0                                   # the engine that is proposed first is passed over
+with vesta.backends.cuda.flags(allow_nondeterministic=True):
+    assert step() == 2                               # in both gradients; forward needs none
+    vesta.use_deterministic_algorithms(True)
+    assert step() == 0
+    vesta.use_deterministic_algorithms(False)
+assert step() == 0
+"""
+
+
+@fakes
+def test_engines_are_deterministic_unless_others_are_allowed() -> None:
+    cuda_fakes.check(PRELUDE + ENGINES, FAKES / "cudnn", FAKE_CUDNN="undetermined")
