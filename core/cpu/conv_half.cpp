@@ -185,10 +185,9 @@ struct Positions {
 };
 
 Positions positions_of(int64_t batch, int64_t channels, const Spatial& size, const Bits* in, const ImageStrides& s) {
-  const int64_t plane = plane_of(size), step = s.spatial[2], all = batch * plane;
-  const bool even =
-      (size[1] == 1 || s.spatial[1] == size[2] * step) && (size[0] == 1 || s.spatial[0] == size[1] * s.spatial[1]);
-  if (even && (batch == 1 || s.batch == plane * step)) return {in, s.channel, step, {}};
+  const int64_t plane = plane_of(size), all = batch * plane;
+  const std::optional<int64_t> step = position_step(size, s);
+  if (step && (batch == 1 || s.batch == plane * *step)) return {in, s.channel, *step, {}};
   Positions out{nullptr, 0, 0, HostArray<Bits>(static_cast<std::size_t>(all * channels))};
   out.data = out.room.data();
   const bool last = s.channel == 1;

@@ -6,10 +6,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 
 namespace vesta::cpu {
+
+/// Returns how far apart neighbouring positions of an image are, if they all are equally far; the stride of a dimension
+/// of size 1 says nothing. A single position gets the step between samples.
+inline std::optional<std::int64_t> position_step(const Spatial& size, const ImageStrides& s) {
+  std::optional<std::int64_t> step;
+  std::int64_t inner = 1;  // positions that lie within one index of the dimension
+  for (std::size_t d = size.size(); d-- > 0;) {
+    if (size[d] == 1) continue;
+    if (!step) step = s.spatial[d];
+    else if (s.spatial[d] != *step * inner) return {};
+    inner *= size[d];
+  }
+  return step ? step : s.batch;
+}
 
 /// An element of convolutions, and how rows of them are copied.
 template <class Value>

@@ -16,19 +16,6 @@ constexpr int64_t kGathered = 16384;  // elements that a task gathers, at least
 
 int64_t plane_of(const Spatial& size) { return size[0] * size[1] * size[2]; }
 
-/// Whether neighbouring pixels of an image are equally far apart.
-bool is_even(const ImageStrides& s, const Spatial& size) {
-  return (size[1] == 1 || s.spatial[1] == size[2] * s.spatial[2]) &&
-         (size[0] == 1 || s.spatial[0] == size[1] * s.spatial[1]);
-}
-
-/// Returns how far apart the pixels of an even image are.
-int64_t pixel_step(const ImageStrides& s, const Spatial& size) {
-  if (size[2] > 1) return s.spatial[2];
-  if (size[1] > 1) return s.spatial[1];
-  return size[0] > 1 ? s.spatial[0] : s.batch;
-}
-
 /// Copies the pixels that outputs read to out[batch, outputs, channels].
 template <class E>
 void gather(const Correlated<E>& c, typename E::T* out) {
@@ -56,7 +43,7 @@ bool goes_pointwise(const Correlated<E>& c) {
   if (c.from_channels < 2 || c.to_channels < 2 || (c.groups > 1 && c.bias != nullptr)) return false;
   const Taps& taps = c.products.front();
   return taps.tap.size() == 1 && taps.first == none && taps.step == one && taps.count == c.to_size &&
-         c.canvas.before == none && c.canvas.phases == one && is_even(c.to_strides, c.to_size) &&
+         c.canvas.before == none && c.canvas.phases == one && position_step(c.to_size, c.to_strides) &&
          static_cast<int64_t>(taps.table.size()) == c.from_channels && taps.table[0] == 0;
 }
 
@@ -65,14 +52,15 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
   using T = typename E::T;
   const int64_t pixels = plane_of(c.to_size);
   if (c.batch <= 0 || pixels <= 0) return;
-  const bool in_place = c.from_size == c.to_size && is_even(c.from_strides, c.from_size);
+  const std::optional<int64_t> step = position_step(c.from_size, c.from_strides);
+  const bool in_place = c.from_size == c.to_size && step;
   ScratchArray<T> room(
       Scratch::input,
       in_place ? 0 : static_cast<std::size_t>(c.batch * pixels * c.groups) * static_cast<std::size_t>(c.from_channels));
   if (!in_place) gather(c, room.data());
-  const int64_t from_row = in_place ? pixel_step(c.from_strides, c.from_size) : c.groups * c.from_channels;
+  const int64_t from_row = in_place ? *step : c.groups * c.from_channels;
   const int64_t from_batch = in_place ? c.from_strides.batch : pixels * from_row;
-  const int64_t to_row = pixel_step(c.to_strides, c.to_size);
+  const int64_t to_row = *position_step(c.to_size, c.to_strides);
   Gemm g{};
   g.m = pixels;
   g.n = c.to_channels;

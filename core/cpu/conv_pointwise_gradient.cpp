@@ -28,24 +28,18 @@ struct Positions {
   Spatial size;  // positions of a sample
 
   int64_t plane() const { return size[0] * size[1] * size[2]; }
-  /// Whether neighbouring positions of a sample are equally far apart.
-  bool even() const {
-    return (size[1] == 1 || strides.spatial[1] == size[2] * strides.spatial[2]) &&
-           (size[0] == 1 || strides.spatial[0] == size[1] * strides.spatial[1]);
-  }
-
   /// Calls pack(lines, k, in, line, step, out) for `count` channels from `channel` on and positions [begin, end), as
   /// often as it takes; `out` moves by `group` elements per position.
   template <class Pack>
   void pack(int64_t channel, int64_t count, int64_t begin, int64_t end, int64_t group, T* out, Pack&& pack) const {
+    const std::optional<int64_t> step = position_step(size, strides);
     for (int64_t k = begin; k < end;) {
       const int64_t sample = k / plane(), first = k % plane(), length = std::min(plane() - first, end - k);
       const T* const image = data + sample * strides.batch + channel * strides.channel;
       T* const to = out + (k - begin) * group;
       k += length;
-      if (even()) {
-        const int64_t step = strides.spatial[2];
-        pack(count, length, image + first * step, strides.channel, step, to);
+      if (step) {
+        pack(count, length, image + first * *step, strides.channel, *step, to);
         continue;
       }
       T* const lines =

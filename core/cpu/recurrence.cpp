@@ -170,10 +170,11 @@ template <class T>
 RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& weight,
                                 const Tensor& bias) {
   const bool cell = kind_ == Kind::lstm, gated = cell || kind_ == Kind::gru;
+  const bool kept = layer_state.grad_enabled;  // else no gradient will need what is saved for one
   const DType d = x.dtype();
   const Tensor out = matrix(rows_, width_, d), last_h = matrix(batch_, width_, d), last_c = cell ? clone(c) : Tensor(),
-               activations = gated ? matrix(rows_, 4 * width_, d) : Tensor(),
-               cells = cell ? matrix(rows_, width_, d) : Tensor();
+               activations = gated && kept ? matrix(rows_, 4 * width_, d) : Tensor(),
+               cells = cell && kept ? matrix(rows_, width_, d) : Tensor();
   const PackedMatrix<T> packed(weight.data_ptr<T>(), width_, width_, gates_, weight.strides()[1], weight.strides()[0],
                                chunk_);
   Turns<T> state(batch_, width_);
@@ -326,7 +327,8 @@ RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad
                                           const Tensor& out, MaybeTensor activations, MaybeTensor cells, IntList sizes,
                                           int64_t kind, bool reverse) {
   recurrence::check(x, h, c, weight, bias, sizes, kind);
-  if (!has_kernel(x)) {
+  const bool gated = Kind(kind) == Kind::lstm || Kind(kind) == Kind::gru;
+  if (!has_kernel(x) || (gated && !activations.defined())) {
     return _recurrence_backward_composite(grad_out, grad_h, grad_c, x, h, c, weight, bias, out, activations, cells,
                                           sizes, kind, reverse);
   }

@@ -25,16 +25,17 @@ struct StepForward {
   Rows<const T> h;           // the state before (of a GRU)
   Rows<T> c;                 // the cell, updated in place (of an LSTM)
   Rows<T> cells;             // gets the cell before
-  Rows<T> activations;       // gets the gates after their functions; a GRU's fourth is its state's part of the third
-  Rows<T> out, state;        // both get the new state
+  Rows<T> activations;  // gets the gates after their functions; a GRU's fourth is its state's part of the third.
+                        // These two may be null.
+  Rows<T> out, state;  // both get the new state
 };
 
 /// The gradient of such a part. What is null is zero, or of no interest.
 template <class T>
 struct StepBackward {
   std::int64_t rows, units;
-  Rows<const T> later, out;         // gradients of the new state: from the next step, and as an output
-  Rows<T> of_c;                     // gradient of the cell, updated in place (of an LSTM)
+  Rows<const T> later, out;  // gradients of the new state: from the next step, and as an output
+  Rows<T> of_c;  // gradient of the cell, updated in place (of an LSTM)
   Rows<T> direct;  // what the next step's state gives beside its product, updated in place (of a GRU)
   Rows<const T> activations, cells;  // as the step left them
   Rows<const T> h, y;  // the states before (of a GRU) and after (of networks without gates)

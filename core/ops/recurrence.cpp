@@ -17,6 +17,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
 #include <vesta/core/ops/sequence.h>
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/trigonometric.h>
@@ -34,8 +35,8 @@ struct GruGates {
   Tensor reset, update, fresh, from_state;
   GruGates(const Tensor& x, const Tensor& h, const Weights& w) {
     const int64_t n = x.size(0);
-    const TensorVector from_x = unbind(view(x, {n, 3, -1}), 1);
-    const TensorVector from_h = unbind(view(linear(h, w.hh, w.b_hh), {n, 3, -1}), 1);
+    const TensorVector from_x = unbind(view(x, {n, 3, h.size(1)}), 1);
+    const TensorVector from_h = unbind(view(linear(h, w.hh, w.b_hh), {n, 3, h.size(1)}), 1);
     reset = sigmoid(add(from_x[0], from_h[0])), update = sigmoid(add(from_x[1], from_h[1]));
     from_state = from_h[2];
     fresh = tanh(add(from_x[2], mul(reset, from_state)));
@@ -68,6 +69,7 @@ bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights
   for (const Tensor* t : {&start.h, &start.c, &w.hh, &w.b_hh}) {
     if (t->defined() && (t->dtype() != x.dtype() || t->device() != x.device())) return false;
   }
+  if (kind == Kind::gru && w.b_hh.defined() && (w.b_hh.dim() != 1 || w.b_hh.size(0) != x.size(-1))) return false;
   // What does not fit is refused by the product of a step, which names the sizes.
   return x.size(-1) == gates_of(kind) * width && w.hh.dim() == 2 && w.hh.size(0) == x.size(-1) && w.hh.size(1) == width;
 }
@@ -165,7 +167,7 @@ StepGradients gradients_of_step(const Steps& s, size_t t, const State& g) {
             {mul(g.h, a.update), {}}};
   }
   const Tensor y = s.out[t];
-  const Tensor of_x = mul(g.h, s.kind == Kind::tanh ? slope_of_tanh(y) : gt(y, wrapped(0.0)).to(y.dtype()));
+  const Tensor of_x = s.kind == Kind::tanh ? mul(g.h, slope_of_tanh(y)) : where(le(y, wrapped(0.0)), wrapped(0.0), g.h);
   return {of_x, of_x, {}};
 }
 
@@ -185,6 +187,7 @@ RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTe
                                                    MaybeTensor, IntList sizes, int64_t kind, bool reverse) {
   using namespace recurrence;
   check(x, h, c, weight, bias, sizes, kind);
+  const autocast::Pause pause;  // gradients are those of what forward computed
   const Steps s(x, {h, Tensor(*c)}, weight, Tensor(*bias), sizes, kind, reverse);
   State g{grad_h.defined() ? *grad_h : zeros_like(h), Tensor()};
   if (c.defined()) g.c = grad_c.defined() ? *grad_c : zeros_like(*c);

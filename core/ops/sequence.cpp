@@ -163,6 +163,8 @@ struct Network {
         if (end.c.defined()) last_c.push_back(end.c);
       }
       x = both.size() == 1 ? both[0] : cat(both, -1);
+      // The gradient needs the outputs of a kernel as they are, and a program may write to those that it gets.
+      if (both.size() == 1 && layer + 1 == num_layers && layer_state.grad_enabled && x.requires_grad()) x = clone(x);
       if (train && dropout > 0 && layer + 1 < num_layers) x = _dropout(x, dropout, true);
     }
     return {x, stack(last_h, 0), last_c.empty() ? Tensor() : stack(last_c, 0)};

@@ -129,18 +129,20 @@ def matrix_rank(
 
 
 def _solved_by_qr(A: Tensor, right: Tensor, limit: float) -> Tensor | None:
-    """Solves least squares by a QR decomposition, a tenth of the work of singular values; None where the diagonal of R
-    shows that the rank may not be full.
+    """Solves least squares by a QR decomposition, a tenth of the work of singular values; None where the smallest of
+    these may be up to ``limit`` times the largest.
 
-    Its smallest element is no less than the smallest singular value, so that what it hides is caught by a limit far
-    above rounding.
+    The largest is at most the Frobenius norm of R, and the smallest at least 1 over that of its inverse.
     """
     m, n = A.shape[-2:]
     if not A.numel():
         return None
     Q, R = _linalg.qr(A if m >= n else A.mH)
-    diagonal = R.detach().diagonal(dim1=-2, dim2=-1).abs()
-    if not bool((diagonal.amin(-1) > max(limit, _epsilon(A) ** 0.5) * diagonal.amax(-1)).all()):
+    plain = R.detach()
+    ones = _ops.eye(min(m, n), dtype=A.dtype, device=A.device).expand(plain.shape)
+    inverse = _linalg.solve_triangular(plain, ones, upper=True)
+    condition = matrix_norm(plain) * matrix_norm(inverse)
+    if not bool((condition * max(limit, _epsilon(A)) < 1).all()):  # of NaN as well
         return None
     if m >= n:
         return _linalg.solve_triangular(R, Q.mH @ right, upper=True)
@@ -152,7 +154,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """Solves ``min |A X - B|`` for ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
 
     The solution comes from A's singular values, those up to ``rcond`` times the largest counting as 0. On CUDA, with
-    ``"gels"`` or without a driver, from a QR decomposition where that shows no sign of a rank that is not full.
+    ``"gels"`` or without a driver, from a QR decomposition where that shows that none does.
 
     Args:
         B: ``[*, m, k]``, or vectors ``[*, m]``.

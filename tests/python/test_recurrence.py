@@ -163,3 +163,77 @@ def test_an_unused_state_gets_no_gradient():
     layer.zero_grad()
     layer(x)[1][1].sum().backward()
     assert layer.weight_hh_l0.grad is None and layer.weight_ih_l0.grad is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_outputs_may_be_written_in_place(kind, packed):
+    layer = make(kind, 3, 4)
+    x = vesta.randn(5, 2, 3, requires_grad=True)
+    given = vesta.nn.utils.rnn.pack_padded_sequence(x, vesta.tensor([5, 3])) if packed else x
+
+    def run(change):
+        y = layer(given)[0]
+        y = y.data if packed else y
+        return vesta.autograd.grad(change(y).sum(), [x, *layer.parameters()])
+
+    for a, b in zip(run(lambda y: y.mul_(2)), run(lambda y: y * 2), strict=True):
+        vesta.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_that_are_recorded_under_autocast(kind):
+    layer = make(kind, 3, 8)
+    x = vesta.randn(2, 5, 3, requires_grad=True)
+    y = layer(x)[0]
+    expected = vesta.autograd.grad(y.sum(), x, retain_graph=True)[0]
+    with vesta.autocast("cpu", dtype=vesta.bfloat16):
+        ours = vesta.autograd.grad(y.sum(), x, create_graph=True)[0]
+    assert ours.dtype == vesta.float32
+    vesta.testing.assert_close(ours, expected, rtol=2e-2, atol=2e-2)  # the inputs' product is one of bfloat16
+
+
+def test_gradients_of_relu_are_the_same_when_they_are_recorded():
+    layer = make("RNN_RELU", 1, 1)
+    with vesta.no_grad():
+        for w in layer.parameters():
+            w.fill_(1)
+    for value, g, expected in ((-5.0, vesta.inf, 0), (vesta.nan, 1.0, 1)):
+        x = vesta.full((1, 1, 1), value, requires_grad=True)
+        for record in (False, True):
+            ours = vesta.autograd.grad(layer(x)[0], x, vesta.full((1, 1, 1), g), create_graph=record)[0]
+            assert ours.item() == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_sequences(kind):
+    layer = make(kind, 3, 4)
+    y = layer(vesta.zeros(2, 0, 3))[0]
+    y.sum().backward()
+    assert y.shape == (2, 0, 4) and not layer.weight_hh_l0.grad.any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_gradients_the_bits_are_the_same(kind):
+    layer = make(kind, 3, 20)
+    x, state = operands(kind, 3, 4, 3, 20, 1, vesta.float32)
+    y, last = call(layer, kind, x, state)
+    with vesta.no_grad():
+        again, ends = call(layer, kind, x, state)
+    assert all(vesta.equal(a, b) for a, b in zip([y, *last], [again, *ends], strict=True))
+
+
+def test_a_bias_of_the_wrong_size_is_named_as_any_other():
+    w_ih, w_hh, b_ih = vesta.zeros(12, 3), vesta.zeros(12, 4), vesta.zeros(12)
+    with pytest.raises(RuntimeError, match=r"gru: .*expected a bias \[12\], got \[3\]"):
+        vesta.gru(
+            vesta.zeros(2, 5, 3),
+            vesta.zeros(1, 5, 4),
+            [w_ih, w_hh, b_ih, vesta.zeros(3)],
+            True,
+            1,
+            0.0,
+            False,
+            False,
+            False,
+        )

@@ -19,6 +19,7 @@ struct Lane {
   Vec<T> load_or_zero(const Rows<const T>& r) const { return r.data ? load(r) : Vec<T>(T(0)); }
   Vec<T> load(const Rows<T>& r) const { return load_row<T>(r.data + row * r.step + i, n); }
   void store(Vec<T> v, const Rows<T>& r, int gate = 0) const {
+    if (r.data == nullptr) return;
     store_row<T>(v, r.data + row * r.step + gate * r.gate + i, n);
   }
 };

@@ -134,8 +134,10 @@ class Sequential(_Numbered):
         modules = list(self._modules.values())
         at = 0
         while at < len(modules):
-            use_gelu = uses_gelu(modules[at], modules[at + 1]) if at + 1 < len(modules) else None
-            if use_gelu is None or type(input) is not Tensor:
+            # A module that has run may have added hooks or entered a mode.
+            pairs = at + 1 < len(modules) and may_join(input)
+            use_gelu = uses_gelu(modules[at], modules[at + 1]) if pairs else None
+            if use_gelu is None:
                 input = modules[at](input)
                 at += 1
             else:

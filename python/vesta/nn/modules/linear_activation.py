@@ -11,8 +11,12 @@ from vesta.nn.modules.activation import GELU, ReLU
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.unwinding import name_module
+from vesta.nn.parameter import Parameter
 
 __all__ = ["call", "may_join", "uses_gelu"]
+
+_FORWARD = {kind: kind.forward for kind in (Linear, ReLU, GELU)}  # a program may put another one in its place
+_PLAIN = (Tensor, Parameter)
 
 
 def may_join(input: Any) -> bool:
@@ -32,8 +36,10 @@ def uses_gelu(linear: Module, activation: Module) -> bool | None:
     if type(linear) is not Linear or not (kind is ReLU or (kind is GELU and activation.approximate == "tanh")):
         return None
     for module in (linear, activation):
-        if module._has_hooks or "forward" in module.__dict__:
+        if module._has_hooks or "forward" in module.__dict__ or type(module).forward is not _FORWARD[type(module)]:
             return None
+    if type(linear.weight) not in _PLAIN or (linear.bias is not None and type(linear.bias) not in _PLAIN):
+        return None  # a subclass may take calls over
     return kind is GELU
 
 
