@@ -1,32 +1,15 @@
 // vesta::cuda as a native program sees it: only libvesta.so is linked; the emulated device stands in for a GPU.
 #include <vesta/cuda/api.h>
 
-#include <dlfcn.h>
-
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/ops.h>
 
+#include "emulated_device.h"
+
 using namespace vesta;
-
-namespace {
-
-/// Points core at the emulated device beside libvesta.so unless the caller chose a library or there is a GPU.
-bool have_device() {
-  Dl_info here{};
-  dladdr(reinterpret_cast<void*>(&backend), &here);
-  const auto emulated = std::filesystem::path(here.dli_fname).parent_path() / "libvesta_cuda_emulation.so";
-  if (!std::filesystem::exists("/dev/nvidia0") && std::filesystem::exists(emulated)) {
-    setenv("VESTA_CUDA_LIBRARY", emulated.c_str(), 0);
-  }
-  return cuda::is_available();
-}
-
-}  // namespace
 
 TEST_CASE("A native program computes on a CUDA device", "[cuda]") {
   if (!have_device()) {

@@ -1,30 +1,17 @@
 // nn::Sequential on a CUDA device: a linear layer and the activation behind it run as one op unless something sees what
 // lies between.
-#include <dlfcn.h>
-
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/cuda/api.h>
 #include <vesta/nn/vesta.h>
 
+#include "emulated_device.h"
+
 using namespace vesta;
 
 namespace {
-
-/// Points core at the emulated device beside libvesta.so unless the caller chose a library or there is a GPU.
-bool have_device() {
-  Dl_info here{};
-  dladdr(reinterpret_cast<void*>(&backend), &here);
-  const auto emulated = std::filesystem::path(here.dli_fname).parent_path() / "libvesta_cuda_emulation.so";
-  if (!std::filesystem::exists("/dev/nvidia0") && std::filesystem::exists(emulated)) {
-    setenv("VESTA_CUDA_LIBRARY", emulated.c_str(), 0);
-  }
-  return cuda::is_available();
-}
 
 std::shared_ptr<nn::Sequential> chain(std::shared_ptr<nn::Module> activation) {
   manual_seed(3);
