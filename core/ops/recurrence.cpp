@@ -60,6 +60,59 @@ State step(Kind kind, const Tensor& x, const State& before, const Weights& w) {
   return {w.hr.defined() ? linear(out, w.hr) : out, c};
 }
 
+namespace {
+
+/// Returns the states of sequences [first, end).
+State rows(const State& s, int64_t first, int64_t end) {
+  if (first == 0 && end == s.h.size(0)) return s;
+  return {narrow(s.h, 0, first, end - first), s.c.defined() ? narrow(s.c, 0, first, end - first) : s.c};
+}
+State joined(const std::vector<State>& parts) {
+  if (parts.size() == 1) return parts[0];
+  std::vector<Tensor> h, c;
+  for (const State& s : parts) {
+    h.push_back(s.h);
+    if (s.c.defined()) c.push_back(s.c);
+  }
+  return {cat(h, 0), c.empty() ? Tensor() : cat(c, 0)};
+}
+
+}  // namespace
+
+State Layer::forward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const {
+  State s = start;
+  std::vector<State> ended;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    if (const int64_t n = s.h.size(0); sizes[t] < n) {
+      ended.push_back(rows(s, sizes[t], n));
+      s = rows(s, 0, sizes[t]);
+    }
+    if (before) before->push_back(s);
+    s = step(kind, inputs[t], s, w);
+    outputs.push_back(s.h);
+  }
+  ended.push_back(s);
+  std::ranges::reverse(ended);
+  return joined(ended);
+}
+State Layer::backward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const {
+  if (inputs.empty()) return start;
+  State s = rows(start, 0, sizes.back());
+  for (size_t t = inputs.size(); t-- > 0;) {
+    if (const int64_t n = s.h.size(0); sizes[t] > n) s = joined({s, rows(start, n, sizes[t])});
+    if (before) before->push_back(s);
+    s = step(kind, inputs[t], s, w);
+    outputs.push_back(s.h);
+  }
+  std::ranges::reverse(outputs);
+  if (before) std::ranges::reverse(*before);
+  return s;
+}
+
+State Layer::run(const State& start, bool reverse, std::vector<Tensor>& outputs, std::vector<State>* before) const {
+  return reverse ? backward(start, outputs, before) : forward(start, outputs, before);
+}
+
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w) {
   const DeviceType device = x.device().type;
   if ((device != DeviceType::cpu && device != DeviceType::meta) || autocast::mode(device).enabled) return false;
@@ -122,21 +175,11 @@ struct Steps {
   std::vector<State> before;
   TensorVector out;
   State last;
-  bool reverse;
 
-  size_t at(size_t i) const { return reverse ? x.size() - 1 - i : i; }
   Steps(const Tensor& inputs, const State& start, const Tensor& weight, const Tensor& bias, IntSpan sizes, int64_t kind,
         bool reverse)
-      : kind(Kind(kind)), w{{}, weight, {}, bias, {}}, x(split(inputs, IntList(sizes), 0)), reverse(reverse) {
-    before.resize(x.size()), out.resize(x.size());
-    last = start;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const size_t t = at(i);
-      before[t] = first_rows(last, x[t].size(0));
-      const State s = step(this->kind, x[t], before[t], w);
-      out[t] = s.h;
-      last = with_rows(last, s);
-    }
+      : kind(Kind(kind)), w{{}, weight, {}, bias, {}}, x(split(inputs, IntList(sizes), 0)) {
+    last = Layer{this->kind, w, x, sizes}.run(start, reverse, out, &before);
   }
 };
 
@@ -196,7 +239,7 @@ RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTe
   Tensor of_weight, of_bias;
   const auto accumulate = [](Tensor& sum, const Tensor& t) { sum = sum.defined() ? add(sum, t) : t; };
   for (size_t i = s.x.size(); i-- > 0;) {
-    const size_t t = s.at(i);
+    const size_t t = reverse ? s.x.size() - 1 - i : i;
     State here = first_rows(g, sizes[t]);
     if (!of_out.empty()) here.h = add(here.h, of_out[t]);
     StepGradients of = gradients_of_step(s, t, here);

@@ -4,6 +4,7 @@
 // working memory, and computes the weight's gradient as one product. Their bodies run step by step.
 #pragma once
 #include <tuple>
+#include <vector>
 
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/recurrence.h>
@@ -48,6 +49,22 @@ struct Weights {
 /// Multiplies by the hidden state's weights and takes the step. `x` is what the input contributes, [N, G H], with both
 /// biases where they are only added (not in a GRU).
 State step(Kind kind, const Tensor& x, const State& before, const Weights& w);
+
+/// Runs one layer in one direction step by step, longest sequence first.
+struct Layer {
+  Kind kind;
+  const Weights& w;
+  const std::vector<Tensor>& inputs;  // what those of each step contribute, [sizes[t], G H]
+  IntSpan sizes;                      // the numbers of sequences
+
+  /// Appends the outputs, and the states before each step where these are asked for, in the order of time. Returns the
+  /// last states.
+  State run(const State& start, bool reverse, std::vector<Tensor>& outputs, std::vector<State>* before = nullptr) const;
+
+ private:
+  State forward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const;
+  State backward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const;
+};
 
 /// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no 16-bit floats, no
 /// projections and no empty operands; autocast is for the products of single steps.

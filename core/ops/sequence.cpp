@@ -32,6 +32,7 @@ VESTA_DEFINE_OPS(VESTA_OPS_SEQUENCE)
 namespace {
 
 using recurrence::Kind;
+using recurrence::Layer;
 using recurrence::State;
 using recurrence::step;
 using recurrence::Weights;
@@ -41,54 +42,6 @@ Tensor input_part(Kind kind, const Tensor& x, const Weights& w) {
   const bool joined = kind != Kind::gru && w.b_ih.defined();
   return linear(x, w.ih, joined ? add(w.b_ih, w.b_hh) : w.b_ih);
 }
-
-/// Runs one layer in one direction over steps of `sizes[t]` sequences, longest sequence first.
-struct Layer {
-  Kind kind;
-  const Weights& w;
-  const std::vector<Tensor>& inputs;  // of each step, [sizes[t], G H]
-  const std::vector<int64_t>& sizes;
-
-  State rows(const State& s, int64_t first, int64_t end) const {
-    if (first == 0 && end == s.h.size(0)) return s;
-    return {narrow(s.h, 0, first, end - first), s.c.defined() ? narrow(s.c, 0, first, end - first) : s.c};
-  }
-  static State joined(const std::vector<State>& parts) {
-    if (parts.size() == 1) return parts[0];
-    std::vector<Tensor> h, c;
-    for (const State& s : parts) {
-      h.push_back(s.h);
-      if (s.c.defined()) c.push_back(s.c);
-    }
-    return {cat(h, 0), c.empty() ? Tensor() : cat(c, 0)};
-  }
-  State forward(const State& start, std::vector<Tensor>& outputs) const {
-    State s = start;
-    std::vector<State> ended;
-    for (size_t t = 0; t < inputs.size(); ++t) {
-      if (const int64_t n = s.h.size(0); sizes[t] < n) {
-        ended.push_back(rows(s, sizes[t], n));
-        s = rows(s, 0, sizes[t]);
-      }
-      s = step(kind, inputs[t], s, w);
-      outputs.push_back(s.h);
-    }
-    ended.push_back(s);
-    std::ranges::reverse(ended);
-    return joined(ended);
-  }
-  State backward(const State& start, std::vector<Tensor>& outputs) const {
-    if (inputs.empty()) return start;
-    State s = rows(start, 0, sizes.back());
-    for (size_t t = inputs.size(); t-- > 0;) {
-      if (const int64_t n = s.h.size(0); sizes[t] > n) s = joined({s, rows(start, n, sizes[t])});
-      s = step(kind, inputs[t], s, w);
-      outputs.push_back(s.h);
-    }
-    std::ranges::reverse(outputs);
-    return s;
-  }
-};
 
 /// A whole network: its options, and how its steps lie in memory.
 struct Network {
@@ -129,8 +82,7 @@ struct Network {
     }
     const std::vector<Tensor> inputs = steps_of(x, sizes, packed);
     std::vector<Tensor> outputs;
-    const Layer layer{kind, w, inputs, sizes};
-    const State end = reverse ? layer.backward(start, outputs) : layer.forward(start, outputs);
+    const State end = Layer{kind, w, inputs, sizes}.run(start, reverse, outputs);
     return {packed ? cat(outputs, 0) : stack(outputs, 0), end};
   }
 
