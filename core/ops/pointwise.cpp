@@ -110,14 +110,15 @@ class Call {
   const char* op_;
   int inputs_;
   Tensor in_[kMaxInputs];
-  bool typed_[kMaxInputs] = {};  // keeps its own dtype (a mask)
+  bool typed_[kMaxInputs] = {};  // a mask, which keeps its own dtype
   bool rounds_numbers_ = false;
   bool exact_out_ = false;  // out must have the result's dtype
   Device device_;
   Dims shape_;
 
-  void find_device() {
+  void find_device(Out out) {
     int owner = -1;
+    if (out.kind != Out::fresh) device_ = out.tensor->device();  // if all operands are numbers on the CPU
     for (int i = 0; i < inputs_; ++i) {
       const Tensor& t = in_[i];
       if (t.dim() == 0 && t.device().type == DeviceType::cpu) continue;
@@ -170,8 +171,7 @@ Tensor Call::destination(DType result, Out out) {
               " can't be cast to the desired output type ", t.dtype(), ".");
   VESTA_CHECK(!exact_out_ || result == t.dtype(), runtime, op_, ": Expected out tensor to have dtype ", result,
               ", but got ", t.dtype(), " instead.");
-  VESTA_CHECK(t.device() == device_ || t.dim() == 0, device, op_, ": expected out on ", device_, ", got ", t.device(),
-              ".");
+  VESTA_CHECK(t.device() == device_, device, op_, ": expected out on ", device_, ", got ", t.device(), ".");
   check_writable(t, op_);
   if (!std::ranges::equal(t.sizes(), IntSpan(shape_))) {
     VESTA_CHECK(out.kind == Out::given, value, op_, ": output with shape ", t.sizes(),
@@ -203,7 +203,13 @@ struct Call::Immediates {
 
 void Call::read_immediates(DType compute, Immediates& values) {
   for (int i = 0; i < inputs_; ++i) {
-    if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu || typed_[i]) continue;
+    if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu) continue;
+    if (typed_[i]) {  // the CPU's loops read a mask where it lies; another device cannot
+      if (device_.type == DeviceType::cpu) continue;
+      convert_scalar(in_[i], DType::bool_, true, op_, values.value[i]);
+      values.is[i] = true;
+      continue;
+    }
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
     if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, values.value[i]);
     else compute_scalar(in_[i], compute, rounds_numbers_, op_, values.value[i]);
@@ -216,7 +222,8 @@ void Call::queue(const Tensor& to, const Tensor* second, Immediates& values, Any
   PlanBuilder plan(shape_, device_);
   plan.set_out(to);
   for (int i = 0; i < inputs_; ++i) {
-    if (values.is[i]) plan.add_immediate(values.value[i], typed_[0] ? compute : compute_type(compute));
+    const DType immediate = typed_[i] ? DType::bool_ : typed_[0] ? compute : compute_type(compute);
+    if (values.is[i]) plan.add_immediate(values.value[i], immediate);
     else plan.add_input(in_[i]);
   }
   PointwisePlan& p = plan.finish();
@@ -298,7 +305,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",
               info.name, " is not supported for complex tensors: its result is real. Use ", info.name, "().");
-  call.find_device();
+  call.find_device(out);
   call.find_shape();
   if (info.check) info.check(in, params);
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
@@ -471,7 +478,7 @@ Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const*
   Call call(info.name, count);
   call.rounds_numbers_ = info.rounds_numbers;
   for (int k = 0; k < count; ++k) call.in_[k] = *operands[k];
-  call.find_device();
+  call.find_device({});
   AnyKernel kernel = info.kernels[int(call.device_.type)][1 + i][int(d)];
   if (!kernel) return {};
   call.find_shape();

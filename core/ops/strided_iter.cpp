@@ -15,6 +15,7 @@ PlanBuilder::PlanBuilder(IntSpan shape, Device device) : ndim_(int(shape.size())
 }
 
 void PlanBuilder::add(PointwisePlan::Operand& o, int slot, const Tensor& t) {
+  VESTA_ASSERT(t.device() == plan_.device);
   o.data = t.impl()->data(), o.dtype = t.dtype();
   int64_t item = itemsize(t.dtype());
   int lead = ndim_ - int(t.dim());

@@ -110,9 +110,6 @@ assert not vesta._C._private._linear_activation(x.cuda(), w.cuda(), None, False)
 
 
 @fakes
-@pytest.mark.xfail(
-    os.environ.get("VESTA_EMULATION_SCHEDULE", "eager") != "eager", reason="a copy to the host reads too early"
-)  # tests/EXCEPTIONS.md, 30
 def test_the_gradient_of_the_gradient_computes_the_layer_again() -> None:
     cuda_fakes.check(
         PRELUDE
