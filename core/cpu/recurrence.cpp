@@ -3,6 +3,10 @@
 // units, whose result stays in the cache, and the gates' functions over it. Backward is the same from the last step to
 // the first, and leaves the gradients of all steps side by side, so that the weight's is one product.
 //
+// Threads share the tasks of a step and wait for each other after it. Sequences do not depend on each other, though:
+// where there are enough of them and the weight fits a core's cache, each thread takes groups of sequences through all
+// steps, and nobody waits.
+//
 // States go from step to step in two buffers, read and written in turn, whose rows lie a line more than their length
 // apart: rows a multiple of a page apart compete for the same lines of L1.
 #include <algorithm>
@@ -30,6 +34,8 @@ using recurrence::Kind;
 constexpr int64_t kRowsOfTask = 64, kUnitsOfTask = 64;
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile for a thread
 constexpr int64_t kGap = 16;              // elements between rows of states
+constexpr int64_t kRowsOfGroup = 8;       // the least sequences that a thread takes through all steps
+constexpr int64_t kWeightOfGroup = 512 << 10;  // the most bytes of a weight for that: half of a core's L2
 
 template <class T>
 RecurrenceKernels<T> steps_of;  // of the instruction set in use
@@ -83,12 +89,12 @@ template <class T>
 class Turns {
  public:
   Turns(int64_t rows, int64_t width) : rows_(rows), step_(width + kGap), data_(size_t(2 * rows * step_)) {}
-  Rows<T> read() const { return {data_.data() + turn_ * rows_ * step_, step_, 0}; }
-  Rows<T> write() const { return {data_.data() + (1 - turn_) * rows_ * step_, step_, 0}; }
-  void swap() { turn_ = 1 - turn_; }
+  /// Returns the buffer that turn i reads: what turn i - 1 has written.
+  Rows<T> read(int64_t i) const { return {data_.data() + (i & 1) * rows_ * step_, step_, 0}; }
+  Rows<T> write(int64_t i) const { return read(i + 1); }
 
  private:
-  int64_t rows_, step_, turn_ = 0;
+  int64_t rows_, step_;
   HostArray<T> data_;
 };
 
@@ -138,9 +144,22 @@ class Layer {
   /// Returns the number of sequences of the i-th step to be taken; none before the first and after the last.
   int64_t size_at(int64_t i) const { return i < 0 || i >= int64_t(steps()) ? 0 : sizes_[at(size_t(i))]; }
 
-  /// Calls f(first row, rows, chunk, room for a task's product) for all tasks of a step of so many sequences.
+  /// Calls f(begin, end) for groups of sequences that threads take through all steps, or once for all sequences, whose
+  /// steps have tasks for all threads.
   template <class F>
-  void each_task(int64_t rows, int64_t k, int64_t groups, F f) const {
+  void each_group(F f) const {
+    const int64_t threads = num_threads(), weight = int64_t(sizeof(T)) * gates_ * width_ * width_;
+    if (threads == 1 || batch_ < threads * kRowsOfGroup || weight > kWeightOfGroup) return f(0, batch_);
+    const int64_t rows = std::max(kRowsOfGroup, ceil_div(batch_, 2 * threads));
+    parallel_for(ceil_div(batch_, rows), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(i * rows, std::min(batch_, (i + 1) * rows));
+    });
+  }
+  /// Calls f(first row, rows, chunk, room for a task's product) for all tasks of a step of sequences [begin, end).
+  template <class F>
+  void each_task(int64_t begin_row, int64_t end_row, int64_t k, int64_t groups, F f) const {
+    const int64_t rows = end_row - begin_row;
+    if (rows <= 0) return;
     const int64_t chunks = ceil_div(width_, chunk_), blocks = ceil_div(rows, kRowsOfTask);
     const int64_t work = std::min(rows, kRowsOfTask) * k * groups * chunk_;
     parallel_for(chunks * blocks, std::max<int64_t>(1, kTaskWork / work), [&](int64_t begin, int64_t end) {
@@ -148,7 +167,7 @@ class Layer {
           thread_scratch(Scratch::result, sizeof(T) * size_t(std::min(rows, kRowsOfTask) * groups * chunk_)));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / chunks * kRowsOfTask;
-        f(row, std::min(kRowsOfTask, rows - row), i % chunks, room);
+        f(begin_row + row, std::min(kRowsOfTask, rows - row), i % chunks, room);
       }
     });
   }
@@ -178,14 +197,14 @@ RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& 
   const PackedMatrix<T> packed(weight.data_ptr<T>(), width_, width_, gates_, weight.strides()[1], weight.strides()[0],
                                chunk_);
   Turns<T> state(batch_, width_);
-  copy_rows(rows_of<const T>(h, 1, width_), state.read(), batch_, width_);
-  copy_rows(rows_of<const T>(h, 1, width_), state.write(), batch_, width_);  // of sequences that have not begun
+  copy_rows(rows_of<const T>(h, 1, width_), state.read(0), batch_, width_);
+  copy_rows(rows_of<const T>(h, 1, width_), state.write(0), batch_, width_);  // of sequences that have not begun
   const T* const added = bias.defined() ? bias.data_ptr<T>() : nullptr;
   const auto step = steps_of<T>.forward[size_t(kind_)];
-  for (size_t i = 0; i < steps(); ++i) {
-    const int64_t first = first_[at(i)];
-    each_task(size_at(int64_t(i)), width_, gates_, [&](int64_t row, int64_t rows, int64_t chunk, T* product) {
-      const Rows<const T> before = read_only(state.read());
+  const auto take_step = [&](int64_t i, int64_t begin, int64_t end) {
+    const int64_t first = first_[at(size_t(i))], last = std::min(end, size_at(i));
+    each_task(begin, last, width_, gates_, [&](int64_t row, int64_t rows, int64_t chunk, T* product) {
+      const Rows<const T> before = read_only(state.read(i));
       const int64_t unit = chunk * chunk_;
       packed.multiply(before.from(row, 0).data, before.step, rows, chunk, added, product);
       step({.rows = rows,
@@ -197,10 +216,12 @@ RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& 
             .cells = rows_of<T>(cells, 1, width_).from(first + row, unit),
             .activations = rows_of<T>(activations, 4, width_).from(first + row, unit),
             .out = rows_of<T>(out, 1, width_).from(first + row, unit),
-            .state = state.write().from(row, unit)});
+            .state = state.write(i).from(row, unit)});
     });
-    state.swap();
-  }
+  };
+  each_group([&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < int64_t(steps()); ++i) take_step(i, begin, end);
+  });
   // A sequence's last state is its output at its last step.
   for (size_t i = 0; i < steps(); ++i) {
     const int64_t ended = reverse_ ? 0 : size_at(int64_t(i) + 1), n = size_at(int64_t(i));
@@ -243,45 +264,49 @@ RecurrenceGradients Layer<T>::differentiate(const Tensor& grad_out, const Tensor
   const auto step = steps_of<T>.backward[size_t(kind_)];
   // What the product of the step after gives to the states before it: of this step, or, of sequences that begin with
   // that step, of the network's.
-  for (int64_t i = int64_t(steps()) - 1; i >= -1; --i) {
+  const auto step_back = [&](int64_t i, int64_t begin_row, int64_t end_row) {
     const int64_t n = size_at(i), after = size_at(i + 1), going = std::min(n, after);
     const int64_t first = i < 0 ? 0 : first_[at(size_t(i))];
-    each_task(std::max(n, after), wide, 1, [&](int64_t row, int64_t rows, int64_t chunk, T* product) {
-      const int64_t unit = chunk * chunk_, units = units_of(chunk);
-      const Rows<const T> later = read_only(products.read());
-      if (row < after) {
-        packed.multiply(later.from(row, 0).data, later.step, std::min(rows, after - row), chunk, nullptr, product);
-      }
-      // Takes the step for some of the rows; `given` holds the gradients of their new states.
-      const auto take = [&](int64_t begin, int64_t end, const Rows<const T>& given) {
-        if (begin >= end) return;
-        Rows<T> copy = products.write().from(begin, unit);
-        copy.gate = width_;
-        step({.rows = end - begin,
-              .units = units,
-              .later = given,
-              .out = rows_of<const T>(grad_out, 1, width_).from(first + begin, unit),
-              .of_c = rows_of<T>(of_c, 1, width_).from(begin, unit),
-              .direct = rows_of<T>(direct, 1, width_).from(begin, unit),
-              .activations = rows_of<const T>(activations, 4, width_).from(first + begin, unit),
-              .cells = rows_of<const T>(cells, 1, width_).from(first + begin, unit),
-              .h = rows_of<const T>(before, 1, width_).from(first + begin, unit),
-              .y = rows_of<const T>(out, 1, width_).from(first + begin, unit),
-              .of_x = rows_of<T>(of_x, gates_, width_).from(first + begin, unit),
-              .of_product = rows_of<T>(gru ? of_product : Tensor(), gates_, width_).from(first + begin, unit),
-              .copy = copy});
-      };
-      const int64_t end = row + rows, fresh = std::max(row, going);  // the first row to which no step has followed
-      take(row, std::min(going, end), {product, chunk_, 0});
-      take(fresh, std::min(n, end), rows_of<const T>(grad_h, 1, width_).from(fresh, unit));
-      for (int64_t r = fresh; r < std::min(after, end); ++r) {
-        T* const to = of_h.data_ptr<T>() + r * width_ + unit;
-        const T* const more = gru ? direct.data_ptr<T>() + r * width_ + unit : nullptr;
-        for (int64_t j = 0; j < units; ++j) to[j] = product[(r - row) * chunk_ + j] + (more ? more[j] : T(0));
-      }
-    });
-    products.swap();
-  }
+    each_task(
+        begin_row, std::min(end_row, std::max(n, after)), wide, 1,
+        [&](int64_t row, int64_t rows, int64_t chunk, T* product) {
+          const int64_t unit = chunk * chunk_, units = units_of(chunk);
+          const Rows<const T> later = read_only(products.read(i));
+          if (row < after) {
+            packed.multiply(later.from(row, 0).data, later.step, std::min(rows, after - row), chunk, nullptr, product);
+          }
+          // Takes the step for some of the rows; `given` holds the gradients of their new states.
+          const auto take = [&](int64_t begin, int64_t end, const Rows<const T>& given) {
+            if (begin >= end) return;
+            Rows<T> copy = products.write(i).from(begin, unit);
+            copy.gate = width_;
+            step({.rows = end - begin,
+                  .units = units,
+                  .later = given,
+                  .out = rows_of<const T>(grad_out, 1, width_).from(first + begin, unit),
+                  .of_c = rows_of<T>(of_c, 1, width_).from(begin, unit),
+                  .direct = rows_of<T>(direct, 1, width_).from(begin, unit),
+                  .activations = rows_of<const T>(activations, 4, width_).from(first + begin, unit),
+                  .cells = rows_of<const T>(cells, 1, width_).from(first + begin, unit),
+                  .h = rows_of<const T>(before, 1, width_).from(first + begin, unit),
+                  .y = rows_of<const T>(out, 1, width_).from(first + begin, unit),
+                  .of_x = rows_of<T>(of_x, gates_, width_).from(first + begin, unit),
+                  .of_product = rows_of<T>(gru ? of_product : Tensor(), gates_, width_).from(first + begin, unit),
+                  .copy = copy});
+          };
+          const int64_t end = row + rows, fresh = std::max(row, going);  // the first row to which no step has followed
+          take(row, std::min(going, end), {product, chunk_, 0});
+          take(fresh, std::min(n, end), rows_of<const T>(grad_h, 1, width_).from(fresh, unit));
+          for (int64_t r = fresh; r < std::min(after, end); ++r) {
+            T* const to = of_h.data_ptr<T>() + r * width_ + unit;
+            const T* const more = gru ? direct.data_ptr<T>() + r * width_ + unit : nullptr;
+            for (int64_t j = 0; j < units; ++j) to[j] = product[(r - row) * chunk_ + j] + (more ? more[j] : T(0));
+          }
+        });
+  };
+  each_group([&](int64_t begin, int64_t end) {
+    for (int64_t i = int64_t(steps()) - 1; i >= -1; --i) step_back(i, begin, end);
+  });
   const int64_t begun = *std::ranges::max_element(sizes_);
   for (int64_t r = begun; r < batch_; ++r) {  // sequences without a step
     T* const to = of_h.data_ptr<T>() + r * width_;

@@ -134,6 +134,27 @@ def test_bits_depend_on_no_thread_batch_or_stride(kind):
     assert vesta.equal(call(layer, kind, strided, state)[0], one[0])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [9, 400])
+def test_bits_of_packed_sequences_depend_on_no_thread(kind, width):
+    """Groups of sequences that threads take through all steps (9 wide), and steps that threads share (400 wide)."""
+    layer = make(kind, 5, width, bidirectional=True)
+    x, state = operands(kind, 41, 5, 5, width, 2, vesta.float32)
+    lengths = vesta.tensor([5] * 7 + [4] * 10 + [2] * 20 + [1] * 4)
+    leaves = [x, *state, *layer.parameters()]
+
+    def run(threads):
+        before = vesta.get_num_threads()
+        vesta.set_num_threads(threads)
+        try:
+            y, last = call(layer, kind, vesta.nn.utils.rnn.pack_padded_sequence(x, lengths), state)
+            return [y.data, *last, *vesta.autograd.grad(loss_of(y.data, last, "yh"), leaves)]
+        finally:
+            vesta.set_num_threads(before)
+
+    assert all(vesta.equal(a, b) for threads in (2, 3) for a, b in zip(run(1), run(threads), strict=True))
+
+
 def test_a_value_that_is_not_a_number_stays_with_its_sequence():
     layer = make("LSTM", 3, 40)
     x, state = operands("LSTM", 4, 3, 3, 40, 1, vesta.float32)
