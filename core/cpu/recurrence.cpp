@@ -237,7 +237,7 @@ RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& 
 
 template <class T>
 Tensor Layer<T>::states_before(const Tensor& h, const Tensor& out) const {
-  const Tensor before = matrix(rows_, width_, out.dtype());
+  Tensor before = matrix(rows_, width_, out.dtype());
   const Rows<T> to = rows_of<T>(before, 1, width_);
   const Rows<const T> outputs = rows_of<const T>(out, 1, width_), start = rows_of<const T>(h, 1, width_);
   for (size_t i = 0; i < steps(); ++i) {
