@@ -18,6 +18,12 @@
 // so that the caller can use them right after backward(). A CPU-only run pays one comparison per gradient for all
 // this.
 //
+// Note [Neighbours as one] The gradient of an activation is often all that goes into the gradient of the op before it
+// (relu behind batch normalisation). Where that op's node knows the activation, postpone() hands over what the
+// activation's gradient is computed from, and the node takes both in one pass over memory less, with the same bits. It
+// is done only where nobody sees the gradient in between: no hook, no capture, no anomaly mode, no recording; and only
+// on the CPU.
+//
 // Note [Sharing a graph between threads] Several threads may run backwards over the same nodes. What belongs to a run
 // (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked
 // while it is added to), the weak pointer from a leaf to its accumulator (locked), and saved tensors: a run without
@@ -32,6 +38,7 @@
 #include <mutex>
 
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/pending.h>
 #include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
@@ -58,6 +65,7 @@ struct Task {
   bool needed = true;  // its gradients are wanted
   bool runs = true;  // so are the gradients it computes
   GradList grads;
+  std::unique_ptr<PendingGradient> pending = nullptr;  // instead of them: Note [Neighbours as one]
   explicit Task(Node* n) : node(n) {}
 };
 
@@ -180,7 +188,8 @@ class Run {
   void run_task(uint32_t index, bool retain_graph);
   void run_on_device(uint32_t index, bool retain_graph);
   void run_here(uint32_t index, bool retain_graph);
-  GradList apply(Node& node, GradList grads, Needs needs, bool retain_graph);
+  bool postpone(uint32_t index, Tensor& grad, bool retain_graph);
+  GradList apply(Node& node, GradList grads, const PendingGradient* pending, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
   void cross_over(const Tensor& g, uint32_t to) const;
@@ -438,32 +447,65 @@ std::string profiled_name(const Node& node) {
   return node.accumulates() ? "torch::autograd::AccumulateGrad" : node.name();
 }
 
-GradList apply_profiled(Node& node, GradList grads, Needs needs) {
+GradList apply_profiled(Node& node, GradList grads, const PendingGradient* pending, Needs needs) {
   const profiler::Part part(profiler::Kind::node, profiled_name(node), node.sequence_nr());
   profiler::note(part.token(), grads, false);
-  GradList result = node.apply(std::move(grads), needs);
+  GradList result = pending ? node.apply_pending(*pending, needs) : node.apply(std::move(grads), needs);
   profiler::note(part.token(), result, true);
   return result;
 }
 
-GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) {
-  VESTA_CHECK(
-      node.enter(), runtime,
-      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-      "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-      "you need to access saved tensors after calling backward. The node is ",
-      node.name(), ".");
-  struct Leave {
-    Node& node;
-    bool release;
-    ~Leave() { node.leave(release); }
-  } leave{node, false};
-  RunningNode running(&node);
-  GradList result = profiled.load(std::memory_order_relaxed) ? apply_profiled(node, std::move(grads), needs)
-                                                             : node.apply(std::move(grads), needs);
-  leave.release = !retain_graph;
+/// A use of what a node has saved.
+class Use {
+ public:
+  explicit Use(Node& node) : node_(node), running_(&node) {
+    VESTA_CHECK(
+        node.enter(), runtime,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+        "you need to access saved tensors after calling backward. The node is ",
+        node.name(), ".");
+  }
+  ~Use() { node_.leave(release_); }
+  Use(const Use&) = delete;
+  /// Declares the use to be complete: its end releases what was saved unless the graph is retained.
+  void complete(bool retain_graph) { release_ = !retain_graph; }
+
+ private:
+  Node& node_;
+  bool release_ = false;
+  RunningNode running_;
+};
+
+GradList Run::apply(Node& node, GradList grads, const PendingGradient* pending, Needs needs, bool retain_graph) {
+  Use use(node);
+  GradList result;
+  if (profiled.load(std::memory_order_relaxed)) result = apply_profiled(node, std::move(grads), pending, needs);
+  else if (pending) result = node.apply_pending(*pending, needs);
+  else result = node.apply(std::move(grads), needs);
+  use.complete(retain_graph);
   return result;
+}
+
+/// Hands a gradient on without computing it, if the node it goes to can take it so: Note [Neighbours as one].
+bool Run::postpone(uint32_t index, Tensor& grad, bool retain_graph) {
+  Node& node = *tasks_[index].node;
+  const Edge& edge = node.edges()[0];
+  if (!edge.node || !edge.node->takes_pending() || edge.input_nr != 0 || GradMode::enabled()) return false;
+  if (!grad.defined() || grad.device().type != DeviceType::cpu) return false;
+  const uint32_t next = index_.find(edge.node.get());
+  Task& task = tasks_[next];
+  const bool seen = task.waiting != 1 || task.grads.any_defined() || task.capture != kNone || task.node->hooks();
+  if (seen || !task.needed || !task.runs || !edge.node->input_meta(0).fits(grad)) return false;
+  Use use(node);
+  auto pending = std::make_unique<PendingGradient>(node.postpone(grad));
+  if (!edge.node->takes(*pending)) return false;
+  task.pending = std::move(pending);
+  use.complete(retain_graph);
+  --task.waiting;
+  ready(next);
+  return true;
 }
 
 void Run::run_task(uint32_t index, bool retain_graph) {
@@ -491,7 +533,12 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   Node& node = *tasks_[index].node;
   auto edges = node.edges();
   NodeHooks* hooks = node.hooks();
+  std::unique_ptr<PendingGradient> pending = std::move(tasks_[index].pending);
   if (hooks) [[unlikely]] {
+    if (pending) {  // a hook of this run has added these
+      grads = GradList(pending->resolve());
+      pending.reset();
+    }
     grads.grow(node.num_inputs());
     run_tensor_hooks(*hooks, grads);
   }
@@ -501,11 +548,12 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     if (g.defined() && g.device().type != DeviceType::cpu) cross_over(g, home(g.device()));
   }
   GradList result;
-  bool runs = tasks_[index].runs && (node.runs_without_gradient() || grads.any_defined());
+  bool runs = tasks_[index].runs && (node.runs_without_gradient() || pending || grads.any_defined());
   if (runs) {
     Needs needs = needs_of(tasks_[index]);
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
+    if (node.may_postpone() && !anomaly && !posts && postpone(index, grads[0], retain_graph)) return;
     only_edge_ = edges.size() == 1 && edges[0].node && !anomaly && !posts ? edges.data() : nullptr;
     GradList kept;  // what came in, for hooks that want to see it
     if (posts) {
@@ -514,14 +562,14 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     }
     if (anomaly) [[unlikely]] {
       try {
-        result = apply(node, std::move(grads), needs, retain_graph);
+        result = apply(node, std::move(grads), pending.get(), needs, retain_graph);
       } catch (const Error& e) {
         std::string where = hooks && !hooks->module_path.empty() ? " (in " + hooks->module_path + ")" : "";
         fail(e.cause(), node.name(), where, ": ", e.message());
       }
       if (anomaly_nan) check_nan(node, result);
     } else {
-      result = apply(node, std::move(grads), needs, retain_graph);
+      result = apply(node, std::move(grads), pending.get(), needs, retain_graph);
     }
     only_edge_ = nullptr;
     if (posts) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <vesta/autograd/node_hooks.h>
+#include <vesta/autograd/pending.h>
 #include <vesta/core/backend.h>
 
 namespace vesta::autograd {
@@ -57,6 +58,12 @@ bool GradList::any_defined() const {
 }
 
 // ---- Node -----------------------------------------------------------------------------------------------------------
+
+PendingGradient Node::postpone(Tensor) const { fail(Cause::runtime, name(), ": its gradient cannot be postponed."); }
+
+GradList Node::apply_pending(const PendingGradient& grad, Needs needs) {
+  return apply(GradList(grad.resolve()), needs);
+}
 
 Node::~Node() {
   if (edges_ != inline_edges_) delete[] edges_;

@@ -15,7 +15,8 @@
 namespace vesta::autograd {
 
 class Node;
-struct NodeHooks;  // <vesta/autograd/node_hooks.h>
+struct NodeHooks;        // <vesta/autograd/node_hooks.h>
+struct PendingGradient;  // <vesta/autograd/pending.h>
 using NodePtr = intrusive_ptr<Node>;
 
 /// The set of inputs that want a gradient. Past 64 inputs the answer is always yes; unwanted gradients are dropped.
@@ -122,6 +123,17 @@ class VESTA_API Node : public pool::Pooled {
   /// Drops what was saved for apply(); called after it unless the graph is retained.
   virtual void release_saved() {}
 
+  /// Returns whether postpone() may be called.
+  bool may_postpone() const { return may_postpone_; }
+  /// Does the part of apply() that reads what was saved; resolve() does the rest.
+  virtual PendingGradient postpone(Tensor grad) const;
+  /// Returns whether takes() may be true.
+  bool takes_pending() const { return takes_pending_; }
+  /// Returns whether apply_pending() takes this gradient.
+  virtual bool takes(const PendingGradient&) const { return false; }
+  /// Does what apply() does with the resolved gradient as the only one.
+  virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
+
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
   /// Returns the number of the op's outputs: the number of gradients apply() gets.
   uint32_t num_inputs() const { return num_metas_; }
@@ -193,6 +205,7 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
+  bool may_postpone_ = false, takes_pending_ = false;
   uint16_t stream_ = 0;
 
   std::atomic<NodeHooks*> hooks_{nullptr};

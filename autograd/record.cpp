@@ -1,6 +1,9 @@
 // Recording of pointwise ops: one function and one node type for all of them.
 #include <vesta/autograd/record.h>
 
+#include <algorithm>
+#include <bit>
+
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/view.h>
 
@@ -62,6 +65,7 @@ class PointwiseNode final : public Node {
     }
     for (int p = 0; p < info.params; ++p) params_[p] = params[p];
     set_num_edges(info.inputs);
+    may_postpone_ = info.inputs == 1 && info.values == 1 && info.slopes == 1 && std::has_single_bit(uses_);
   }
   bool uses_input(int k) const { return (uses_ >> k & 1) != 0; }
   /// Tells whether a gradient uses a result, or a part of it.
@@ -96,6 +100,11 @@ class PointwiseNode final : public Node {
       else result[size_t(i)] = slope_of(*rule_, i, g, saved, params_);
     }
     return result;
+  }
+  PendingGradient postpone(Tensor grad) const override {
+    PendingGradient pending{rule_->info, std::move(grad), saved_[uses_input(0) ? 0 : 1](), {}};
+    std::ranges::copy(params_, pending.params);
+    return pending;
   }
   std::string name() const override { return node_name(rule_->info->name); }
   std::string op() const override { return rule_->info->name; }

@@ -20,11 +20,13 @@
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
+//   bool takes(const PendingGradient&) const;  whether an operator() that gets a PendingGradient instead of `g` takes it
 // clang-format on
 #pragma once
 #include <array>
 
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/pending.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/pointwise.h>
@@ -108,17 +110,27 @@ class RuleNode final : public Node {
   template <class Make>
   RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
     keeps_state_ = saves_made != before;
+    takes_pending_ = kTakesPending;
     set_num_edges(inputs);
   }
   GradList apply(GradList grads, Needs needs) override {
     if constexpr (std::is_invocable_v<const Rule&, const Tensor&, Needs>) return to_list(rule_(grads[0], needs));
     else return grads.grow(num_inputs()), to_list(rule_(grads, needs));
   }
+  bool takes(const PendingGradient& grad) const override {
+    if constexpr (kTakesPending) return rule_.takes(grad);
+    else return Node::takes(grad);
+  }
+  GradList apply_pending(const PendingGradient& grad, Needs needs) override {
+    if constexpr (kTakesPending) return to_list(rule_(grad, needs));
+    else return Node::apply_pending(grad, needs);
+  }
   std::string name() const override { return node_name(op_); }
   std::string op() const override { return op_; }
   void release_saved() override { rule_ = Rule{}; }
 
  private:
+  static constexpr bool kTakesPending = requires(const Rule& rule, const PendingGradient& grad) { rule.takes(grad); };
   const char* op_;
   Rule rule_;
 };

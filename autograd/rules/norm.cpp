@@ -2,6 +2,7 @@
 // 2019, Wu and He 2018).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/norm_backward.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
@@ -23,6 +24,13 @@ struct BatchNormRule {
   Grads<3> operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
     auto [x, w, b] = _batch_norm_backward(g[0], input(), weight(), mean(), invstd(), training);
+    return {x, w, b};
+  }
+  static bool takes(const PendingGradient& g) { return number_of_activation(g.info) >= 0; }
+  Grads<3> operator()(const PendingGradient& g, Needs) const {
+    auto [x, w, b] =
+        _batch_norm_activation_backward(g.grad, g.used, number_of_activation(g.info), g.params[0], g.params[1], input(),
+                                        weight(), mean(), invstd(), training);
     return {x, w, b};
   }
 };

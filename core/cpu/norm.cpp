@@ -15,6 +15,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/norm_backward.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
 
@@ -251,13 +252,25 @@ TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input,
   return {gx, gw, gb};
 }
 
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
-                                        const Tensor& invstd, bool training) {
+/// The gradient of an activation, taken run by run before that of the normalisation in front of it.
+struct ActivationGradient {
+  Loop loop;
+  const char* used;  // contiguous, of the gradient's dtype
+  double params[kMaxParams];
+  /// Computes the gradient of n elements that begin `at` bytes from the first.
+  void run(const char* g, int64_t at, char* to, int64_t n) const {
+    loop({to + at, {g + at, used + at}, {1, 1}, n, params, nullptr});
+  }
+};
+
+/// The gradient of batch normalisation; `activation`: `grad` is that of its result, and goes through it first.
+TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
+                                 const Tensor& invstd, bool training, const ActivationGradient* activation) {
   const BatchNormShape shape(input);
   if (suggests_channels_last(input)) return batch_norm_gradient_pixels(grad, input, weight, mean, invstd, training);
   if (has_short_runs(shape)) {
-    auto [rows, gw, gb] = batch_norm_gradient_kernel(gather_runs(grad.to(input.dtype()), shape),
-                                                     gather_runs(input, shape), weight, mean, invstd, training);
+    auto [rows, gw, gb] = batch_norm_gradient(gather_runs(grad.to(input.dtype()), shape), gather_runs(input, shape),
+                                              weight, mean, invstd, training, nullptr);
     return {scatter_runs(rows, input), gw, gb};
   }
   const Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
@@ -266,8 +279,12 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const Tensor gw = empty_tensor({&runs.channels, 1}, mean.dtype()),
                gb = empty_tensor({&runs.channels, 1}, mean.dtype());
   const RowKernels& k = row_kernels(x.dtype());
-  const char *const xp = x.impl()->data(), *const gp = g.impl()->data();
+  const char* const xp = x.impl()->data();
   char* const to = gx.impl()->data();
+  const char* const gp = activation ? to : g.impl()->data();  // where the sums find the gradient of the result
+  const auto take = [&](int64_t at, int64_t n) {
+    if (activation) activation->run(g.impl()->data(), at, to, n);
+  };
   const auto settle = [&](int64_t c, double sum, double dot) {
     const ChannelGradient of(sum, dot, value_at(mean, c, 0), value_at(invstd, c, 1), value_at(weight, c, 1),
                              double(runs.count()), training);
@@ -280,6 +297,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
       for (int64_t c = b; c < e; ++c) {
         double sum = 0, dot = 0, s, d;
         for (int64_t n = 0; n < runs.batch; ++n) {
+          take(runs.at(n, c), runs.inner);
           k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), value_at(mean, c, 0), runs.inner, &s, &d);
           sum += s, dot += d;
         }
@@ -298,6 +316,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   for (size_t c = 0; c < means.size(); ++c) means[c] = value_at(mean, int64_t(c), 0);
   OfRuns sums(static_cast<size_t>(count)), dots(sums.size());
   parallel_for(count, grain, [&](int64_t b, int64_t e) {
+    take(b * runs.bytes, (e - b) * runs.inner);
     k.gradient_sums_rows(gp + b * runs.bytes, xp + b * runs.bytes, rows_of(runs, b, e), means.data(), sums.data() + b,
                          dots.data() + b);
   });
@@ -316,6 +335,27 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
     else k.affine_rows(gr, rows, scale.data(), offset.data(), to + b * runs.bytes);  // whatever x is, NaN included
   });
   return {gx, gw, gb};
+}
+
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                        const Tensor& invstd, bool training) {
+  return batch_norm_gradient(grad, input, weight, mean, invstd, training, nullptr);
+}
+
+TensorTriple batch_norm_activation_gradient_kernel(const Tensor& grad, const Tensor& used, int64_t number, double alpha,
+                                                   double beta, const Tensor& input, MaybeTensor weight,
+                                                   const Tensor& mean, const Tensor& invstd, bool training) {
+  const PointwiseInfo& info = activation_of_number(number);
+  const auto loop = reinterpret_cast<Loop>(info.kernels[int(DeviceType::cpu)][1][int(input.dtype())]);
+  const auto plain = [&](const Tensor& t) {
+    return t.dtype() == input.dtype() && t.is_contiguous() && std::ranges::equal(t.sizes(), input.sizes());
+  };
+  const ActivationGradient activation{loop, used.impl()->data(), {alpha, beta}};
+  if (loop && plain(grad) && plain(used) && !suggests_channels_last(input) && !has_short_runs(BatchNormShape(input)))
+    return batch_norm_gradient(grad, input, weight, mean, invstd, training, &activation);
+  const Tensor* operands[] = {&grad, &used};
+  const Tensor g = pointwise_gradient(info, 0, operands, 2, activation.params);
+  return batch_norm_gradient(g, input, weight, mean, invstd, training, nullptr);
 }
 
 constexpr int64_t kMostRows = 16;  // whose statistics are computed together
@@ -552,6 +592,7 @@ void register_norm() {
   ops::_layer_norm_backward.set_kernel(DeviceType::cpu, layer_norm_gradient_kernel);
   ops::native_batch_norm.set_kernel(DeviceType::cpu, batch_norm_kernel);
   ops::_batch_norm_backward.set_kernel(DeviceType::cpu, batch_norm_gradient_kernel);
+  ops::_batch_norm_activation_backward.set_kernel(DeviceType::cpu, batch_norm_activation_gradient_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -3,9 +3,10 @@
 
 #include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/attention.h>
+#include <vesta/core/ops/norm_backward.h>
 #include <vesta/core/ops/ops.h>
-#include <vesta/core/ops/register.h>
 #include <vesta/core/ops/recurrence.h>
+#include <vesta/core/ops/register.h>
 #include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/topics.h>
 

@@ -16,6 +16,7 @@
 #include <vesta/core/ops/lists/loss.h>
 #include <vesta/core/ops/lists/matmul.h>
 #include <vesta/core/ops/lists/norm.h>
+#include <vesta/core/ops/lists/norm_backward.h>
 #include <vesta/core/ops/lists/numbers.h>
 #include <vesta/core/ops/lists/optim.h>
 #include <vesta/core/ops/lists/pool.h>
@@ -69,5 +70,8 @@
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)
 
 // X(name, list): lists whose ops nobody calls by name (no topics). They are profiled as all others.
-#define VESTA_PRIVATE_LISTS(X) \
-  X(attention, VESTA_OPS_ATTENTION) X(ties, VESTA_OPS_TIES) X(recurrence, VESTA_OPS_RECURRENCE)
+#define VESTA_PRIVATE_LISTS(X)                                                                                         \
+  X(attention, VESTA_OPS_ATTENTION)                                                                                    \
+  X(ties, VESTA_OPS_TIES)                                                                                              \
+  X(recurrence, VESTA_OPS_RECURRENCE)                                                                                  \
+  X(norm_backward, VESTA_OPS_NORM_BACKWARD)
