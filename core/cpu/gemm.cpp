@@ -240,17 +240,26 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// How a product is cut into row blocks of equal height, a multiple of four of them where it is long enough.
-struct Cut {
-  int64_t step, count;
-};
+// A cut of rows or columns into `count` blocks of whole tiles whose heights differ by one tile at most, so that threads
+// get equal work.
+class Cut {
+ public:
+  Cut(int64_t size, int64_t tile, int64_t blocks)
+      : count(std::clamp<int64_t>(blocks, 1, std::max<int64_t>(ceil_div(size, tile), 1))), size_(size), tile_(tile) {}
+  // Cuts into blocks of at most about `most`, a multiple of four of them where there are several.
+  static Cut into(int64_t size, int64_t tile, int64_t most) {
+    const int64_t blocks = ceil_div(size, most);
+    return {size, tile, blocks > 1 ? round_up(blocks, 4) : blocks};
+  }
+  int64_t begin(int64_t i) const { return std::min(size_, ceil_div(size_, tile_) * i / count * tile_); }
+  int64_t end(int64_t i) const { return begin(i + 1); }
+  int64_t highest() const { return ceil_div(ceil_div(size_, tile_), count) * tile_; }
 
-Cut cut(int64_t size, int64_t most, int64_t unit) {
-  int64_t count = ceil_div(size, most);
-  if (count > 1) count = round_up(count, 4);
-  const int64_t step = round_up(ceil_div(size, count), unit);
-  return {step, ceil_div(size, step)};
-}
+  int64_t count;
+
+ private:
+  int64_t size_, tile_;
+};
 
 // Computes one large product: all threads pack B, then all compute row blocks from it.
 template <class T>
@@ -258,12 +267,12 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
   const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
   ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(width * p.k));
-  const Cut rows = cut(p.m, kRowsPerBlock, kernels.tile_rows);
+  const Cut rows = Cut::into(p.m, kernels.tile_rows, kRowsPerBlock);
   const RowsOfA how = rows_of_a(kernels, p);
   for (int64_t j = 0; j < p.n; j += width) {
     const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
     const int64_t padded = round_up(q.n, nc);
-    const int64_t strip = 8 * nc, strips = ceil_div(q.n, strip);
+    const int64_t strip = std::min(8 * nc, round_up(ceil_div(q.n * k_blocks, 8), nc)), strips = ceil_div(q.n, strip);
     parallel_for(strips * k_blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t k0 = t / strips * kBlockK, c0 = t % strips * strip, k_len = std::min(kBlockK, p.k - k0);
@@ -272,15 +281,16 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
       }
     });
     // Few row blocks: cut the columns as well, so that there is work for more threads.
-    const Cut columns = cut(q.n, rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4)), nc);
+    const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4));
+    const Cut columns = Cut::into(q.n, nc, most);
     parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
       T* const room =
           how == RowsOfA::in_place
               ? nullptr
-              : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, rows.step)));
+              : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, rows.highest())));
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t i = t / columns.count * rows.step, c0 = t % columns.count * columns.step;
-        const Matrices<T> part = q.rows(i, std::min(p.m, i + rows.step)).columns(c0, std::min(q.n, c0 + columns.step));
+        const int64_t i = t / columns.count, j0 = t % columns.count, c0 = columns.begin(j0);
+        const Matrices<T> part = q.rows(rows.begin(i), rows.end(i)).columns(c0, columns.end(j0));
         with_sums(part, [&](const Matrices<T>& r) {
           for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
             Block<T> block = block_at(r, k0);
@@ -340,28 +350,21 @@ void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
 template <class T, class At>
 void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
-  Cut rows{shape.m, 1}, columns{shape.n, 1};
   constexpr int64_t kTasks = 16;
   const int64_t work = shape.m * shape.n * shape.k;
+  int64_t down = 1, across = 1;
   if (batch < kTasks && work > kSerialWork / 8) {
     const int64_t pieces = std::min(ceil_div(kTasks, batch), std::max<int64_t>(1, work / (kSerialWork / 8)));
-    const int64_t unit = kernels.tile_cols;
-    const int64_t across = std::min(pieces, ceil_div(shape.n, unit));
-    columns.step = round_up(ceil_div(shape.n, across), unit);
-    columns.count = ceil_div(shape.n, columns.step);
-    const int64_t down = std::min(ceil_div(pieces, columns.count), ceil_div(shape.m, 4 * kernels.tile_rows));
-    rows.step = round_up(ceil_div(shape.m, down), kernels.tile_rows);
-    rows.count = ceil_div(shape.m, rows.step);
+    across = std::min(pieces, ceil_div(shape.n, kernels.tile_cols));
+    down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
   }
+  const Cut rows(shape.m, kernels.tile_rows, down), columns(shape.n, kernels.tile_cols, across);
   const int64_t per_product = rows.count * columns.count;
   const int64_t grain = std::max<int64_t>(1, kSerialWork / 8 * per_product / std::max<int64_t>(work, 1));
   parallel_for(batch * per_product, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t piece = t % per_product, i = piece / columns.count * rows.step,
-                    j = piece % columns.count * columns.step;
-      multiply(kernels, at(t / per_product)
-                            .rows(i, std::min(shape.m, i + rows.step))
-                            .columns(j, std::min(shape.n, j + columns.step)));
+      const int64_t i = t % per_product / columns.count, j = t % columns.count;
+      multiply(kernels, at(t / per_product).rows(rows.begin(i), rows.end(i)).columns(columns.begin(j), columns.end(j)));
     }
   });
 }
