@@ -20,7 +20,7 @@
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
-//   bool takes(const PendingGradient&) const;  whether an operator() that gets a PendingGradient instead of `g` takes it
+//   bool takes(const PendingGradient&) const;  whether operator()(const PendingGradient&, Needs) can take it instead
 // clang-format on
 #pragma once
 #include <array>

@@ -7,8 +7,10 @@
 // What is live and what is cached together hold at most what was live at the recent peak, and half of it more; 64 MiB
 // may always be cached. A training step therefore finds at its next turn every block that it used at this one, and a
 // process never holds more than it needed at one time. Beyond the bound the blocks that were freed longest ago go back
-// to the system. A peak is recent until eight times its bytes have been allocated after it, so that a program whose
-// need has fallen gives its old peak back while it works.
+// to the system. The recent peak is that of two spans; a span ends when eight times what is live then has been
+// allocated in it, which is a few training steps. A program whose need has fallen gives its old peak back while it
+// works, however large that was. Small blocks have no order of age; those that lay idle for a whole span go back at its
+// end, if there are more than a few, lest they fill the bound and leave no room for those that are in use.
 #include <vesta/core/cpu/allocator.h>
 
 #include <pthread.h>
@@ -30,9 +32,10 @@ constexpr size_t kPage = 4096;
 constexpr size_t kHuge = size_t(2) << 20;
 constexpr size_t kLargeFrom = size_t(1) << 20;
 constexpr size_t kMinCache = size_t(64) << 20;
+constexpr size_t kIdle = size_t(16) << 20;  // cached bytes from which idle small blocks are given back
 constexpr int kClasses = 48 * 8;
 constexpr int kLargerClasses = 2;  // a large request may be served by a block of one of the next sizes
-constexpr size_t kRecent = 8;      // a peak is recent until so many times its bytes have been allocated
+constexpr size_t kSpan = 8;        // a span ends when so many times what is live has been allocated in it
 
 constexpr bool kCaching = !VESTA_SANITIZED;
 
@@ -107,9 +110,12 @@ void release_list(Block* b) {
 struct Cache {
   std::mutex mutex;
   Block* free[kClasses] = {};
+  uint32_t count[kClasses] = {};  // of the blocks in `free`
+  uint32_t idle[kClasses] = {};   // the least there were in this span: so many have not been used in it
   Block *oldest = nullptr, *newest = nullptr;  // of the large ones
   size_t live = 0, cached = 0;
-  size_t peak = 0, earlier_peak = 0, since = 0;  // `since`: bytes allocated since `peak` began to be measured
+  size_t peak = 0, earlier_peak = 0,
+         since = 0;  // of this span and the one before; `since`: bytes allocated in this one
 
   /// Returns what may be held once `bytes` more are live.
   size_t bound(size_t bytes = 0) const {
@@ -117,17 +123,40 @@ struct Cache {
     return std::max(recent + recent / 2, live + bytes + kMinCache);
   }
 
-  void count_live(size_t bytes) {
+  /// Counts an allocation; returns blocks to be given back.
+  [[nodiscard]] Block* count_live(size_t bytes) {
     live += bytes;
     peak = std::max(peak, live);
     since += bytes;
-    if (since / kRecent > std::max(peak, earlier_peak)) earlier_peak = peak, peak = live, since = 0;
+    if (since / kSpan <= std::max(live, kMinCache)) [[likely]]
+      return nullptr;
+    earlier_peak = peak, peak = live, since = 0;
+    return take_idle();
+  }
+
+  /// Takes out the small blocks that were idle in the span that ends.
+  [[gnu::noinline]] Block* take_idle() {
+    Block* out = nullptr;
+    const bool many = cached > kIdle;
+    for (int i = 0; i < kClasses; ++i) {
+      if (many && idle[i] > 0 && !free[i]->large) {
+        Block** rest = &free[i];  // the last to be freed come first
+        for (uint32_t used = count[i] - idle[i]; used > 0; --used) rest = &(*rest)->next;
+        while (*rest) {
+          Block* b = std::exchange(*rest, (*rest)->next);
+          cached -= b->bytes, --count[i];
+          b->next = std::exchange(out, b);
+        }
+      }
+      idle[i] = count[i];
+    }
+    return out;
   }
 
   void keep(Block* b) {
     Block*& head = free[b->size_class];
     b->next = head;
-    cached += b->bytes;
+    cached += b->bytes, ++count[b->size_class];
     if (b->large) {
       b->previous = nullptr;
       if (head) head->previous = b;
@@ -141,6 +170,8 @@ struct Cache {
   /// Takes a cached block out of its lists.
   Block* take(Block* b) {
     cached -= b->bytes;
+    const uint32_t left = --count[b->size_class];
+    idle[b->size_class] = std::min(idle[b->size_class], left);
     if (b->large) {
       (b->previous ? b->previous->next : free[b->size_class]) = b->next;
       if (b->next) b->next->previous = b->previous;
@@ -217,8 +248,7 @@ Memory allocate(size_t nbytes) {
   {
     std::lock_guard lock(c.mutex);
     b = c.find(size_class, bytes >= kLargeFrom);
-    if (b) c.count_live(b->bytes);
-    else out = c.make_room(bytes, c.bound(bytes));
+    out = b ? c.count_live(b->bytes) : c.make_room(bytes, c.bound(bytes));
   }
   release_list(out);
   if (!b) {
@@ -227,10 +257,12 @@ Memory allocate(size_t nbytes) {
       release_cached_host_memory();
       b = from_system(bytes, size_class);
     }
-    std::lock_guard lock(c.mutex);
+    std::unique_lock lock(c.mutex);
     VESTA_CHECK(b, memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live,
                 " bytes are in use.");
-    c.count_live(bytes);
+    out = c.count_live(bytes);
+    lock.unlock();
+    release_list(out);
   }
   return {b->data, b, &give_back};
 }
@@ -245,6 +277,8 @@ void release_cached_host_memory() {
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
   for (Block*& list : c.free) release_list(std::exchange(list, nullptr));
+  std::ranges::fill(c.count, 0);
+  std::ranges::fill(c.idle, 0);
   c.oldest = c.newest = nullptr;
   c.cached = 0;
 }

@@ -174,6 +174,37 @@ TEST_CASE("small blocks are given back as well", "[host_memory]") {
   CHECK(cpu::host_memory().cached <= 100 * kMiB);
 }
 
+TEST_CASE("a peak of long ago is forgotten however small the need is now", "[host_memory]") {
+  forget_peaks();
+  {
+    std::vector<Buffer> large;
+    large.reserve(16);
+    for (int i = 0; i < 16; ++i) large.emplace_back(64 * kMiB);
+  }
+  for (int i = 0; i < 400; ++i) Buffer(2 * kMiB);  // 0.8 GiB, less than was live once
+  CHECK(cpu::host_memory().cached <= 70 * kMiB);
+}
+
+TEST_CASE("small blocks that lie idle leave room for those in use", "[host_memory]") {
+  forget_peaks();
+  {
+    std::vector<Buffer> idle;
+    idle.reserve(150);
+    for (int i = 0; i < 150; ++i) idle.emplace_back(400 * 1024);
+  }
+  CHECK(cpu::host_memory().cached > 50 * kMiB);
+  const auto use = [] {
+    std::vector<Buffer> some;
+    some.reserve(8);
+    for (int i = 0; i < 8; ++i) some.emplace_back(100 * 1024);
+  };
+  for (int i = 0; i < 2000; ++i) use();
+  CHECK(cpu::host_memory().cached <= 17 * kMiB);
+  const size_t cached = cpu::host_memory().cached;
+  for (int i = 0; i < 200; ++i) use();
+  CHECK(cpu::host_memory().cached == cached);  // they are found again
+}
+
 TEST_CASE("an allocation that fails does not count as a need", "[host_memory]") {
   forget_peaks();
   CHECK_THROWS_AS(cpu::allocate(size_t(1) << 46), Error);

@@ -132,23 +132,22 @@ class GradScaler:
         """
         if not self._enabled:
             return outputs
-        copies: list[_Copies] = []
-
-        def scaled(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                if not copies:
-                    copies.append(_Copies(self._scale_for(value.device)))
-                return value * copies[0].on(value.device)
-            if isinstance(value, Iterable):
-                entries: Iterator[Any] = map(scaled, value)
-                if isinstance(value, tuple) and hasattr(value, "_fields"):
-                    return type(value)(*entries)
-                return type(value)(entries) if isinstance(value, (list, tuple)) else entries  # type: ignore[call-arg]
-            raise ValueError(f"outputs must be a Tensor or an iterable of Tensors, got {type(value).__name__}")
-
         if isinstance(outputs, Tensor):
             return outputs * self._scale_for(outputs.device).to(device=outputs.device, non_blocking=True)
-        return scaled(outputs)
+        return self._scaled(outputs, [])
+
+    def _scaled(self, value: Any, copies: list[_Copies]) -> Any:
+        """Scales what ``scale`` is given; ``copies`` holds those of the scale, as soon as a device is known."""
+        if isinstance(value, Tensor):
+            if not copies:
+                copies.append(_Copies(self._scale_for(value.device)))
+            return value * copies[0].on(value.device)
+        if isinstance(value, Iterable):
+            entries: Iterator[Any] = (self._scaled(entry, copies) for entry in value)
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return type(value)(*entries)
+            return type(value)(entries) if isinstance(value, (list, tuple)) else entries  # type: ignore[call-arg]
+        raise ValueError(f"outputs must be a Tensor or an iterable of Tensors, got {type(value).__name__}")
 
     # ---- gradients ----
 

@@ -57,16 +57,17 @@ class _Watched(dict):
 
 
 class _Entry(_Watched):
-    """The state of one parameter."""
+    """The state of one parameter. It knows its State's plans, not the State: an optimizer that nobody holds any more
+    frees its tensors at once, without waiting for the garbage collector."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_plans",)
 
-    def __init__(self, owner: State, items: Any = ()) -> None:
+    def __init__(self, plans: dict[int, Any], items: Any = ()) -> None:
         super().__init__(items)
-        self._owner = owner
+        self._plans = plans
 
     def _changed(self) -> None:
-        self._owner.plans.clear()
+        self._plans.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (), None, None, iter(dict(self).items())
@@ -90,7 +91,7 @@ class State(_Watched):
         self.plans.clear()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, _Entry(self, value) if isinstance(value, dict) else value)
+        super().__setitem__(key, _Entry(self.plans, value) if isinstance(value, dict) else value)
 
     def __missing__(self, key: Any) -> Any:
         self[key] = {}
