@@ -35,7 +35,7 @@ constexpr size_t kMinCache = size_t(64) << 20;
 constexpr size_t kIdle = size_t(16) << 20;  // cached bytes from which idle small blocks are given back
 constexpr int kClasses = 48 * 8;
 constexpr int kLargerClasses = 2;  // a large request may be served by a block of one of the next sizes
-constexpr size_t kSpan = 8;        // a span ends when so many times what is live has been allocated in it
+constexpr size_t kSpan = 8;  // a span ends when so many times what is live has been allocated in it
 
 constexpr bool kCaching = !VESTA_SANITIZED;
 
@@ -46,7 +46,7 @@ struct Block {
   int size_class;
   bool large, mapped;
   Block *next, *previous;  // in the list of its size; `previous` of large blocks only
-  Block *older, *newer;    // in the list of all large ones that are cached
+  Block *older, *newer;  // in the list of all large ones that are cached
 };
 constexpr size_t kHeader = 64;
 static_assert(sizeof(Block) <= kHeader);
@@ -111,7 +111,7 @@ struct Cache {
   std::mutex mutex;
   Block* free[kClasses] = {};
   uint32_t count[kClasses] = {};  // of the blocks in `free`
-  uint32_t idle[kClasses] = {};   // the least there were in this span: so many have not been used in it
+  uint32_t idle[kClasses] = {};  // the least there were in this span: so many have not been used in it
   Block *oldest = nullptr, *newest = nullptr;  // of the large ones
   size_t live = 0, cached = 0;
   size_t peak = 0, earlier_peak = 0,
