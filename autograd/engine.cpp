@@ -500,7 +500,8 @@ bool Run::postpone(uint32_t index, Tensor& grad, bool retain_graph) {
   if (seen || !task.needed || !task.runs || !edge.node->input_meta(0).fits(grad)) return false;
   Use use(node);
   auto pending = std::make_unique<PendingGradient>(node.postpone(grad));
-  if (!edge.node->takes(*pending)) return false;
+  // Hooks on saved tensors may give back anything.
+  if (!edge.node->input_meta(0).fits(pending->used) || !edge.node->takes(*pending)) return false;
   task.pending = std::move(pending);
   use.complete(retain_graph);
   --task.waiting;

@@ -201,6 +201,36 @@ def test_a_result_that_was_written_is_told_of_its_op() -> None:
     assert "ReluBackward0" in str(error.value) or "relu" in str(error.value)
 
 
+def test_hooks_on_saved_tensors() -> None:
+    net = Net((4, 3, 6, 6))
+    want = apart(net, F.silu)
+    unpacked: list[Any] = []
+
+    def unpack(tensor: Any) -> Any:
+        unpacked.append(tensor.shape)
+        return tensor.clone()
+
+    with vesta.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = F.silu(net.normalize())
+    got, count = joined(lambda: net.gradients(y))
+    assert count == 1 and same(got, want) and unpacked.count(y.shape) == 2
+
+
+def test_a_hook_that_gives_back_another_dtype() -> None:
+    net = Net((4, 3, 6, 6))
+
+    def run(hooked: bool) -> tuple[list[Any], int]:
+        z = net.normalize()
+        if hooked:
+            z.register_hook(lambda g: None)
+        with vesta.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t.double()):
+            y = F.silu(z)
+        return joined(lambda: net.gradients(y))
+
+    got, count = run(False)
+    assert count == 0 and same(got, run(True)[0])
+
+
 def test_layers_of_a_network() -> None:
     """A network whose gradients run joined gives those of the same network with hooks everywhere."""
     vesta.manual_seed(5)
