@@ -98,7 +98,7 @@ class PointwiseNode final : public Node {
     return result;
   }
   std::string name() const override { return node_name(rule_->info->name); }
-  std::string op() const override { return rule_->info->name; }
+  std::string op() const override { return std::string(known_name(rule_->info->name)); }
   void release_saved() override {
     for (Saved& s : saved_) s.reset();
   }
