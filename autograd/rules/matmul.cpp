@@ -97,7 +97,7 @@ struct FusedLinearRule {
   }
   /// Returns gelu's operand with its history. The values are those that were kept, if they were.
   Tensor operand() const {
-    const Tensor x = linear(layer.input(), layer.weight(), bias);
+    Tensor x = linear(layer.input(), layer.weight(), bias);
     if (kept) copy_(x.detach(), told_from().detach());
     return x;
   }

@@ -143,6 +143,7 @@ FOLLOWERS = {
     "pixel_unshuffle": (lambda x: nn.functional.pixel_unshuffle(x, 2), (192, 1, 64, 16)),
     "channel_shuffle": (lambda x: nn.functional.channel_shuffle(x, 2), CHANNELS),
     "circular padding": (lambda x: nn.functional.pad(x, (1, 1, 1, 1), mode="circular"), (320, 80, 10, 1)),
+    "renorm": (lambda x: x.renorm(2, 1, 5.0), ROWS),
     "max_unpool": (
         lambda x: nn.functional.max_unpool2d(*nn.functional.max_pool2d(x, 2, return_indices=True), 2),
         CHANNELS,

@@ -247,7 +247,7 @@ def written_between(layer, parameter, x):
 
 
 def test_biases_may_be_written_between_forward_and_backward():
-    """As in PyTorch, whose networks keep no bias for their gradient."""
+    """As behind PyTorch's GRU and RNN, which keep no bias for their gradient."""
     for kind in KINDS:
         layer, x = make(kind, 3, 4), vesta.randn(5, 2, 3)
         want = vesta.autograd.grad(layer(x)[0].sum(), list(layer.parameters()))
