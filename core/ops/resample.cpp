@@ -277,8 +277,8 @@ struct Interpolation {
   void add_antialiased(Rows& r, int64_t o) const {
     const double scale = step(), wide = std::max(scale, 1.0), half = filter == Filter::linear ? 1 : 2;
     const double center = scale * (double(o) + 0.5), support = half * wide;
-    const int64_t first = std::max(int64_t(center - support + 0.5), int64_t(0));
-    const int64_t last = std::min(int64_t(center + support + 0.5), in);
+    const int64_t first = std::max(int64_t(std::floor(center - support + 0.5)), int64_t(0));
+    const int64_t last = std::min(int64_t(std::floor(center + support + 0.5)), in);
     std::vector<double> w;
     double sum = 0;
     for (int64_t p = first; p < last; ++p) {
