@@ -107,7 +107,7 @@ class PointwiseNode final : public Node {
     return pending;
   }
   std::string name() const override { return node_name(rule_->info->name); }
-  std::string op() const override { return rule_->info->name; }
+  std::string op() const override { return std::string(known_name(rule_->info->name)); }
   void release_saved() override {
     for (Saved& s : saved_) s.reset();
   }

@@ -21,6 +21,7 @@
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
 //   bool takes(const PendingGradient&) const;  whether operator()(const PendingGradient&, Needs) can take it instead
+//   const char* known_op() const;             the op's name as a program knows it, for errors; default: known_name()
 // clang-format on
 #pragma once
 #include <array>
@@ -28,6 +29,7 @@
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/pending.h>
 #include <vesta/autograd/saved.h>
+#include <vesta/core/dispatch/known_name.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
@@ -126,7 +128,10 @@ class RuleNode final : public Node {
     else return Node::apply_pending(grad, needs);
   }
   std::string name() const override { return node_name(op_); }
-  std::string op() const override { return op_; }
+  std::string op() const override {
+    if constexpr (requires { rule_.known_op(); }) return rule_.known_op();
+    else return std::string(known_name(op_));
+  }
   void release_saved() override { rule_ = Rule{}; }
 
  private:

@@ -15,6 +15,13 @@ struct Moves {
   bool channels_last = false;  // the layout of the gradients
 };
 
+/// Returns the gradient of a bias.
+Tensor sum_of_channels(const Tensor& g) {
+  Dims all_but_channels{0};
+  for (int64_t d = 2; d < g.dim(); ++d) all_but_channels.push_back(d);
+  return contiguous(g).sum(all_but_channels);  // a sum's order goes by the strides
+}
+
 struct ConvolutionRule {
   Saved input, weight;
   Dims input_size, weight_size;
@@ -35,11 +42,7 @@ struct ConvolutionRule {
     if (needs[1])
       of_weight = _convolution_backward_weight(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups,
                                                m.channels_last);
-    if (needs[2]) {
-      Dims all_but_channels{0};
-      for (int64_t d = 2; d < g.dim(); ++d) all_but_channels.push_back(d);
-      of_bias = contiguous(g).sum(all_but_channels);  // a sum's order goes by the strides
-    }
+    if (needs[2]) of_bias = sum_of_channels(g);
     return {of_input, of_weight, of_bias};
   }
 };
@@ -54,25 +57,27 @@ Tensor convolve_as(IntSpan sizes, const Tensor& input, const Tensor& weight, con
   return m.channels_last ? to_channels_last(r) : r;
 }
 
-struct InputGradientRule {  // of _convolution_backward_input(grad, weight)
+struct InputGradientRule {  // of _convolution_backward_input(grad, weight, bias)
   Saved grad, weight;
   Dims grad_size, weight_size;
   Moves m;
   static InputGradientRule save(const Tensor&, const Tensor& grad, const Tensor& weight, IntList, IntList stride,
-                                IntList padding, IntList dilation, int64_t groups, bool channels_last, Needs) {
+                                IntList padding, IntList dilation, int64_t groups, bool channels_last, const Tensor&,
+                                Needs) {
     return {Saved(grad),
             Saved(weight),
             Dims(grad.sizes()),
             Dims(weight.sizes()),
             {Dims(stride), Dims(padding), Dims(dilation), groups, channels_last}};
   }
-  Grads<2> operator()(const Tensor& g, Needs needs) const {
-    Tensor of_grad, of_weight;
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    Tensor of_grad, of_weight, of_bias;
     if (needs[0]) of_grad = convolve_as(grad_size, m.channels_last ? g : contiguous(g), weight(), m);
     if (needs[1])
       of_weight = _convolution_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups,
                                                m.channels_last);
-    return {of_grad, of_weight};
+    if (needs[2]) of_bias = sum_of_channels(g);
+    return {of_grad, of_weight, of_bias};
   }
 };
 

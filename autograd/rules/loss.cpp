@@ -7,7 +7,7 @@ namespace vesta::autograd::rules {
 namespace {
 
 struct CrossEntropyRule {
-  Saved input, target, weight, logsumexp;
+  Saved input, target, weight, exp_sums;
   int64_t ignore_index = -100;
   double smoothing = 0;
   static constexpr unsigned results = 0b01;
@@ -19,7 +19,7 @@ struct CrossEntropyRule {
   }
   Tensor operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
-    return _cross_entropy_backward(g[0], input(), target(), weight(), logsumexp(), ignore_index, smoothing);
+    return _cross_entropy_backward(g[0], input(), target(), weight(), exp_sums(), ignore_index, smoothing);
   }
 };
 

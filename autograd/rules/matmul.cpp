@@ -77,8 +77,9 @@ struct LinearRule {
 /// the layer computes anew where it must be recorded itself.
 struct FusedLinearRule {
   LinearRule layer;
-  Saved bias, told_from;
-  bool has_bias = false, use_gelu = false, kept = false;
+  Saved told_from;
+  Tensor bias;  // of gelu: for its history alone, so that a program may write to it, as it may behind a linear layer
+  bool use_gelu = false, kept = false;
   static constexpr unsigned results = 0b01;
   static FusedLinearRule save(const TensorPair& r, const Tensor& input, const Tensor& weight, MaybeTensor bias,
                               bool use_gelu, bool keep, Needs needs) {
@@ -86,20 +87,26 @@ struct FusedLinearRule {
     const auto& [result, operand] = r;
     if (!use_gelu) {
       LinearRule layer = LinearRule::save(result, input, weight, has_bias ? *bias : Tensor(), needs);
-      return {std::move(layer), Saved(), Saved::result(result, 0), has_bias, false, true};
+      return {std::move(layer), Saved::result(result, 0), Tensor(), false, true};
     }
     return {{Saved(input), Saved(weight), weight.dim() == 1},
-            has_bias ? Saved(*bias) : Saved(),
             keep ? Saved(operand) : Saved(),
-            has_bias,
+            has_bias ? *bias : Tensor(),
             true,
             kept};
   }
+  /// Returns gelu's operand with its history. The values are those that were kept, if they were.
+  Tensor operand() const {
+    Tensor x = linear(layer.input(), layer.weight(), bias);
+    if (kept) copy_(x.detach(), told_from().detach());
+    return x;
+  }
+  static const char* known_op() { return "linear"; }
   Tensor through_activation(const Tensor& g) const {
     using recording::gradient_of_unary, recording::pointwise_rule;
     if (!use_gelu) return gradient_of_unary(pointwise_rule<ops::relu>, g, told_from()).to(g.dtype());
     const bool again = GradMode::enabled() || !kept;
-    const Tensor x = again ? linear(layer.input(), layer.weight(), has_bias ? bias() : Tensor()) : told_from();
+    const Tensor x = again ? operand() : told_from();
     return gradient_of_unary(pointwise_rule<ops::_gelu_tanh>, g, x).to(g.dtype());
   }
   Grads<3> operator()(const GradList& g, Needs needs) const {

@@ -27,6 +27,11 @@ struct RecurrenceRule {
             kind,
             reverse};
   }
+  /// Returns the network's name, for errors.
+  const char* known_op() const {
+    constexpr const char* names[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+    return names[kind];
+  }
   Grads<5> operator()(const GradList& g, Needs) const {
     if (!g[0].defined() && !g[1].defined() && !g[2].defined()) return {};
     auto [of_x, of_h, of_c, of_weight, of_bias] = _recurrence_backward(

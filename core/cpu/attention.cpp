@@ -4,6 +4,7 @@
 // values. The gradient computes the scores again and adds to the gradients of keys and values block after block, so
 // that the order of sums is that of the queries whatever the number of threads.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <vesta/core/cpu/allocator.h>
@@ -116,9 +117,10 @@ struct Attention {
     }
   }
 
-  /// Turns n scores into weights, given the logarithm of the sum of their exponentials.
-  void weigh(T* row, double sum, int64_t n) const {
-    rows.exp_minus(reinterpret_cast<const char*>(row), sum, 1, 0, nullptr, reinterpret_cast<char*>(row), n);
+  /// Turns n scores into weights exp(score - top) / sum.
+  void weigh(T* row, ExpSum of, int64_t n) const {
+    char* const bytes = reinterpret_cast<char*>(row);
+    rows.exp_minus(bytes, of.top, 1 / of.sum, 0, nullptr, bytes, n);
   }
 
   /// Computes a block of the result and the logarithm of each query's sum; a query that sees nothing gets zeros and
@@ -128,11 +130,11 @@ struct Attention {
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = scores + i * b.keys;
       const int64_t n = seen_by(b, i);
-      const double sum = rows.logsumexp(reinterpret_cast<const char*>(row), n);
-      const bool blind = sum == -std::numeric_limits<double>::infinity();
-      top[i] = blind ? std::numeric_limits<T>::infinity() : T(sum);
+      const ExpSum s = rows.exp_sum(reinterpret_cast<const char*>(row), n);
+      const bool blind = s.sum == 0;
+      top[i] = blind ? std::numeric_limits<T>::infinity() : T(s.top + std::log(s.sum));
       if (blind) std::fill_n(row, n, T(0));
-      else weigh(row, sum, n);
+      else weigh(row, s, n);
       std::fill(row + n, row + b.keys, T(0));
     }
     gemm(elem, {.m = b.count,
@@ -183,7 +185,7 @@ struct Attention {
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = r.weights + i * b.keys;
       const int64_t n = seen_by(b, i);
-      weigh(row, double(top[i]), n);
+      weigh(row, {double(top[i]), 1}, n);
       std::fill(row + n, row + b.keys, T(0));
       const T* const from = g.grad.at(b.n, b.h, b.first + i);
       for (int64_t j = 0; j < value_width; ++j) r.of_output[i * value_width + j] = from[j * g.grad.column];

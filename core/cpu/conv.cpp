@@ -46,13 +46,14 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                             IntList padding, IntList dilation, int64_t groups, bool channels_last) {
-  Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
-  Tensor k = contiguous(weight), gx = empty_image(input_size, channels_last, grad.dtype());
+                             IntList padding, IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
+  Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
+  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor gx = empty_image(input_size, channels_last, grad.dtype());
   if (gx.numel()) {
     conv_backward_data(elem_of(grad.dtype(), "_convolution_backward_input"),
                        conv_shape(input_size, weight.sizes(), w, groups), grad.impl()->data(), strides_of(grad),
-                       k.impl()->data(), nullptr, gx.impl()->data(), strides_of(gx));
+                       k.impl()->data(), b.defined() ? b.impl()->data() : nullptr, gx.impl()->data(), strides_of(gx));
   }
   return gx;
 }

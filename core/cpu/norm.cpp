@@ -56,6 +56,12 @@ void set_at(const Tensor& t, int64_t i, double v) {
   visit<kFloats>(t.dtype(), [&]<class T>() { *reinterpret_cast<T*>(p) = T(static_cast<compute_t<T>>(v)); });
 }
 
+/// Returns a mean as a number of the dtype of statistics, which may be subtracted from elements. What it leaves of the
+/// mean is for the numbers that come after.
+double center_of(double mean, DType dtype) {
+  return statistics_dtype(dtype) == DType::float32 ? double(float(mean)) : mean;
+}
+
 /// What batch normalisation makes of the statistics of each channel.
 struct ChannelMaps {
   BatchNormShape shape;
@@ -64,7 +70,7 @@ struct ChannelMaps {
   Tensor mean, invstd;
 
   struct Map {
-    double scale, shift;
+    double center, scale, shift;  // y = (x - center) * scale + shift
   };
   /// Keeps the statistics of a channel; returns the map of its elements.
   Map settle(int64_t c, double m, double var) const {
@@ -77,8 +83,9 @@ struct ChannelMaps {
     const double inv = 1 / std::sqrt(var + eps);
     set_at(mean, c, m);
     set_at(invstd, c, inv);
-    const double scale = inv * value_at(weight, c, 1);
-    return {scale, value_at(bias, c, 0) - m * scale};
+    const double scale = inv * value_at(weight, c, 1), center = center_of(m, mean.dtype());
+    // of an infinite mean nothing is left
+    return {center, scale, value_at(bias, c, 0) - (std::isfinite(center) ? (m - center) * scale : 0)};
   }
 };
 
@@ -122,7 +129,7 @@ void normalize_by_channel(const Runs& runs, const char* from, char* to, DType dt
       }
       const ChannelMaps::Map map = maps.settle(c, mean_of(all), variance_of(all));
       for (int64_t n = 0; n < runs.batch; ++n)
-        k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
+        k.affine(from + runs.at(n, c), map.center, map.scale, map.shift, to + runs.at(n, c), runs.inner);
     }
   });
 }
@@ -144,7 +151,7 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
   parallel_for(int64_t(mean.size()), grain, [&](int64_t b, int64_t e) {
     k.statistics(from + b * runs.bytes, e - b, runs.inner, mean.data() + b, squares.data() + b, {});
   });
-  std::vector<double> scale(size_t(runs.channels)), shift(scale.size());
+  OfChannels center(size_t(runs.channels)), scale(center.size()), shift(center.size());
   parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
     for (int64_t c = b; c < e; ++c) {
       double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
@@ -153,12 +160,13 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
         m = mean_of(all), var = variance_of(all);
       }
       const ChannelMaps::Map map = maps.settle(c, m, var);
-      scale[size_t(c)] = map.scale, shift[size_t(c)] = map.shift;
+      center[size_t(c)] = map.center, scale[size_t(c)] = map.scale, shift[size_t(c)] = map.shift;
     }
   });
   if (runs.inner == 0) return y;
   parallel_for(count, grain, [&](int64_t b, int64_t e) {
-    k.affine_rows(from + b * runs.bytes, rows_of(runs, b, e), scale.data(), shift.data(), to + b * runs.bytes);
+    k.affine_rows(from + b * runs.bytes, rows_of(runs, b, e), center.data(), scale.data(), shift.data(),
+                  to + b * runs.bytes);
   });
   return y;
 }
@@ -176,7 +184,7 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
   const Pixels p = pixels_of(maps.shape, x.dtype());
   const size_t channels = size_t(p.channels);
   const char* const from = x.impl()->data();
-  std::vector<double> m(channels), var(channels), scale(channels), shift(channels);
+  OfChannels m(channels), var(channels), center(channels), scale(channels), shift(channels);
   if (training) {
     const std::vector<Statistics> all = x.numel() ? pixel_statistics(p, from) : std::vector<Statistics>(channels);
     for (size_t c = 0; c < channels; ++c) m[c] = mean_of(all[c]), var[c] = variance_of(all[c]);
@@ -185,9 +193,9 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
     if (!training)
       m[c] = value_at(maps.running_mean, int64_t(c), 0), var[c] = value_at(maps.running_var, int64_t(c), 1);
     const ChannelMaps::Map map = maps.settle(int64_t(c), m[c], var[c]);
-    scale[c] = map.scale, shift[c] = map.shift;
+    center[c] = map.center, scale[c] = map.scale, shift[c] = map.shift;
   }
-  affine_pixels(p, from, scale, shift, y.impl()->data());
+  affine_pixels(p, from, center, scale, shift, y.impl()->data());
   return y;
 }
 
@@ -216,12 +224,12 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
 struct ChannelGradient {
-  double of_weight, of_bias, scale, slope, offset;  // dx = scale * g + slope * x + offset
-  ChannelGradient(double sum, double dot, double m, double inv, double weight, double count, bool training)
-      : of_weight(dot * inv), of_bias(sum), scale(inv * weight), slope(0), offset(0) {
+  double of_weight, of_bias, scale, slope, offset;  // dx = scale * g + slope * (x - mean) + offset
+  ChannelGradient(double sum, double dot, double inv, double weight, double count, bool training)
+      : of_weight(count == 0 ? 0 : dot * inv), of_bias(sum), scale(inv * weight), slope(0), offset(0) {
     if (!training) return;
     slope = -scale * dot * inv * inv / count;
-    offset = -scale * sum / count - slope * m;
+    offset = -scale * sum / count;
   }
 };
 
@@ -235,20 +243,20 @@ TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input,
                gb = empty_tensor({&shape.channels, 1}, mean.dtype());
   const Pixels p = pixels_of(shape, x.dtype());
   const size_t channels = size_t(p.channels);
-  std::vector<double> m(channels), scale(channels), slope(channels), offset(channels);
+  OfChannels m(channels), none(channels), scale(channels), slope(channels), offset(channels);
   for (size_t c = 0; c < channels; ++c) m[c] = value_at(mean, int64_t(c), 0);
   const std::vector<PairOfSums> sums = pixel_gradient_sums(p, g.impl()->data(), x.impl()->data(), m);
   for (size_t c = 0; c < channels; ++c) {
     PairOfSums all{0, 0};
     for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
-    const ChannelGradient of(all.first, all.second, m[c], value_at(invstd, int64_t(c), 1),
-                             value_at(weight, int64_t(c), 1), double(shape.count()), training);
+    const ChannelGradient of(all.first, all.second, value_at(invstd, int64_t(c), 1), value_at(weight, int64_t(c), 1),
+                             double(shape.count()), training);
     set_at(gw, int64_t(c), of.of_weight);
     set_at(gb, int64_t(c), of.of_bias);
     scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
   }
-  if (training) combine_pixels(p, g.impl()->data(), x.impl()->data(), scale, slope, offset, gx.impl()->data());
-  else affine_pixels(p, g.impl()->data(), scale, offset, gx.impl()->data());  // whatever x is, NaN included
+  if (training) combine_pixels(p, g.impl()->data(), x.impl()->data(), m, scale, slope, offset, gx.impl()->data());
+  else affine_pixels(p, g.impl()->data(), none, scale, offset, gx.impl()->data());  // whatever x is, NaN included
   return {gx, gw, gb};
 }
 
@@ -286,8 +294,7 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
     if (activation) activation->run(g.impl()->data(), at, to, n);
   };
   const auto settle = [&](int64_t c, double sum, double dot) {
-    const ChannelGradient of(sum, dot, value_at(mean, c, 0), value_at(invstd, c, 1), value_at(weight, c, 1),
-                             double(runs.count()), training);
+    const ChannelGradient of(sum, dot, value_at(invstd, c, 1), value_at(weight, c, 1), double(runs.count()), training);
     set_at(gw, c, of.of_weight);
     set_at(gb, c, of.of_bias);
     return of;
@@ -304,15 +311,17 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
         const ChannelGradient of = settle(c, sum, dot);
         for (int64_t n = 0; n < runs.batch; ++n) {
           const int64_t at = runs.at(n, c);
-          if (training) k.combine(gp + at, xp + at, of.scale, of.slope, of.offset, to + at, runs.inner);
-          else k.affine(gp + at, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
+          if (training)
+            k.combine(gp + at, xp + at, value_at(mean, c, 0), of.scale, of.slope, of.offset, to + at, runs.inner);
+          else k.affine(gp + at, 0, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
         }
       }
     });
     return {gx, gw, gb};
   }
   const int64_t count = runs.batch * runs.channels, grain = runs_per_task(runs);
-  std::vector<double> means(size_t(runs.channels)), scale(means.size()), slope(means.size()), offset(means.size());
+  OfChannels means(size_t(runs.channels)), none(means.size()), scale(means.size()), slope(means.size()),
+      offset(means.size());
   for (size_t c = 0; c < means.size(); ++c) means[c] = value_at(mean, int64_t(c), 0);
   OfRuns sums(static_cast<size_t>(count)), dots(sums.size());
   parallel_for(count, grain, [&](int64_t b, int64_t e) {
@@ -331,8 +340,11 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
   parallel_for(count, grain, [&](int64_t b, int64_t e) {
     const ChannelRows rows = rows_of(runs, b, e);
     const char *const gr = gp + b * runs.bytes, *const xr = xp + b * runs.bytes;
-    if (training) k.combine_rows(gr, xr, rows, scale.data(), slope.data(), offset.data(), to + b * runs.bytes);
-    else k.affine_rows(gr, rows, scale.data(), offset.data(), to + b * runs.bytes);  // whatever x is, NaN included
+    if (training)
+      k.combine_rows(gr, xr, rows, means.data(), scale.data(), slope.data(), offset.data(), to + b * runs.bytes);
+    else
+      k.affine_rows(gr, rows, none.data(), scale.data(), offset.data(),
+                    to + b * runs.bytes);  // whatever x is, NaN included
   });
   return {gx, gw, gb};
 }
@@ -527,8 +539,9 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
       }
       for (int64_t d = 0; d < rows.depth; ++d) {
         const int64_t c = i % group * rows.depth + d, run = d * HxW * rows.item;
-        const double slope = scale * value_at(rows.weight, c, 1);
-        k.affine(x + run, slope, value_at(rows.bias, c, 0) - m * slope, to + run, HxW);
+        const double slope = scale * value_at(rows.weight, c, 1), center = center_of(m, wide);
+        const double rest = std::isfinite(center) ? (m - center) * slope : 0;
+        k.affine(x + run, center, slope, value_at(rows.bias, c, 0) - rest, to + run, HxW);
       }
     }
   });
@@ -568,11 +581,11 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
         const double w = value_at(rows.weight, i % group * rows.depth + c, 1);
         sum += w * s, dot += w * d;
       }
-      const double slope = -r * r * r * dot / count, offset = -r * sum / count - slope * m;
+      const double slope = -r * r * r * dot / count, offset = -r * sum / count;
       for (int64_t c = 0; c < rows.depth; ++c) {
         const int64_t run = c * HxW * rows.item;
         const double w = value_at(rows.weight, i % group * rows.depth + c, 1);
-        k.combine(gi + run, x + run, r * w, slope, offset, to + run, HxW);
+        k.combine(gi + run, x + run, m, r * w, slope, offset, to + run, HxW);
       }
     }
   });

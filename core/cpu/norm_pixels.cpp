@@ -104,19 +104,20 @@ std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, cons
   return sums;
 }
 
-void affine_pixels(const Pixels& p, const char* x, const std::vector<double>& scale, const std::vector<double>& shift,
-                   char* y) {
-  const std::vector<char> a = narrowed(p, scale), b = narrowed(p, shift);
+void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
+                   const OfChannels& shift, char* y) {
+  const std::vector<char> m = narrowed(p, center), a = narrowed(p, scale), b = narrowed(p, shift);
   over_pixels(p, [&](int64_t at, int64_t n) {
-    row_kernels(p.dtype).affine_pixels(x + at, a.data(), b.data(), y + at, n, p.channels);
+    row_kernels(p.dtype).affine_pixels(x + at, m.data(), a.data(), b.data(), y + at, n, p.channels);
   });
 }
 
-void combine_pixels(const Pixels& p, const char* g, const char* x, const std::vector<double>& a,
-                    const std::vector<double>& b, const std::vector<double>& c, char* gx) {
-  const std::vector<char> va = narrowed(p, a), vb = narrowed(p, b), vc = narrowed(p, c);
+void combine_pixels(const Pixels& p, const char* g, const char* x, const OfChannels& center, const OfChannels& a,
+                    const OfChannels& b, const OfChannels& c, char* gx) {
+  const std::vector<char> m = narrowed(p, center), va = narrowed(p, a), vb = narrowed(p, b), vc = narrowed(p, c);
   over_pixels(p, [&](int64_t at, int64_t n) {
-    row_kernels(p.dtype).combine_pixels(g + at, x + at, va.data(), vb.data(), vc.data(), gx + at, n, p.channels);
+    row_kernels(p.dtype).combine_pixels(g + at, x + at, m.data(), va.data(), vb.data(), vc.data(), gx + at, n,
+                                        p.channels);
   });
 }
 

@@ -30,11 +30,13 @@ std::vector<Statistics> pixel_statistics(const Pixels& p, const char* x);
 /// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
 std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
                                             const std::vector<double>& mean);
-/// y = x * scale + shift, per channel.
-void affine_pixels(const Pixels& p, const char* x, const std::vector<double>& scale, const std::vector<double>& shift,
-                   char* y);
-/// gx = g * a + x * b + c, per channel.
-void combine_pixels(const Pixels& p, const char* g, const char* x, const std::vector<double>& a,
-                    const std::vector<double>& b, const std::vector<double>& c, char* gx);
+/// Numbers of channels.
+using OfChannels = std::vector<double>;
+/// y = (x - center) * scale + shift, per channel.
+void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
+                   const OfChannels& shift, char* y);
+/// gx = g * a + (x - center) * b + c, per channel.
+void combine_pixels(const Pixels& p, const char* g, const char* x, const OfChannels& center, const OfChannels& a,
+                    const OfChannels& b, const OfChannels& c, char* gx);
 
 }  // namespace vesta::cpu

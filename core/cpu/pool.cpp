@@ -17,7 +17,7 @@
 namespace vesta::cpu {
 namespace {
 
-/// Pools one plane. NaN wins over everything; else the first of equal values wins.
+/// Pools one plane. NaN wins over everything, the last one over others; else the first of equal values wins.
 template <class T>
 void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
   using C = compute_t<T>;
@@ -41,7 +41,7 @@ void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
             for (int64_t k = columns.first; k < columns.last; ++k) {
               const int64_t at = line + column + k * w.dilation[2];
               const C v = static_cast<C>(x[at]);
-              if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
+              if (best_at < 0 || v > best || v != v) best = v, best_at = at;
             }
           }
         }
@@ -108,7 +108,7 @@ void pool_plane_2x2(const T* x, const Window& w, T* y, int64_t* indices) {
     return kernels<T>().pairs({x, w.in[2], w.out[1], w.out[2], y, indices});
   }
   using C = compute_t<T>;
-  auto wins = [](C v, C best) { return (v > best) | ((v != v) & (best == best)); };
+  auto wins = [](C v, C best) { return (v > best) | (v != v); };
   for (int64_t i = 0; i < w.out[1]; ++i) {
     const int64_t row = 2 * i * w.in[2];
     const T *a = x + row, *b = a + w.in[2];
@@ -162,7 +162,7 @@ void pool_row_of_pixels(const T* x, const Window& w, int64_t channels, int64_t l
           } else {
             for (int64_t c = 0; c < channels; ++c) {
               const C v = static_cast<C>(pixel[c]), best = static_cast<C>(y[c]);
-              if (at[c] < 0 || v > best || (v != v && best == best)) y[c] = pixel[c], at[c] = place;
+              if (at[c] < 0 || v > best || v != v) y[c] = pixel[c], at[c] = place;
             }
           }
         }

@@ -29,7 +29,7 @@ struct PoolPairs {
   std::int64_t* places;
 };
 
-/// The kernels of one instruction set. Each takes what a window sees where it is the first, larger, or the first NaN.
+/// The kernels of one instruction set. Each takes what a window sees where it is the first, larger, or NaN.
 template <class T>
 struct PoolKernels {
   void (*tap)(const PoolTap<T>&);

@@ -1,5 +1,6 @@
 // The interface between the drivers of softmax, cross-entropy, normalisation and LSTMs and their kernels, per dtype.
 #pragma once
+#include <cmath>
 #include <cstdint>
 
 #include <vesta/core/base/macros.h>
@@ -10,17 +11,23 @@ namespace vesta::cpu {
 /// The statistics of some elements: how many, their mean, and the sum of the squared deviations from it.
 struct Statistics {
   double count = 0, mean = 0, squares = 0;
-  /// Adds those of other elements (Chan, Golub and LeVeque 1979): nothing is subtracted that could cancel.
+  /// Adds those of other elements (Chan, Golub and LeVeque 1979): nothing is subtracted that could cancel. The mean of
+  /// infinities of one sign is that infinity.
   void add(const Statistics& o) {
     const double all = count + o.count, apart = o.mean - mean, part = o.count / all;
     if (count == 0) {
       *this = o;
       return;
     }
-    mean += apart * part;
+    mean += std::isinf(mean) ? o.mean : apart * part;
     squares += o.squares + apart * apart * count * part;
     count = all;
   }
+};
+
+/// A row's sum of exponentials: of exp(x - top), where top is the largest number, 0 if that is -inf.
+struct ExpSum {
+  double top, sum;
 };
 
 /// What a kernel asks memory for while it works on a row in the cache: the bytes at these distances from the row, to be
@@ -54,11 +61,12 @@ struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log) = nullptr;
   /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
   void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
-  /// Returns log(sum(exp(x))); `sum` gets sum(w * x) (w may be null: ones) for label smoothing.
-  double (*logsumexp)(const char* x, int64_t n) = nullptr;
-  double (*dot)(const char* x, const char* w, int64_t n) = nullptr;
-  /// gx[j] = scale * exp(x[j] - lse) - smooth * w[j] (w may be null: ones).
-  void (*exp_minus)(const char* x, double lse, double scale, double smooth, const char* w, char* gx,
+  /// Returns the sum of exponentials of a row.
+  ExpSum (*exp_sum)(const char* x, int64_t n) = nullptr;
+  /// Returns sum(w * (x - shift)) (w may be null: ones).
+  double (*dot)(const char* x, const char* w, double shift, int64_t n) = nullptr;
+  /// gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w may be null: ones).
+  void (*exp_minus)(const char* x, double top, double scale, double smooth, const char* w, char* gx,
                     int64_t n) = nullptr;
   /// Returns sum(x - shift) and sum((x - shift)^2) of a run.
   void (*moments)(const char* x, int64_t n, double shift, double* sum, double* squares) = nullptr;
@@ -66,25 +74,27 @@ struct RowKernels {
   /// elements.
   void (*statistics)(const char* x, int64_t rows, int64_t n, double* mean, double* squares,
                      const Expected& next) = nullptr;
-  /// y = x * scale + shift.
-  void (*affine)(const char* x, double scale, double shift, char* y, int64_t n) = nullptr;
+  /// y = (x - center) * scale + shift: with a center near x, large numbers cost no digits.
+  void (*affine)(const char* x, double center, double scale, double shift, char* y, int64_t n) = nullptr;
   /// Returns sum(g) and sum(g * (x - mean)).
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
-  /// gx = g * a + x * b + c.
-  void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+  /// gx = g * a + (x - center) * b + c.
+  void (*combine)(const char* g, const char* x, double center, double a, double b, double c, char* gx,
+                  int64_t n) = nullptr;
   /// affine(), combine() and gradient_sums() of rows, with the numbers of each row's channel; sums and products are of
   /// each row.
-  void (*affine_rows)(const char* x, const ChannelRows& rows, const double* scale, const double* shift,
-                      char* y) = nullptr;
-  void (*combine_rows)(const char* g, const char* x, const ChannelRows& rows, const double* a, const double* b,
-                       const double* c, char* gx) = nullptr;
+  void (*affine_rows)(const char* x, const ChannelRows& rows, const double* center, const double* scale,
+                      const double* shift, char* y) = nullptr;
+  void (*combine_rows)(const char* g, const char* x, const ChannelRows& rows, const double* center, const double* a,
+                       const double* b, const double* c, char* gx) = nullptr;
   void (*gradient_sums_rows)(const char* g, const char* x, const ChannelRows& rows, const double* mean, double* sum,
                              double* dot) = nullptr;
-  /// The same for each of n pixels, whose channels lie side by side; a, b and c have one number per channel, of the
-  /// dtype of statistics.
-  void (*affine_pixels)(const char* x, const char* a, const char* b, char* y, int64_t n, int64_t channels) = nullptr;
-  void (*combine_pixels)(const char* g, const char* x, const char* a, const char* b, const char* c, char* gx, int64_t n,
-                         int64_t channels) = nullptr;
+  /// The same for each of n pixels, whose channels lie side by side; center, a, b and c have one number per channel, of
+  /// the dtype of statistics.
+  void (*affine_pixels)(const char* x, const char* center, const char* a, const char* b, char* y, int64_t n,
+                        int64_t channels) = nullptr;
+  void (*combine_pixels)(const char* g, const char* x, const char* center, const char* a, const char* b, const char* c,
+                         char* gx, int64_t n, int64_t channels) = nullptr;
   /// Elements of a row that `moments`, `statistics` and `gradient_sums` sum at once: a longer row is made of such
   /// pieces, in order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;

@@ -7,9 +7,9 @@
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
-#include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 
@@ -83,46 +83,52 @@ double weight_at(const Tensor& w, int64_t c) {
   return w.defined() ? double(w.data_ptr<T>()[c]) : 1.0;
 }
 
-// Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016):
-//   (1 - e) * w[t] * (lse - x[t]) + e / C * sum_j w[j] * (lse - x[j])
+// Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016), l its logsumexp:
+//   (1 - e) * w[t] * (l - x[t]) + e / C * sum_j w[j] * (l - x[j])
+// The largest logit is subtracted from x before the logarithm of the sum is, so that large logits cost no digits.
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                 double smoothing) {
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor();
-  Tensor loss = empty_tensor({&rows, 1}, input.dtype(), input.device()), lse = empty_tensor({&rows, 1}, DType::float64);
+  Tensor loss = empty_tensor({&rows, 1}, input.dtype(), input.device());
+  Tensor exp_sums = empty_tensor(exp_sums_shape(input), statistics_dtype(input.dtype()));
   const RowKernels& k = row_kernels(input.dtype());
   visit<kFloats>(input.dtype(), [&]<class T>() {
     const char* base = x.impl()->data();
     const char* wp = w.defined() ? w.impl()->data() : nullptr;
-    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, c) : double(c);
+    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, 0, c) : double(c);
     parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const char* row = base + i * c * int64_t(sizeof(T));
-        double l = k.logsumexp(row, c), value = 0;
+        const ExpSum s = k.exp_sum(row, c);
+        double value = 0;
         if (int64_t t = classes[i]; t >= 0) {
-          value = (1 - smoothing) * weight_at<T>(w, t) * (l - double(reinterpret_cast<const T*>(row)[t]));
-          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, wp, c));
+          const double l = std::log(s.sum);
+          value = (1 - smoothing) * weight_at<T>(w, t) * (s.top - double(reinterpret_cast<const T*>(row)[t]) + l);
+          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, wp, s.top, c));
         }
         loss.data_ptr<T>()[i] = T(static_cast<compute_t<T>>(value));
-        lse.data_ptr<double>()[i] = l;
+        compute_t<T>* const kept = exp_sums.data_ptr<compute_t<T>>() + 2 * i;
+        kept[0] = compute_t<T>(s.top), kept[1] = compute_t<T>(s.sum);
       }
     });
   });
-  return {loss, lse};
+  return {loss, exp_sums};
 }
 
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
-                                     const Tensor& lse, int64_t ignore, double smoothing) {
+                                     const Tensor& exp_sums, int64_t ignore, double smoothing) {
+  check_exp_sums(input, exp_sums);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor(), g = contiguous(grad);
-  Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
+  Tensor kept = contiguous(exp_sums), gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   const RowKernels& k = row_kernels(input.dtype());
   visit<kFloats>(input.dtype(), [&]<class T>() {
     const char* wp = w.defined() ? w.impl()->data() : nullptr;
-    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, c) : double(c);
+    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, 0, c) : double(c);
     parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* to = gx.data_ptr<T>() + i * c;
@@ -133,8 +139,9 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
         }
         double gi = double(g.data_ptr<T>()[i]), direct = gi * (1 - smoothing) * weight_at<T>(w, t);
         double smooth = gi * smoothing / double(c);
-        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), lse.data_ptr<double>()[i],
-                    direct + smooth * total_weight, smooth, wp, reinterpret_cast<char*>(to), c);
+        const compute_t<T>* const s = kept.data_ptr<compute_t<T>>() + 2 * i;
+        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), double(s[0]),
+                    (direct + smooth * total_weight) / double(s[1]), smooth, wp, reinterpret_cast<char*>(to), c);
         to[t] = T(static_cast<compute_t<T>>(static_cast<compute_t<T>>(to[t]) - compute_t<T>(direct)));
       }
     });

@@ -16,8 +16,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, MaybeTensor bias, 
 }
 
 Tensor input_gradient(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride, IntList padding,
-                      IntList dilation, int64_t groups, bool channels_last) {
-  check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
+                      IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
+  check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
   return image(input_size, channels_last, grad.dtype());
 }
 

@@ -5,6 +5,7 @@
 #include <vesta/core/meta/result.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/norm.h>
 
 namespace vesta::meta {
 namespace {
@@ -23,7 +24,7 @@ Tensor softmax_gradient(const Tensor& grad, const Tensor&, int64_t dim, bool) {
 TensorPair cross_entropy(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t, double smoothing) {
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0];
-  return {result({rows}, input.dtype()), result({rows}, DType::float64)};
+  return {result({rows}, input.dtype()), result(exp_sums_shape(input), statistics_dtype(input.dtype()))};
 }
 Tensor cross_entropy_gradient(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&, int64_t,
                               double) {

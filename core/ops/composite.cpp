@@ -13,6 +13,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
@@ -244,7 +245,13 @@ Tensor stack_composite(TensorList tensors, int64_t dim) {
                 ". Move one with .to().");
     list.push_back(unsqueeze(tensors[i], dim));
   }
-  return cat(list, wrap_dim(dim, tensors[0].dim() + 1, "stack"));
+  const int64_t d = wrap_dim(dim, tensors[0].dim() + 1, "stack");
+  if (d < tensors[0].dim() && tensors[0].numel() && std::ranges::all_of(tensors, suggests_channels_last)) {
+    Dims sizes(tensors[0].sizes());  // side by side, channels last
+    sizes.insert(size_t(d), int64_t(tensors.size()));
+    return view(cat(tensors, d), sizes);
+  }
+  return cat(list, d);
 }
 
 Tensor sum_to_size_composite(const Tensor& input, IntList size) {
@@ -439,7 +446,7 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
 }  // namespace
 
 Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  return where(mask, fill_value_of(input, mask, value), input);
+  return contiguous(where(mask, fill_value_of(input, mask, value), input));  // as PyTorch has it, whatever input is
 }
 
 Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {
@@ -451,14 +458,14 @@ Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {
 }
 
 Tensor index_add_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
-  return index_add_(clone(input), dim, index, source, alpha);
+  return index_add_(clone(input, "contiguous_format"), dim, index, source, alpha);
 }
 
 Tensor index_put_composite(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
   return index_put_(clone(input), indices, values, accumulate);
 }
 Tensor scatter_add_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter_add_(clone(input), dim, index, src);
+  return scatter_add_(clone(input, "contiguous_format"), dim, index, src);
 }
 
 TensorOrTensors _nonzero(const Tensor& input, bool as_tuple) {

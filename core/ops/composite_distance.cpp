@@ -102,7 +102,7 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   const Tensor size = norm(input, p, MaybeDims(others), true);
   const Tensor factor =
       where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
-  return mul(input, factor.to(size.dtype()));
+  return contiguous(mul(input, factor.to(size.dtype())));  // as PyTorch has it, whatever input is
 }
 
 // ---- products ----

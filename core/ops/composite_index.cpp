@@ -8,6 +8,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -18,7 +19,7 @@ namespace vesta {
 // ---- scatter ----
 
 Tensor scatter_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter_(clone(input), dim, index, src);
+  return scatter_(clone(input, "contiguous_format"), dim, index, src);
 }
 
 namespace {
@@ -40,7 +41,7 @@ Tensor scatter_by__composite(const Tensor& input, int64_t dim, const Tensor& ind
 }
 
 Tensor scatter_by_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
-  return ops::scatter_by_(clone(input), dim, index, src, reduce);
+  return ops::scatter_by_(clone(input, "contiguous_format"), dim, index, src, reduce);
 }
 
 namespace {
@@ -108,7 +109,7 @@ Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& inde
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
   check_slices(input, d, index, source, "index_copy");
   if (input.dim() == 0) return squeeze(index_put(unsqueeze(input, 0), {reshape(index, -1)}, reshape(source, -1)), 0);
-  return index_put(input, along(d, reshape(index, -1)), source);
+  return index_put(contiguous(input), along(d, reshape(index, -1)), source);
 }
 
 Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,
@@ -159,7 +160,9 @@ Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& sou
   VESTA_CHECK(index.numel() == source.numel(), runtime, "put: Expected source and index to have the same number of ",
               "elements, but got source.numel() = ", source.numel(), ", index.numel() = ", index.numel(), ".");
   VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "put: tried to put elements into an empty tensor.");
-  return reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
+  const Tensor r =
+      reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
+  return suggests_channels_last(input) ? to_channels_last(r) : r;
 }
 
 // ---- masks ----
@@ -170,9 +173,9 @@ Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const T
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, "masked_scatter: expected self and source to have same dtypes ",
               "but got ", input.dtype(), " and ", source.dtype(), ".");
   const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
-  const Tensor x = expand(input, shape), where_to = expand(mask, shape);
+  const Tensor x = contiguous(expand(input, shape)), where_to = expand(mask, shape);
   // Without values only the shape is known: one that follows from all operands, as the gradients' shapes do.
-  if (!has_values(input)) return where(where_to, sum(source).to(source.dtype()), x);
+  if (!has_values(input)) return contiguous(where(where_to, sum(source).to(source.dtype()), x));
   const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
   VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter: expected source to have at least as many elements as ",
               "the mask has true ones, ", count, ", got ", source.numel(), ".");

@@ -160,7 +160,7 @@ Tensor rrelu_composite(const Tensor& input, double lower, double upper, bool tra
     NoGrad off;
     slope = uniform_(empty_like(input), lower, upper, generator);
   }
-  return where(gt(input, 0), input, mul(input, slope));
+  return contiguous(where(gt(input, 0), input, mul(input, slope)));  // as PyTorch has it, whatever input is
 }
 
 Tensor rrelu__composite(const Tensor& input, double lower, double upper, bool training, Generator* generator) {

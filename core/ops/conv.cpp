@@ -70,10 +70,13 @@ Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor
 }
 
 Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                                        IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_convolution_backward_input";
+                                        IntList padding, IntList dilation, int64_t groups, const Tensor& bias) {
+  constexpr const char* op = "convolution_backward";
   Window w = conv_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
   check_same_dtype(grad, weight, op, "a weight");
+  check_same_dtype(grad, bias, op, "a bias");
+  VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == input_size[1]), runtime, op, ": expected a bias [",
+              input_size[1], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
   take_windows_of(w, grad, input_size[0], weight.sizes()[0], op);
   check_floating(grad, op);
   return w;
@@ -81,7 +84,7 @@ Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight
 
 Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
                                          IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_convolution_backward_weight";
+  constexpr const char* op = "convolution_backward";
   Window w = conv_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
   check_same_dtype(grad, input, op, "an input");
   take_windows_of(w, grad, input.sizes()[0], weight_size[0], op);
@@ -90,6 +93,13 @@ Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input
 }
 
 // ---- The functions, made of _convolution and its gradients ----
+
+Tensor with_bias(const Tensor& y, MaybeTensor bias) {
+  if (!bias.defined()) return y;
+  Dims column(size_t(y.dim() - 1), 1);
+  column[0] = y.size(1);
+  return add(y, view(*bias, column));
+}
 
 namespace {
 
@@ -159,13 +169,6 @@ class IntegerConvolution {
   Tensor matrices_;
 };
 
-Tensor with_bias(const Tensor& y, const MaybeTensor& bias) {
-  if (!bias.defined()) return y;
-  Dims column(size_t(y.dim() - 1), 1);
-  column[0] = y.size(1);
-  return add(y, view(*bias, column));
-}
-
 bool is_integer(const Tensor& t) { return is_integral(t.dtype()) && !is_bool(t.dtype()); }
 
 Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, IntList stride,
@@ -227,6 +230,7 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
                 more = spatial_of(output_padding, dims, 0, 0, op, "output_padding"),
                 step = spatial_of(dilation, dims, 1, 1, op, "dilation");
   Dims sizes{x.size(0), channels};
+  bool none = false;
   for (int64_t d = 0; d < dims; ++d) {
     const size_t at = place_of(d, dims);
     VESTA_CHECK(more[at] < std::max(s[at], step[at]), runtime, op,
@@ -234,21 +238,30 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
                 IntSpan(output_padding), ", stride ", IntSpan(stride), " and dilation ", IntSpan(dilation), ".");
     const int64_t reach = checked_mul(step[at], weight.size(d + 2) - 1, op) + 1;
     const int64_t n = checked_mul(x.size(d + 2) - 1, s[at], op) - 2 * p[at] + reach + more[at];
-    VESTA_CHECK(x.size(d + 2) > 0 && n > 0, runtime, op, ": Output size is too small: input ", x.sizes(), ", weight ",
+    VESTA_CHECK(x.size(d + 2) > 0 && n >= 0, runtime, op, ": Output size is too small: input ", x.sizes(), ", weight ",
                 weight.sizes(), ", padding ", IntSpan(padding), ".");
     sizes.push_back(n);
+    none = none || n == 0;
+  }
+  if (none) {  // no place of a larger result: with less padding, which alone makes it so small
+    Dims less;
+    for (int64_t d = 0; d < dims; ++d) less.push_back(p[place_of(d, dims)] - (sizes[size_t(d + 2)] == 0 ? 1 : 0));
+    Tensor y = convolve_transposed(dims, input, weight, bias, stride, less, output_padding, groups, dilation);
+    for (int64_t d = 0; d < dims; ++d) {
+      if (sizes[size_t(d + 2)] == 0) y = narrow(y, d - dims, 0, 0);
+    }
+    return contiguous(y);
   }
   Tensor y;
   if (is_integer(x)) {
     Window w = conv_window(sizes, weight.sizes(), stride, padding, dilation, groups, op);
     take_windows_of(w, x, x.size(0), weight.size(0), op);
-    y = IntegerConvolution(w, weight, groups).transposed(x, sizes);
+    y = with_bias(IntegerConvolution(w, weight, groups).transposed(x, sizes), bias);
+    if (bias.defined() && convolution_is_channels_last(x, weight)) y = to_channels_last(y);
   } else {
     y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups,
-                                    convolution_is_channels_last(x, weight));
+                                    convolution_is_channels_last(x, weight), bias);
   }
-  if (bias.defined())
-    y = convolution_is_channels_last(x, weight) ? to_channels_last(with_bias(y, bias)) : with_bias(y, bias);
   return input.dim() == dims + 1 ? squeeze(y, 0) : y;
 }
 

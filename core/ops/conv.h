@@ -20,7 +20,10 @@ VESTA_API Tensor cudnn_convolution_add_relu_composite(const Tensor& input, const
 /// Does the same as check_convolution for the gradient of a batch's input, and of the weight. The gradient may have
 /// fewer windows than fit: a transposed convolution with an output padding leaves some out.
 VESTA_API Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight, IntList input_size,
-                                                  IntList stride, IntList padding, IntList dilation, int64_t groups);
+                                                  IntList stride, IntList padding, IntList dilation, int64_t groups,
+                                                  const Tensor& bias = {});
+/// Adds a bias [C], if there is one, to images [N, C, ...].
+VESTA_API Tensor with_bias(const Tensor& y, MaybeTensor bias);
 VESTA_API Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input, IntList weight_size,
                                                    IntList stride, IntList padding, IntList dilation, int64_t groups);
 

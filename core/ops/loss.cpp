@@ -1,4 +1,5 @@
 #include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/norm.h>
 
 #include <algorithm>
 #include <string_view>
@@ -38,6 +39,13 @@ void check_class_target(const Tensor& input, const Tensor& target, const Tensor&
               weight.sizes(), ".");
   VESTA_CHECK(weight.dtype() == input.dtype(), type, op, ": expected weight of dtype ", input.dtype(), ", got ",
               weight.dtype(), ".");
+}
+
+void check_exp_sums(const Tensor& input, const Tensor& exp_sums) {
+  const DType wide = statistics_dtype(input.dtype());
+  VESTA_CHECK(std::ranges::equal(exp_sums.sizes(), exp_sums_shape(input)) && exp_sums.dtype() == wide, value,
+              "_cross_entropy_backward: expected exp_sums ", exp_sums_shape(input), " of ", wide, ", got ",
+              exp_sums.sizes(), " of ", exp_sums.dtype(), ".");
 }
 
 void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing) {

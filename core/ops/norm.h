@@ -24,7 +24,7 @@ constexpr DType statistics_dtype(DType d) { return d == DType::float64 ? DType::
 VESTA_API int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight,
                                  const Tensor& bias);
 
-/// Returns rms_norm's eps where none is given: the distance from 1 to the next number of the input's dtype.
+/// Returns rms_norm's eps where none is given: the distance from 1 to the next number of the dtype of statistics.
 VESTA_API double rms_norm_eps(DType d);
 
 /// The shape of group normalisation: `images` times `groups` rows of `depth` channels, with `inner` elements for each.

@@ -208,7 +208,8 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
     x = resample(x, d, rows);
   }
   if (!elements) return without_elements(x, sizes);
-  return x.impl() == input.impl() ? clone(x) : x;
+  if (x.impl() == input.impl()) x = clone(x);
+  return mode == "circular" ? contiguous(x) : x;  // as PyTorch has it
 }
 
 // ---- Interpolation ----
@@ -276,8 +277,8 @@ struct Interpolation {
   void add_antialiased(Rows& r, int64_t o) const {
     const double scale = step(), wide = std::max(scale, 1.0), half = filter == Filter::linear ? 1 : 2;
     const double center = scale * (double(o) + 0.5), support = half * wide;
-    const int64_t first = std::max(int64_t(center - support + 0.5), int64_t(0));
-    const int64_t last = std::min(int64_t(center + support + 0.5), in);
+    const int64_t first = std::max(int64_t(std::floor(center - support + 0.5)), int64_t(0));
+    const int64_t last = std::min(int64_t(std::floor(center + support + 0.5)), in);
     std::vector<double> w;
     double sum = 0;
     for (int64_t p = first; p < last; ++p) {
@@ -429,9 +430,9 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
 
 namespace {
 /// Rearranges dimensions and joins them to new ones, in memory of its own.
-Tensor rearranged(const Tensor& x, IntList order, IntList sizes) {
-  const Tensor p = permute(x, order);
-  return reshape(p.is_contiguous() ? clone(p) : p, sizes);
+Tensor rearranged(const Tensor& x, IntList order, IntList sizes, bool channels_last) {
+  const Tensor p = permute(x, order), r = reshape(p.is_contiguous() ? clone(p) : p, sizes);
+  return channels_last ? to_channels_last(r) : r;
 }
 
 void check_image(const Tensor& input, int64_t least, int64_t factor, const char* op, const char* argument) {
@@ -456,7 +457,7 @@ Tensor pixel_shuffle_composite(const Tensor& input, int64_t upscale_factor) {
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {3, 1, 4, 2}) order.push_back(d + i);
-  return rearranged(x, order, sizes);
+  return rearranged(x, order, sizes, suggests_channels_last(input));
 }
 
 Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) {
@@ -473,7 +474,7 @@ Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) 
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {2, 4, 1, 3}) order.push_back(d + i);
-  return rearranged(x, order, sizes);
+  return rearranged(x, order, sizes, suggests_channels_last(input));
 }
 
 Tensor channel_shuffle_composite(const Tensor& input, int64_t groups) {
@@ -483,7 +484,8 @@ Tensor channel_shuffle_composite(const Tensor& input, int64_t groups) {
   VESTA_CHECK(c % groups == 0, runtime, op, ": Number of channels must be divisible by groups. Got ", c,
               " channels and ", groups, " groups.");
   const int64_t plane = numel_of(input.sizes().subspan(2), op);
-  return rearranged(reshape(input, {input.size(0), groups, c / groups, plane}), {0, 2, 1, 3}, input.sizes());
+  return rearranged(reshape(input, {input.size(0), groups, c / groups, plane}), {0, 2, 1, 3}, input.sizes(),
+                    suggests_channels_last(input));
 }
 
 void register_resample_ops() { ops::constant_pad_nd.set_kernel(&constant_pad_kernel); }

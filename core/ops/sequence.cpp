@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
@@ -36,6 +37,31 @@ using recurrence::Layer;
 using recurrence::State;
 using recurrence::step;
 using recurrence::Weights;
+
+/// The dtype that autocast gives a recurrent network, whose operands are cast before its first step. PyTorch's networks
+/// of CUDA compute in it altogether. On the CPU their parts are cast one by one, and there is none.
+class LowerDType {
+ public:
+  explicit LowerDType(const Tensor& input) : dtype_(autocast::mode(input.device().type).dtype) {
+    const DeviceType device = input.device().type;
+    any_ = device == DeviceType::cuda && autocast::active() && autocast::mode(device).enabled;
+  }
+  explicit operator bool() const { return any_; }
+  Tensor operator()(const Tensor& t) const {
+    const bool casts = t.defined() && is_float(t.dtype()) && t.dtype() != DType::float64 && t.dtype() != dtype_;
+    return casts ? autocast::cast(t, dtype_, true) : t;
+  }
+  State operator()(const State& s) const { return {(*this)(s.h), (*this)(s.c)}; }
+  TensorVector operator()(TensorList l) const {
+    TensorVector r;
+    for (const Tensor& t : l) r.push_back((*this)(t));
+    return r;
+  }
+
+ private:
+  DType dtype_;
+  bool any_;
+};
 
 /// Returns what the inputs of all steps contribute, with the biases that are only added.
 Tensor input_part(Kind kind, const Tensor& x, const Weights& w) {
@@ -75,7 +101,9 @@ struct Network {
   std::pair<Tensor, State> run_layer(const Tensor& x, const State& start, const Weights& w,
                                      const std::vector<int64_t>& sizes, bool packed, bool reverse) const {
     if (recurrence::in_one_kernel(kind, x, start, w)) {
-      const Tensor bias = kind == Kind::gru ? w.b_hh : Tensor();  // others have joined it to the inputs' part
+      Tensor bias = kind == Kind::gru ? w.b_hh : Tensor();  // others have joined it to the inputs' part
+      // Only a second gradient needs the bias: a program may write to its own until then.
+      if (bias.defined() && layer_state.grad_enabled) bias = clone(bias);
       const auto [y, h, last_c, activations, cells] = _recurrence(packed ? x : reshape(x, {-1, x.size(-1)}), start.h,
                                                                   start.c, w.hh, bias, sizes, int64_t(kind), reverse);
       return {packed ? y : reshape(y, {x.size(0), x.size(1), -1}), {h, last_c}};
@@ -89,6 +117,11 @@ struct Network {
   /// Runs the network over x: [T, N, I], or packed [sum of sizes, I]. Returns the outputs and the last states.
   TensorTriple run(Tensor x, const Tensor& h, const Tensor& c, TensorList params, const std::vector<int64_t>& sizes,
                    bool packed) const {
+    if (const LowerDType lower(x); lower) {
+      const TensorVector cast_params = lower(params);
+      const autocast::Pause pause;
+      return run(lower(x), lower(h), lower(c), cast_params, sizes, packed);
+    }
     const int64_t directions = bidirectional ? 2 : 1;
     check_floating(x, op);
     VESTA_CHECK(num_layers > 0, runtime, op, ": num_layers must be greater than zero, got ", num_layers, ".");
@@ -162,6 +195,12 @@ TensorPair first_two(const TensorTriple& r) { return {std::get<0>(r), std::get<1
 /// One step of a network, the biases of which may be missing.
 State cell(Kind kind, const char* op, const Tensor& input, const State& state, const Tensor& w_ih, const Tensor& w_hh,
            const Tensor& b_ih, const Tensor& b_hh) {
+  if (const LowerDType lower(input); lower) {
+    const Tensor x = lower(input), w[] = {lower(w_ih), lower(w_hh), lower(b_ih), lower(b_hh)};
+    const State before = lower(state);
+    const autocast::Pause pause;
+    return cell(kind, op, x, before, w[0], w[1], w[2], w[3]);
+  }
   check_floating(input, op);
   VESTA_CHECK(input.dim() == 2 && state.h.dim() == 2, runtime, op, ": expected input [N, I] and hx [N, H], got ",
               input.sizes(), " and ", state.h.sizes(), ".");
@@ -175,8 +214,14 @@ State cell(Kind kind, const char* op, const Tensor& input, const State& state, c
 TensorTriple lstm_composite(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers,
                             double dropout, bool train, bool bidirectional, bool batch_first) {
   check_pair(hx, "lstm");
-  return Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_padded(
+  auto [y, h, c] = Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_padded(
       input, hx[0], hx[1], params, batch_first);
+  // On the CPU PyTorch has a kernel for whole sequences without projections, whose results are of the lower dtype.
+  const DeviceType device = input.device().type;
+  const bool lower = device == DeviceType::cpu && autocast::active() && autocast::mode(device).enabled;
+  if (!lower || y.dtype() != DType::float32 || h.size(2) != c.size(2)) return {y, h, c};
+  const DType d = autocast::mode(device).dtype;
+  return {y.to(d), h.to(d), c.to(d)};
 }
 TensorTriple lstm_data_composite(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params,
                                  bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {

@@ -13,7 +13,7 @@ struct LossArgs {
   const int64_t* target;
   const T *weight, *grad;
   T* out;
-  double* logsumexp;
+  compute_of<T>* exp_sums;  // of each row its top and the sum of exp(x - top)
   int64_t rows, classes, ignore;
   double smoothing;
   unsigned width;
@@ -43,10 +43,10 @@ VESTA_DEVICE WeightedSums<C> add_sums(const WeightedSums<C>& a, const WeightedSu
   return {a.weights + b.weights, a.products + b.products};
 }
 
-/// Sums the weights, and their products with the columns of a row, over the team.
+/// Sums the weights, and their products with the columns of a row less `shift`, over the team.
 template <class T, class Row, class Team>
 VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row& held, const Team& team, const T* row,
-                                                       int64_t n) {
+                                                       int64_t n, compute_of<T> shift) {
   using C = compute_of<T>;
   WeightedSums<C> s{0, 0};
   held.each(team, row, n, a.packed, C(-INFINITY), [&](int64_t c, const C* v) {
@@ -55,7 +55,7 @@ VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row
     for (int j = 0; j < kPack; ++j) {
       if (c + j >= n) continue;
       const C w = a.weight ? convert<C>(a.weight[c + j]) : C(1);
-      pack = add_sums(pack, WeightedSums<C>{w, w * v[j]});
+      pack = add_sums(pack, WeightedSums<C>{w, w * (v[j] - shift)});
     }
     s = add_sums(s, pack);
   });
@@ -71,23 +71,25 @@ VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
   const T* x = a.x + row * a.classes;
   Row held(team, x, n, a.packed, C(-INFINITY), exists);
   const ExpSum<C> s = row_exp_sum(held, team, x, n, a.packed);
+  const C top = finite_top(s.top);
   WeightedSums<C> sums{0, 0};
-  if (a.smoothing != 0) sums = weighted_sums(a, held, team, x, n);
+  if (a.smoothing != 0) sums = weighted_sums(a, held, team, x, n, top);
   if (!exists || team.rank != 0) return;
-  const double l = double(finite_top(s.top)) + math::log(double(s.sum));
+  const double l = math::log(double(s.sum));
   const int64_t t = a.class_of(row, true);
   double loss = 0;
   if (t >= 0) {
-    loss = (1 - a.smoothing) * a.weight_of(t) * (l - double(convert<C>(x[t])));
+    loss = (1 - a.smoothing) * a.weight_of(t) * (double(top) - double(convert<C>(x[t])) + l);
     if (a.smoothing != 0) {
       loss += a.smoothing / double(n) * (double(sums.weights) * l - double(sums.products));
     }
   }
   a.out[row] = convert<T>(C(loss));
-  a.logsumexp[row] = l;
+  a.exp_sums[2 * row] = top;
+  a.exp_sums[2 * row + 1] = s.sum;
 }
 
-/// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = exp(x - l).
+/// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = softmax(x).
 template <class T, class Row, class Team>
 VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   using C = compute_of<T>;
@@ -98,17 +100,17 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   T* out = a.out + row * a.classes;
   Row held(team, x, n, a.packed, C(-INFINITY), exists);
   double total = double(a.classes);
-  if (a.smoothing != 0 && a.weight) total = double(weighted_sums(a, held, team, x, n).weights);
+  if (a.smoothing != 0 && a.weight) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
   const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
   const double g = exists ? double(convert<C>(a.grad[row])) : 0;
   const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
                smooth = g * a.smoothing / double(a.classes);
-  const C lse = exists ? C(a.logsumexp[row]) : C(0), factor = C(direct + smooth * total), less = C(smooth),
-          hit = C(direct);
+  const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1),
+          factor = C((direct + smooth * total) / double(sum)), less = C(smooth), hit = C(direct);
   held.each(team, x, n, a.packed, C(-INFINITY), [&](int64_t c, C* v) {
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) {
-      C r = math::exp(v[j] - lse) * factor;
+      C r = math::exp(v[j] - top) * factor;
       if (a.smoothing != 0 && c + j < n) r = r - (a.weight ? less * convert<C>(a.weight[c + j]) : less);
       if (c + j == t) r = r - hit;
       v[j] = t >= 0 ? r : C(0);
@@ -127,7 +129,7 @@ void cross_entropy(const CrossEntropyLaunch& l) {
                           reinterpret_cast<const T*>(l.weight),
                           reinterpret_cast<const T*>(l.grad),
                           reinterpret_cast<T*>(l.out),
-                          l.logsumexp,
+                          reinterpret_cast<compute_of<T>*>(l.exp_sums),
                           l.rows,
                           l.classes,
                           l.ignore,

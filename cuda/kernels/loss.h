@@ -15,7 +15,7 @@ struct CrossEntropyLaunch {
   const char* weight = nullptr;  // of the classes; null: ones
   const char* grad = nullptr;    // of the rows' losses
   char* out = nullptr;           // the losses, or the gradient of x
-  double* logsumexp = nullptr;   // of the rows: written, or read for the gradient
+  char* exp_sums = nullptr;      // of the rows, of the dtype of statistics: written, or read for the gradient
   int64_t rows = 0, classes = 0, ignore = -100;
   double smoothing = 0;
   bool packed = false;  // rows are aligned for packs of four

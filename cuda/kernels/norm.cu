@@ -196,8 +196,10 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const double inverse = 1 / math::sqrt(variance + l.eps), scale = inverse * read(l.weight, c, 1);
   write(l.mean, c, mean);
   write(l.invstd, c, inverse);
-  l.map[3 * c] = scale;
-  l.map[3 * c + 1] = read(l.bias, c, 0) - mean * scale;
+  // What is subtracted is a number of the dtype of statistics: large means cost no digits.
+  const double center = read(l.mean, c, 0), rest = mean - center;
+  l.map[4 * c] = center, l.map[4 * c + 1] = scale;
+  l.map[4 * c + 2] = read(l.bias, c, 0) - (math::isfinite(center) ? rest * scale : 0);
 }
 
 // With x^ = (x - mean) * invstd and m elements a channel:
@@ -209,18 +211,18 @@ VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   const GradientSums<double> s = combine_pieces(a, c, GradientSums<double>{0, 0, 0});
   if (c >= l.channels || lane_index() != 0) return;
   const double mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), count = double(l.batch) * double(l.inner);
-  write(l.weight_gradient, c, s.product * inverse);
+  write(l.weight_gradient, c, count > 0 ? s.product * inverse : 0);
   write(l.bias_gradient, c, s.sum);
   const double scale = inverse * read(l.weight, c, 1);
   double slope = 0, offset = 0;
   if (l.training) {
     slope = -scale * s.product * inverse * inverse / count;
-    offset = -scale * s.sum / count - slope * mean;
+    offset = -scale * s.sum / count;
   }
-  l.map[3 * c] = scale, l.map[3 * c + 1] = slope, l.map[3 * c + 2] = offset;
+  l.map[4 * c] = mean, l.map[4 * c + 1] = scale, l.map[4 * c + 2] = slope, l.map[4 * c + 3] = offset;
 }
 
-/// Maps four neighbouring elements per thread: y = x a + b, or with a gradient gx = g a + x b + c.
+/// Maps four neighbouring elements per thread (BatchNormLaunch::map).
 template <class T, bool gradient>
 VESTA_KERNEL void map_kernel(NormArgs a) {
   using C = compute_of<T>;
@@ -236,12 +238,13 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
   for (int j = 0; j < kPack; ++j) {
     if (j == 0 || !a.pack_in_run) {
       const int64_t run = a.inner.divide(first + j);
-      map = l.map + 3 * (run - a.channels.divide(run) * l.channels);
+      map = l.map + 4 * (run - a.channels.divide(run) * l.channels);
     }
+    const C d = x[j] - C(map[0]);
     if constexpr (gradient) {
-      const C of_x = l.training ? x[j] * C(map[1]) : C(0);  // in evaluation x has no part, NaN or not
-      x[j] = g[j] * C(map[0]) + of_x + C(map[2]);
-    } else x[j] = x[j] * C(map[0]) + C(map[1]);
+      const C of_x = l.training ? d * C(map[2]) : C(0);  // in evaluation x has no part, NaN or not
+      x[j] = g[j] * C(map[1]) + of_x + C(map[3]);
+    } else x[j] = d * C(map[1]) + C(map[2]);
   }
   store_columns(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
 }
@@ -262,7 +265,7 @@ void batch_norm(const BatchNormLaunch& l) {
   const LaunchShape all = linear_shape((elements + kPack - 1) / kPack, kTeamThreads, l.stream);
   if (l.channels == 0) return;
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    if (l.grad) {
+    if (l.weight_gradient.data) {  // of an empty batch there is no memory of grad
       launch_block("_batch_norm_backward", gradient_sums_kernel<T>, sums, a);
       launch_block("_batch_norm_backward", gradient_statistics_kernel, channels, a);
       if (elements) launch_independent("_batch_norm_backward", map_kernel<T, true>, all, a);

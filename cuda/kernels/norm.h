@@ -13,8 +13,8 @@ struct ChannelVector {
   int64_t stride = 1;  // elements
 };
 
-/// One batch normalisation, or with `grad` its gradient. The kernels take three steps: sums over pieces of each
-/// channel, the channel's numbers from these sums, and one map over all elements.
+/// One batch normalisation, or with `weight_gradient` its gradient. The kernels take three steps: sums over pieces of
+/// each channel, the channel's numbers from these sums, and one map over all elements.
 struct BatchNormLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
@@ -26,11 +26,11 @@ struct BatchNormLaunch {
   double momentum = 0, eps = 0;
   ChannelVector weight, bias, running_mean, running_var;
   ChannelVector mean, invstd;                      // written, or read for the gradient
-  ChannelVector weight_gradient, bias_gradient;    // written with `grad`
+  ChannelVector weight_gradient, bias_gradient;    // written
   double* sums = nullptr;                          // [channels, pieces, 3]
-  double* map = nullptr;                           // [channels, 3]: y = x a + b, or gx = g a + x b + c
-  int64_t piece = 0, pieces = 0;                   // elements of a channel that one block sums
-  bool packed = false;                             // inner runs are aligned for packs of four
+  double* map = nullptr;  // [channels, 4], d = x - map[0]: y = d map[1] + map[2], or gx = g map[1] + d map[2] + map[3]
+  int64_t piece = 0, pieces = 0;  // elements of a channel that one block sums
+  bool packed = false;  // inner runs are aligned for packs of four
 };
 
 /// Queues the launch.

@@ -42,7 +42,7 @@ VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
         for (int64_t k = columns.first; k < columns.last; ++k) {
           const int64_t at = line + k * l.dilation[2];
           const C v = convert<C>(x[at * l.channels]);
-          if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
+          if (best_at < 0 || v > best || v != v) best = v, best_at = at;
         }
       }
     }

@@ -121,9 +121,14 @@ Tensor convolution_add_relu_kernel(const Tensor& input, const Tensor& weight, co
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                             IntList padding, IntList dilation, int64_t groups, bool channels_last) {
+                             IntList padding, IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
   constexpr const char* op = "_convolution_backward_input";
-  const Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
+  const Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
+  if (bias.defined()) {  // in a pass of its own, as PyTorch has it: 16-bit floats are rounded before it as well
+    const Tensor y = with_bias(
+        input_gradient_kernel(grad, weight, input_size, stride, padding, dilation, groups, channels_last, {}), bias);
+    return channels_last ? to_channels_last(y) : y;
+  }
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
   if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad, channels_last); gx.defined())

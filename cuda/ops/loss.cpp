@@ -5,6 +5,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/norm.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/ops/operands.h>
@@ -39,31 +40,30 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   Operands operands(input, target, weight, ignore, smoothing);
   CrossEntropyLaunch& l = operands.launch;
   Tensor loss = empty_tensor({&l.rows, 1}, input.dtype(), input.device());
-  Tensor lse = empty_tensor({&l.rows, 1}, DType::float64, input.device());
-  if (l.rows == 0) return {loss, lse};
-  l.out = loss.impl()->data(), l.logsumexp = lse.data_ptr<double>();
+  Tensor exp_sums = empty_tensor(exp_sums_shape(input), statistics_dtype(input.dtype()), input.device());
+  if (l.rows == 0) return {loss, exp_sums};
+  l.out = loss.impl()->data(), l.exp_sums = exp_sums.impl()->data();
   l.packed = rows_fit_packs(l.classes, l.dtype, {l.x});
   cross_entropy(l);
-  return {loss, lse};
+  return {loss, exp_sums};
 }
 
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
-                                     const Tensor& lse, int64_t ignore, double smoothing) {
-  check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &lse});
+                                     const Tensor& exp_sums, int64_t ignore, double smoothing) {
+  check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &exp_sums});
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0];
   VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value,
               "_cross_entropy_backward: expected grad of ", rows, " ", input.dtype(), " numbers, got ", grad.sizes(),
               " of ", grad.dtype(), ".");
-  VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "_cross_entropy_backward: expected ", rows,
-              " float64 numbers in logsumexp, got ", lse.sizes(), " of ", lse.dtype(), ".");
+  check_exp_sums(input, exp_sums);
   DeviceGuard guard(input.device().index);
   Operands operands(input, target, weight, ignore, smoothing);
   CrossEntropyLaunch& l = operands.launch;
   Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (gx.numel() == 0) return gx;
-  Tensor g = contiguous(grad), sums = contiguous(lse);
-  l.grad = g.impl()->data(), l.logsumexp = sums.data_ptr<double>(), l.out = gx.impl()->data();
+  Tensor g = contiguous(grad), sums = contiguous(exp_sums);
+  l.grad = g.impl()->data(), l.exp_sums = sums.impl()->data(), l.out = gx.impl()->data();
   l.packed = rows_fit_packs(l.classes, l.dtype, {l.x, l.out});
   cross_entropy(l);
   return gx;

@@ -40,7 +40,7 @@ struct Launch {
     l.pieces = pieces();
     const int64_t sizes[] = {l.channels, l.pieces, 3};
     sums = empty_tensor(sizes, DType::float64, x.device());
-    map = empty_tensor(Dims{l.channels, 3}, DType::float64, x.device());
+    map = empty_tensor(Dims{l.channels, 4}, DType::float64, x.device());
     l.sums = sums.data_ptr<double>(), l.map = map.data_ptr<double>();
   }
 };

@@ -108,7 +108,7 @@ class VESTA_API LayerNorm : public LayerOf<LayerNorm, LayerNormOptions> {
 
 struct RMSNormOptions {
   Shape normalized_shape;
-  std::optional<double> eps = {};  // none: the spacing of the dtype's numbers at 1
+  std::optional<double> eps = {};  // none: float32's spacing of numbers at 1, for float64 its own
   bool elementwise_affine = true;
   DType dtype = DType::float32;
   VESTA_FIELDS(normalized_shape, eps, elementwise_affine)

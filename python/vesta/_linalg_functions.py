@@ -219,6 +219,11 @@ def _epsilon(A: Tensor) -> float:
     return 2.0**-23 if A.dtype in (_C.float32, _C.complex64) else 2.0**-52
 
 
+def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """Returns the largest of numbers that are not negative: 0 of none."""
+    return sizes.amax(dim, keepdim) if sizes.size(dim) else sizes.sum(dim, keepdim)
+
+
 @checked
 def matrix_norm(
     A: Tensor,
@@ -257,14 +262,14 @@ def matrix_norm(
     x = A if dtype is None else A.to(dtype)
     if ord in ("nuc", 2, -2):
         values = _linalg.svdvals(_ops.movedim(x, (first, second), (-2, -1)))
-        made = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        made = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
         for d in sorted((first, second)) if keepdim else ():
             made = made.unsqueeze(d)
         return _written(made, out)
     if not isinstance(ord, str) and abs(ord) in (1, math.inf):
         summed, sought = (first, second) if abs(ord) == 1 else (second, first)
         sums = x.abs().sum(summed, keepdim=True)
-        made = sums.amax(sought, keepdim=True) if ord > 0 else sums.amin(sought, keepdim=True)
+        made = _largest(sums, sought, True) if ord > 0 else sums.amin(sought, keepdim=True)
         return _written(made if keepdim else made.squeeze((first, second)), out)
     raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
 

@@ -654,3 +654,50 @@ def test_cuda_without_a_device_warns():
         mode = vesta.autocast("cuda")
     with mode:
         assert not vesta.is_autocast_enabled("cuda")
+
+
+with_cuda = pytest.mark.skipif(not has_cuda(), reason="needs CUDA")
+RECURRENT = {
+    "lstm": (nn.LSTM, {}, {"cpu": (bf16, bf16, bf16), "cuda": (bf16, bf16, bf16)}),
+    "lstm with a projection": (nn.LSTM, {"proj_size": 3}, {"cpu": (bf16, bf16, f32), "cuda": (bf16, bf16, bf16)}),
+    "gru": (nn.GRU, {}, {"cpu": (f32, f32), "cuda": (bf16, bf16)}),
+    "rnn": (nn.RNN, {}, {"cpu": (bf16, bf16), "cuda": (bf16, bf16)}),
+}
+CELLS = {nn.LSTMCell: (f32, f32), nn.GRUCell: (f32,), nn.RNNCell: (bf16,)}
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=with_cuda)])
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_networks_return_pytorchs_dtypes(name, device):
+    make, options, wanted = RECURRENT[name]
+    vesta.manual_seed(2)
+    layer = make(4, 5, num_layers=2, bidirectional=True, **options).to(device)
+    x = vesta.randn(3, 2, 4).to(device).requires_grad_()
+    with vesta.autocast(device, bf16):
+        y, last = layer(x)
+        narrow = layer(x.to(bf16))[0]
+    states = last if isinstance(last, tuple) else (last,)
+    assert (y.dtype, *(s.dtype for s in states)) == wanted[device]
+    exact, _ = layer(x)
+    close(y, exact, 0.05)
+    close(narrow, exact, 0.05)
+    y.float().sum().backward()
+    assert x.grad.dtype == f32 and all(p.grad.dtype == f32 for p in layer.parameters())
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=with_cuda)])
+@pytest.mark.parametrize("make", CELLS)
+def test_recurrent_cells_return_pytorchs_dtypes(make, device):
+    cell = make(4, 5).to(device)
+    x = vesta.randn(2, 4).to(device)
+    with vesta.autocast(device, bf16):
+        states = cell(x)
+    states = states if isinstance(states, tuple) else (states,)
+    assert tuple(s.dtype for s in states) == (CELLS[make] if device == "cpu" else (bf16,) * len(states))
+    for got, want in zip(states, cell(x) if len(states) == 2 else (cell(x),)):
+        close(got, want, 0.05)
+
+
+def test_a_recurrent_network_still_refuses_another_dtype_outside_of_autocast():
+    with vesta.autocast("cpu", enabled=False), pytest.raises(ValueError, match="RNN input dtype"):
+        nn.LSTM(4, 5)(vesta.randn(3, 2, 4, dtype=bf16))

@@ -584,6 +584,23 @@ def test_gradgradcheck_finds_a_wrong_second_gradient() -> None:
     assert not autograd.gradgradcheck(WrongSecond.apply, (x,), raise_exception=False)
 
 
+@pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradients_of_a_device_are_checked_there(fast: bool) -> None:
+    x = vesta.tensor([1.0, 2.0], dtype=vesta.float64).cuda().requires_grad_()
+    assert autograd.gradcheck(lambda t: t * t, (x,), fast_mode=fast)
+    assert autograd.gradgradcheck(lambda t: t**3, (x,), fast_mode=fast)
+    assert autograd.gradgradcheck(lambda t: t**3, (x,), gen_non_contig_grad_outputs=True, fast_mode=fast)
+
+
+def test_errors_name_an_op_as_programs_do() -> None:
+    logits = vesta.ones(2, 3, requires_grad=True) * 1
+    loss = vesta.nn.functional.cross_entropy(logits, vesta.tensor([0, 1]))
+    logits.add_(1)
+    with pytest.raises(RuntimeError, match=r"operation: cross_entropy saved its input \[2, 3\]"):
+        loss.backward()
+
+
 def test_gradcheck_wants_double_precision_inputs_that_record() -> None:
     with pytest.raises(ValueError):
         autograd.gradcheck(lambda t: t * 2, (vesta.ones(2, dtype=vesta.float64),))

@@ -301,3 +301,38 @@ assert step() == 0
 @fakes
 def test_engines_are_deterministic_unless_others_are_allowed() -> None:
     cuda_fakes.check(PRELUDE + ENGINES, FAKES / "cudnn", FAKE_CUDNN="undetermined")
+
+
+@device
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+def test_the_bias_may_be_written_before_the_gradient_of_the_gradient(dtype: vesta.dtype, where: str) -> None:
+    """As behind a linear layer and a gelu, which keep no bias."""
+    vesta.manual_seed(4)
+    x, w, b = (vesta.randn(s).to(dtype).to(where).requires_grad_() for s in ((3, 8), (8, 8), (8,)))
+
+    def second(call: object, written: float) -> list[vesta.Tensor]:
+        y = call(x, w, b)
+        with vesta.no_grad():
+            b.add_(written)
+        first = vesta.autograd.grad(y.float().pow(3).sum(), (x, w, b), create_graph=True)
+        found = vesta.autograd.grad(sum(g.float().square().sum() for g in first), (x, w, b))
+        with vesta.no_grad():
+            b.sub_(written)
+        return [*first, *found]
+
+    apart = lambda x, w, b: vesta.nn.functional.gelu(vesta.nn.functional.linear(x, w, b), approximate="tanh")
+    fused = lambda x, w, b: vesta._C._private._linear_activation(x, w, b, True)
+    for got, want in zip(second(fused, 4.0), second(apart, 4.0)):
+        limit = 8 * vesta.finfo(dtype).eps * want.detach().float().abs().max().item()
+        assert (got.detach().float() - want.detach().float()).abs().max().item() <= limit
+
+
+@device
+def test_errors_name_the_linear_layer() -> None:
+    x, w, b = (vesta.randn(s).cuda().requires_grad_() for s in ((3, 8), (8, 8), (8,)))
+    y = vesta._C._private._linear_activation(x, w, b, True)
+    with vesta.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match=r"operation: linear saved its input \[8, 8\]"):
+        y.sum().backward()

@@ -337,3 +337,13 @@ def test_least_squares_of_a_rank_that_is_not_full() -> None:
     assert vesta.allclose(got.solution.cpu(), want.solution) and got.rank.item() == want.rank.item() == 1
     empty = vesta.linalg.lstsq(vesta.zeros(0, 3).cuda(), vesta.zeros(0, 2).cuda())
     assert empty.solution.shape == (3, 2)
+
+
+@pytest.mark.parametrize("order", [1, 2, float("inf")])
+@pytest.mark.parametrize("shape", [(0, 1), (1, 0), (0, 0), (2, 0, 3)])
+def test_the_norm_of_a_matrix_without_elements_is_0(shape, order):
+    x = vesta.zeros(shape, requires_grad=True)
+    y = vesta.linalg.matrix_norm(x, order)
+    assert y.shape == x.shape[:-2] and not y.any()
+    y.sum().backward()
+    assert x.grad.shape == x.shape

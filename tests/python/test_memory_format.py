@@ -111,3 +111,55 @@ def test_a_convolution_follows_its_input():
     y = nn.functional.conv2d(x.to(memory_format=LAST), weight)
     assert y.stride() == (48, 1, 16, 4)
     assert vesta.equal(y, nn.functional.conv2d(x, weight))
+
+
+def rows(*shape):
+    return vesta.arange(1.0, 1 + vesta.Size(shape).numel()).reshape(shape)
+
+
+# What an op gives for an image [2, 4, 6, 8] with channels last: strides as PyTorch 2.15 has them on the CPU.
+ROWS, CHANNELS = (192, 48, 8, 1), (192, 1, 32, 4)
+INDEX = vesta.zeros(2, 4, 6, 8, dtype=vesta.int64)
+FOLLOWERS = {
+    "masked_fill": (lambda x: x.masked_fill(x > 3, 0.0), ROWS),
+    "masked_fill by rows": (lambda x: x.masked_fill(rows(2, 4, 6, 8) > 3, 0.0), ROWS),
+    "masked_scatter": (lambda x: x.masked_scatter(x > 3, rows(2, 4, 6, 8)), ROWS),
+    "tril": (lambda x: x.tril(), ROWS),
+    "scatter": (lambda x: x.scatter(1, INDEX, rows(2, 4, 6, 8)), ROWS),
+    "scatter a number": (lambda x: x.scatter(1, INDEX, 5.0), ROWS),
+    "scatter_add": (lambda x: x.scatter_add(1, INDEX, x), ROWS),
+    "scatter_reduce": (lambda x: x.scatter_reduce(1, INDEX, x, "amax"), ROWS),
+    "index_add": (lambda x: x.index_add(1, vesta.tensor([0, 1]), x[:, :2]), ROWS),
+    "index_copy": (lambda x: x.index_copy(1, vesta.tensor([0, 1]), x[:, :2]), ROWS),
+    "index_fill": (lambda x: x.index_fill(1, vesta.tensor([0, 1]), 1.0), CHANNELS),
+    "put": (lambda x: x.put(vesta.tensor([0]), vesta.tensor([1.0])), CHANNELS),
+    "stack 0": (lambda x: vesta.stack([x, x + 1]), (384, 192, 1, 32, 4)),
+    "stack 1": (lambda x: vesta.stack([x, x + 1], 1), (384, 4, 1, 64, 8)),
+    "stack 2": (lambda x: vesta.stack([x, x + 1, x], 2), (576, 1, 192, 32, 4)),
+    "stack 3": (lambda x: vesta.stack([x, x + 1], 3), (384, 1, 64, 32, 4)),
+    "stack at the end": (lambda x: vesta.stack([x, x + 1], -1), (384, 96, 16, 2, 1)),
+    "stack with rows": (lambda x: vesta.stack([x, rows(2, 4, 6, 8)]), (384, 192, 48, 8, 1)),
+    "pixel_shuffle": (lambda x: nn.functional.pixel_shuffle(x, 2), (192, 1, 16, 1)),
+    "pixel_unshuffle": (lambda x: nn.functional.pixel_unshuffle(x, 2), (192, 1, 64, 16)),
+    "channel_shuffle": (lambda x: nn.functional.channel_shuffle(x, 2), CHANNELS),
+    "circular padding": (lambda x: nn.functional.pad(x, (1, 1, 1, 1), mode="circular"), (320, 80, 10, 1)),
+    "renorm": (lambda x: x.renorm(2, 1, 5.0), ROWS),
+    "max_unpool": (
+        lambda x: nn.functional.max_unpool2d(*nn.functional.max_pool2d(x, 2, return_indices=True), 2),
+        CHANNELS,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_the_layout_of_a_result_is_pytorchs(name):
+    call, strides = FOLLOWERS[name]
+    x = rows(2, 4, 6, 8)
+    last = x.contiguous(memory_format=LAST).requires_grad_()
+    y = call(last)
+    assert y.stride() == strides and vesta.equal(y, call(x))
+    weights = rows(*y.shape).sin()
+    (y * weights).sum().backward()
+    x.requires_grad_()
+    (call(x) * weights).sum().backward()
+    assert last.grad.stride() == CHANNELS and vesta.equal(last.grad, x.grad)

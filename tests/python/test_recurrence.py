@@ -258,3 +258,32 @@ def test_a_bias_of_the_wrong_size_is_named_as_any_other():
             False,
             False,
         )
+
+
+def written_between(layer, parameter, x):
+    y, _ = layer(x)
+    with vesta.no_grad():
+        parameter.add_(1)
+    return y
+
+
+def test_biases_may_be_written_between_forward_and_backward():
+    """As behind PyTorch's GRU and RNN, which keep no bias for their gradient."""
+    for kind in KINDS:
+        layer, x = make(kind, 3, 4), vesta.randn(5, 2, 3)
+        want = vesta.autograd.grad(layer(x)[0].sum(), list(layer.parameters()))
+        for name in ("bias_ih_l0", "bias_hh_l0"):
+            before = getattr(layer, name).detach().clone()
+            y = written_between(layer, getattr(layer, name), x)
+            got = vesta.autograd.grad(y.sum(), list(layer.parameters()))
+            assert all(vesta.equal(a, b) for a, b in zip(want, got)), (kind, name)
+            with vesta.no_grad():
+                getattr(layer, name).copy_(before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_name_the_network(kind):
+    layer = make(kind, 3, 4)
+    y = written_between(layer, layer.weight_hh_l0, vesta.randn(5, 2, 3))
+    with pytest.raises(RuntimeError, match=f"operation: {kind.lower()} saved its input"):
+        y.sum().backward()

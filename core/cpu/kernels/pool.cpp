@@ -18,7 +18,7 @@ void take(const PoolTap<T>& tap) {
     const T v = x[j * stride], b = best[j];
     const Place p = at[j];
     // whole numbers in place of bools, which GCC 12 does not vectorise
-    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | ((v != v ? -1 : 0) & (b == b ? -1 : 0));
+    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | (v != v ? -1 : 0);
     best[j] = wins ? v : b;
     at[j] = wins ? place + static_cast<Place>(j * stride) : p;
   }
@@ -54,7 +54,7 @@ VESTA_INLINE void pool_vector(const T* a, const T* b, std::int64_t width, std::i
   V best = every_other(a0, a1, lanes, even);
   typename V::Bits at{};
   const auto see = [&](V v, IntOf<T> place) __attribute__((always_inline)) {
-    const Mask<T> wins = ~(v <= best) & (best == best);  // larger, or the first NaN
+    const Mask<T> wins = (v > best) | (v != v);
     best = select(wins, v, best);
     at = select(wins, V::from_bits(typename V::Bits{} + place), V::from_bits(at)).bits();
   };
@@ -96,7 +96,7 @@ void pool_channels(const PoolTap<T>& tap) {
   for (std::int64_t j = 0; j < tap.count; ++j) {
     const T v = x[j], b = best[j];
     const Place p = at[j];
-    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | ((v != v ? -1 : 0) & (b == b ? -1 : 0));
+    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | (v != v ? -1 : 0);
     best[j] = wins ? v : b;
     at[j] = wins ? place : p;
   }

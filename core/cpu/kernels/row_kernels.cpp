@@ -119,14 +119,13 @@ C finite_max(C m) {
 }
 
 template <class T>
-double logsumexp(const char* bytes, int64_t n) {
+ExpSum exp_sum(const char* bytes, int64_t n) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(bytes);
-  if (n == 0) return -std::numeric_limits<double>::infinity();
+  if (n == 0) return {0, 0};
   const C m = finite_max(row_max(x, n));
   const Vec<C> shift(m);
-  double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
-  return double(m) + std::log(sum);
+  return {double(m), sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); })};
 }
 
 template <class T>
@@ -189,19 +188,20 @@ void _softmax_backward(const char* gb, const char* yb, char* out, int64_t n, boo
 }
 
 template <class T>
-double dot(const char* xb, const char* wb, int64_t n) {
+double dot(const char* xb, const char* wb, double shift, int64_t n) {
   using C = compute_t<T>;
   const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
-  if (!v) return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w); });
-  return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) * load_row<C>(v + i, w); });
+  const Vec<C> s{C(shift)};
+  if (!v) return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) - s; });
+  return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return (load_row<C>(x + i, w) - s) * load_row<C>(v + i, w); });
 }
 
 template <class T>
-void exp_minus(const char* xb, double lse, double scale, double smooth, const char* wb, char* out, int64_t n) {
+void exp_minus(const char* xb, double top, double scale, double smooth, const char* wb, char* out, int64_t n) {
   using C = compute_t<T>;
   const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
   T* gx = reinterpret_cast<T*>(out);
-  const Vec<C> shift{C(lse)}, factor{C(scale)}, less{C(smooth)};
+  const Vec<C> shift{C(top)}, factor{C(scale)}, less{C(smooth)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
     Vec<C> r = math::exp(load_row<C>(x + i, w) - shift) * factor;
     if (smooth != 0) r = r - (v ? less * load_row<C>(v + i, w) : less);
@@ -242,6 +242,28 @@ VESTA_INLINE Vec<C> sums_of_lanes(Vec<C>* v) {
   }
 }
 
+/// Computes the statistics of n elements, `step` apart, in double: of those whose sums float32 cannot hold, and of
+/// infinities.
+template <class T>
+[[gnu::noinline]] Statistics wide_statistics(const T* x, int64_t step, int64_t n) {
+  const auto at = [&](int64_t i) { return double(static_cast<compute_t<T>>(x[i * step])); };
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) sum += at(i);
+  const double mean = sum / double(n);
+  for (int64_t i = 0; i < n; ++i) squares += (at(i) - mean) * (at(i) - mean);
+  return {double(n), mean, squares};
+}
+/// Enters a mean and a sum of squares, and computes them again where they are not finite.
+template <class T>
+VESTA_INLINE void enter_statistics(double m, double s, const T* x, int64_t step, int64_t n, double* mean,
+                                   double* squares) {
+  if (!std::isfinite(s)) [[unlikely]] {
+    const Statistics wide = wide_statistics(x, step, n);
+    m = wide.mean, s = wide.squares;
+  }
+  *mean = m, *squares = s;
+}
+
 /// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: a number near the
 /// mean, then what lies around it.
 template <class T>
@@ -276,8 +298,8 @@ void piece_statistics(const T* x, int64_t step, int64_t count, int64_t n, double
   const Vec<C> rest = sums_of_lanes<C>(sums), square = sums_of_lanes<C>(dots);
   for (int64_t r = 0; r < count; ++r) {
     const double d = double(rest[int(r)]);
-    mean[r] = double(near[r]) + d / double(n);
-    squares[r] = double(square[int(r)]) - d * d / double(n);
+    enter_statistics(double(near[r]) + d / double(n), double(square[int(r)]) - d * d / double(n), x + r * step, 1, n,
+                     mean + r, squares + r);
   }
 }
 
@@ -307,12 +329,12 @@ void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* s
 }
 
 template <class T>
-void affine(const char* xb, double scale, double shift, char* out, int64_t n) {
+void affine(const char* xb, double center, double scale, double shift, char* out, int64_t n) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   T* y = reinterpret_cast<T*>(out);
-  const Vec<C> a{C(scale)}, b{C(shift)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) * a + b, y + i, w); });
+  const Vec<C> m{C(center)}, a{C(scale)}, b{C(shift)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>((load_row<C>(x + i, w) - m) * a + b, y + i, w); });
 }
 
 template <class T>
@@ -327,32 +349,33 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
 }
 
 template <class T>
-void combine(const char* gb, const char* xb, double a, double b, double c, char* out, int64_t n) {
+void combine(const char* gb, const char* xb, double center, double a, double b, double c, char* out, int64_t n) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   T* gx = reinterpret_cast<T*>(out);
-  const Vec<C> va{C(a)}, vb{C(b)}, vc{C(c)};
+  const Vec<C> m{C(center)}, va{C(a)}, vb{C(b)}, vc{C(c)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
-    store_row<C>(load_row<C>(g + i, w) * va + load_row<C>(x + i, w) * vb + vc, gx + i, w);
+    store_row<C>(load_row<C>(g + i, w) * va + (load_row<C>(x + i, w) - m) * vb + vc, gx + i, w);
   });
 }
 
 template <class T>
-void affine_rows(const char* xb, const ChannelRows& rows, const double* scale, const double* shift, char* out) {
+void affine_rows(const char* xb, const ChannelRows& rows, const double* center, const double* scale,
+                 const double* shift, char* out) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
     if (c == rows.channels) c = 0;
-    affine<T>(xb + r * bytes, scale[c], shift[c], out + r * bytes, rows.n);
+    affine<T>(xb + r * bytes, center[c], scale[c], shift[c], out + r * bytes, rows.n);
   }
 }
 
 template <class T>
-void combine_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* a, const double* b,
-                  const double* c, char* out) {
+void combine_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* center, const double* a,
+                  const double* b, const double* c, char* out) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, k = rows.channel; r < rows.count; ++r, ++k) {
     if (k == rows.channels) k = 0;
-    combine<T>(gb + r * bytes, xb + r * bytes, a[k], b[k], c[k], out + r * bytes, rows.n);
+    combine<T>(gb + r * bytes, xb + r * bytes, center[k], a[k], b[k], c[k], out + r * bytes, rows.n);
   }
 }
 
@@ -448,8 +471,8 @@ void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t coun
   add_slots(second, count);
   for (int64_t c = 0; c < count; ++c) {
     const double d = double(first[c]);
-    mean[c] = double(near[c]) + d / double(n);
-    squares[c] = double(second[c]) - d * d / double(n);
+    enter_statistics(double(near[c]) + d / double(n), double(second[c]) - d * d / double(n), x + c, channels, n,
+                     mean + c, squares + c);
   }
 }
 
@@ -476,29 +499,32 @@ void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t cha
 }
 
 template <class T>
-void affine_pixels(const char* xb, const char* ab, const char* bb, char* out, int64_t n, int64_t channels) {
+void affine_pixels(const char* xb, const char* mb, const char* ab, const char* bb, char* out, int64_t n,
+                   int64_t channels) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
-  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
+  const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
   T* y = reinterpret_cast<T*>(out);
   for (int64_t p = 0; p < n; ++p, x += channels, y += channels) {
     each_vector<C>(channels, [&](int64_t i, int64_t w) {
-      store_row<C>(load_row<C>(x + i, w) * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w);
+      const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
+      store_row<C>(d * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w);
     });
   }
 }
 
 template <class T>
-void combine_pixels(const char* gb, const char* xb, const char* ab, const char* bb, const char* cb, char* out,
-                    int64_t n, int64_t channels) {
+void combine_pixels(const char* gb, const char* xb, const char* mb, const char* ab, const char* bb, const char* cb,
+                    char* out, int64_t n, int64_t channels) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
-  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb), *c = reinterpret_cast<const C*>(cb);
+  const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb),
+          *c = reinterpret_cast<const C*>(cb);
   T* gx = reinterpret_cast<T*>(out);
   for (int64_t p = 0; p < n; ++p, g += channels, x += channels, gx += channels) {
     each_vector<C>(channels, [&](int64_t i, int64_t w) {
-      store_row<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + load_row<C>(x + i, w) * load_row<C>(b + i, w) +
-                       load_row<C>(c + i, w),
+      const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
+      store_row<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + d * load_row<C>(b + i, w) + load_row<C>(c + i, w),
                    gx + i, w);
     });
   }
@@ -602,7 +628,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
     int d = int(dtype_of<T>);
     rows[d] = {.softmax = &softmax<T>,
                ._softmax_backward = &_softmax_backward<T>,
-               .logsumexp = &logsumexp<T>,
+               .exp_sum = &exp_sum<T>,
                .dot = &dot<T>,
                .exp_minus = &exp_minus<T>,
                .moments = &moments<T>,

@@ -46,9 +46,8 @@ inline constexpr char _convolution[] =
     "_convolution(input, weight, bias, stride, padding, dilation, groups): cross-correlation of a batch [N, C, ...] "
     "of 1 to 3 spatial dimensions.";
 inline constexpr char _convolution_backward_input[] =
-    "_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, channels_last=False): "
-    "gradient of "
-    "_convolution's input.";
+    "_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, channels_last=False, "
+    "bias=None): gradient of _convolution's input, plus a bias [C]: a transposed convolution.";
 inline constexpr char _convolution_backward_weight[] =
     "_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups, channels_last=False): "
     "gradient of "

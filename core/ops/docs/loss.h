@@ -4,10 +4,11 @@
 namespace vesta::doc {
 
 inline constexpr char _cross_entropy[] =
-    "_cross_entropy(input, target, weight, ignore_index, label_smoothing): (loss [N], logsumexp [N]) of logits [N, "
-    "C] and class numbers [N]. Error: a class outside [0, C) that is not ignore_index.";
+    "_cross_entropy(input, target, weight, ignore_index, label_smoothing): (loss [N], exp_sums [N, 2]) of logits [N, "
+    "C] and class numbers [N]; exp_sums: a row's largest logit and sum(exp(x - it)). Error: a class outside [0, C) "
+    "that is not ignore_index.";
 inline constexpr char _cross_entropy_backward[] =
-    "_cross_entropy_backward(grad, input, target, weight, logsumexp, ignore_index, label_smoothing): gradient of the "
+    "_cross_entropy_backward(grad, input, target, weight, exp_sums, ignore_index, label_smoothing): gradient of the "
     "logits.";
 inline constexpr char cross_entropy[] =
     "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): "

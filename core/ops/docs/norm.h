@@ -42,6 +42,8 @@ inline constexpr char _rms_norm_backward[] =
     "_rms_norm_backward(grad, input, normalized_shape, weight, rstd): gradients of input and weight.";
 inline constexpr char rms_norm[] =
     "rms_norm(input, normalized_shape, weight=None, eps=None): x / sqrt(mean(x^2) + eps) over the last dimensions, "
-    "of normalized_shape (Zhang and Sennrich 2019), times weight of that shape. eps: that of input's dtype if None.";
+    "of normalized_shape (Zhang and Sennrich 2019), times weight of that shape. eps if None: that of float32, or "
+    "float64's "
+    "for float64.";
 
 }  // namespace vesta::doc

@@ -53,8 +53,8 @@
       int64_t groups), (input, weight, bias, stride, padding, dilation, groups), hidden)                               \
   OP(FUNCTION, Tensor, _convolution_backward_input,                                                                    \
      (const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride, IntList padding,                   \
-      IntList dilation, int64_t groups, bool channels_last = false),                                                   \
-     (grad, weight, input_size, stride, padding, dilation, groups, channels_last), hidden)                             \
+      IntList dilation, int64_t groups, bool channels_last = false, MaybeTensor bias = {}),                            \
+     (grad, weight, input_size, stride, padding, dilation, groups, channels_last, bias), hidden)                       \
   OP(FUNCTION, Tensor, _convolution_backward_weight,                                                                   \
      (const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride, IntList padding,                   \
       IntList dilation, int64_t groups, bool channels_last = false),                                                   \

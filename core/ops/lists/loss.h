@@ -7,9 +7,9 @@
      (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, double label_smoothing),    \
      (input, target, weight, ignore_index, label_smoothing), hidden, casts(float32, float32))                          \
   OP(FUNCTION, Tensor, _cross_entropy_backward,                                                                        \
-     (const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight, const Tensor& logsumexp,      \
+     (const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight, const Tensor& exp_sums,       \
       int64_t ignore_index, double label_smoothing),                                                                   \
-     (grad, input, target, weight, logsumexp, ignore_index, label_smoothing), hidden)                                  \
+     (grad, input, target, weight, exp_sums, ignore_index, label_smoothing), hidden)                                   \
   OP(FUNCTION, Tensor, cross_entropy,                                                                                  \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
       Text reduction = "mean", double label_smoothing = 0),                                                            \

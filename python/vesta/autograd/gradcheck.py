@@ -241,9 +241,9 @@ def _put(tensor: Tensor, place: tuple[int, ...], value: Any) -> None:
 def _random_like(tensor: Tensor, non_contiguous: bool = False) -> Tensor:
     shape = (*tensor.shape, 2) if non_contiguous else tuple(tensor.shape)
     dtype = {vesta.complex64: vesta.float32, vesta.complex128: vesta.float64}.get(tensor.dtype, tensor.dtype)
-    values = vesta.rand(shape, dtype=dtype) * 2 - 1
+    values = vesta.rand(shape, dtype=dtype, device=tensor.device) * 2 - 1
     if tensor.is_complex():
-        values = values + (vesta.rand(shape, dtype=dtype) * 2 - 1) * 1j
+        values = values + (vesta.rand(shape, dtype=dtype, device=tensor.device) * 2 - 1) * 1j
     return values[..., 0].detach() if non_contiguous else values.detach()
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
+    "grad",
     "init",
     "modules",
     "parameter",
@@ -28,18 +29,19 @@ __all__ = [
 
 if TYPE_CHECKING:  # what follows imports on first use
     from . import attention as attention
+    from . import grad as grad
     from . import parallel as parallel
     from .parallel import DataParallel as DataParallel
 else:
 
     def __getattr__(name: str) -> Any:
         """Imports what few programs use, on first use."""
-        if name == "attention":
-            return importlib.import_module(".attention", __name__)
+        if name in ("attention", "grad"):
+            return importlib.import_module(f".{name}", __name__)
         if name not in ("DataParallel", "parallel"):
             raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
         parallel = importlib.import_module(".parallel", __name__)
         return parallel if name == "parallel" else parallel.DataParallel
 
 
-__dir__ = listing(globals(), "DataParallel", "attention", "parallel")
+__dir__ = listing(globals(), "DataParallel", "attention", "grad", "parallel")

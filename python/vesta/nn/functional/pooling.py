@@ -511,11 +511,13 @@ def _fractional(
     taps = math.prod(kernels)
     flat = places.flatten(2 + dims).reshape(batch, channels, math.prod(outputs) * taps)
     windows = batched.flatten(2).gather(2, flat).reshape(batch, channels, *outputs, taps)
-    best = windows.max(-1)
-    indices = places.flatten(2 + dims).gather(-1, best.indices.unsqueeze(-1)).squeeze(-1)
+    last_nan = taps - 1 - windows.isnan().flip(-1).to(vesta.uint8).argmax(-1, keepdim=True)
+    found = windows.detach().max(-1, keepdim=True)
+    tap = vesta.where(found.values.isnan(), last_nan, found.indices)  # of several NaNs the last, as PyTorch has it
+    values, indices = (t.gather(-1, tap).squeeze(-1) for t in (windows, places.flatten(2 + dims)))
     if input.dim() == dims + 1:
-        return best.values.squeeze(0), indices.squeeze(0)
-    return best.values, indices
+        return values.squeeze(0), indices.squeeze(0)
+    return values, indices
 
 
 def fractional_max_pool2d_with_indices(
@@ -698,7 +700,9 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
     # Windows that overlap may name a place several times: all of them hold the same value.
     planes = vesta.zeros((flat.size(0), plane), dtype=input.dtype, device=input.device)
     lines = vesta.arange(flat.size(0), device=input.device).unsqueeze(1)
-    return planes.index_put((lines, places), flat).reshape(*input.shape[:-dims], *sizes)
+    result = planes.index_put((lines, places), flat).reshape(*input.shape[:-dims], *sizes)
+    follows = input.dim() == 4 and input.is_contiguous(memory_format=vesta.channels_last) and not input.is_contiguous()
+    return result.contiguous(memory_format=vesta.channels_last) if follows else result
 
 
 def max_unpool1d(

@@ -98,7 +98,7 @@ class RMSNorm(Module):
 
     Args:
         normalized_shape: the last dimensions, as a size or several.
-        eps: added to the mean square; default: the spacing of the dtype's numbers at 1.
+        eps: added to the mean square; default: float32's spacing of numbers at 1, for float64 its own.
         elementwise_affine: whether there is a ``weight`` of ``normalized_shape``.
 
     Shapes: input and output [*, *normalized_shape].

@@ -181,7 +181,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raises unless ``input`` has the layer's dtype and input size."""
         weight = getattr(self, self._all_weights[0][0])
-        if input.dtype != weight.dtype and not vesta.is_autocast_enabled():
+        if input.dtype != weight.dtype and not vesta.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"

@@ -1,0 +1,121 @@
+"""Transposed convolutions with a bias and without places, and the gradients of convolutions as functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+from vesta import nn
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
+HALVES = [vesta.bfloat16, vesta.float16]
+TRANSPOSED = [
+    # dimensions, input, weight, options
+    (1, (2, 16, 30), (16, 8, 3), {}),
+    (2, (2, 16, 9, 9), (16, 8, 3, 3), {"padding": 1}),
+    (2, (2, 32, 12, 12), (32, 16, 2, 2), {"stride": 2}),
+    (2, (1, 7, 9, 9), (7, 5, 1, 1), {}),
+    (2, (2, 12, 8, 8), (12, 1, 3, 3), {"groups": 12, "stride": 2, "output_padding": 1}),
+    (2, (2, 12, 8, 8), (12, 3, 3, 3), {"groups": 4, "dilation": 2}),
+    (2, (1, 40, 12, 12), (40, 40, 3, 3), {"padding": 1}),
+    (3, (1, 8, 5, 5, 5), (8, 4, 3, 3, 3), {"stride": 2}),
+]
+
+
+def made(seed, *shape):
+    return vesta.tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dims, x_shape, w_shape, options", TRANSPOSED)
+def test_a_bias_is_added_before_the_result_is_rounded(dims, x_shape, w_shape, options, last, dtype):
+    x, w = made(1, *x_shape).to(dtype), made(2, *w_shape).to(dtype)
+    b = (10 * made(3, w_shape[1] * options.get("groups", 1))).to(dtype)
+    if last and dims == 2:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    convolve = getattr(F, f"conv_transpose{dims}d")
+    exact = convolve(x.double(), w.double(), b.double(), **options)
+    got = convolve(x, w, b, **options)
+    once = exact.to(dtype)
+    wrong = (got != once).double().mean().item()
+    # Where sums end near the middle between two numbers float32's error decides; Winograd's is 4 times as large.
+    assert wrong < 0.01
+    assert got.stride() == once.stride()
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64], ids=str)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dims, x_shape, w_shape, options", TRANSPOSED)
+def test_the_bias_of_every_path_and_its_gradient(dims, x_shape, w_shape, options, last, dtype):
+    x, w = made(1, *x_shape).to(dtype), made(2, *w_shape).to(dtype)
+    b = made(3, w_shape[1] * options.get("groups", 1)).to(dtype).requires_grad_()
+    if last and dims == 2:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    convolve = getattr(F, f"conv_transpose{dims}d")
+    got = convolve(x, w, b, **options)
+    want = convolve(x, w, None, **options) + b.detach().reshape(-1, *[1] * dims)
+    assert vesta.allclose(got, want, rtol=1e-5, atol=1e-5)
+    weights = made(4, *got.shape).to(dtype)
+    (got * weights).sum().backward()
+    assert vesta.allclose(b.grad, weights.sum([0, *range(2, dims + 2)]), rtol=1e-4, atol=1e-4)
+
+
+def test_second_gradients_with_a_bias():
+    x, w, b = (made(i, *s).double().requires_grad_() for i, s in enumerate([(2, 3, 4), (3, 2, 3), (2,)]))
+    assert vesta.autograd.gradgradcheck(lambda *t: F.conv_transpose1d(*t, stride=2).pow(2), (x, w, b))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "dims, x_shape, w_shape, padding, result",
+    [
+        (1, (2, 4, 1), (4, 3, 2), 1, (2, 3, 0)),
+        (2, (2, 4, 1, 3), (4, 3, 2, 2), (1, 0), (2, 3, 0, 4)),
+        (3, (1, 4, 1, 1, 2), (4, 3, 2, 2, 2), (1, 1, 0), (1, 3, 0, 0, 3)),
+        (1, (4, 1), (4, 3, 2), 1, (3, 0)),
+    ],
+)
+def test_a_result_without_places(dims, x_shape, w_shape, padding, result, bias, device):
+    x, w, b = (vesta.ones(s).to(device).requires_grad_() for s in (x_shape, w_shape, (w_shape[1],)))
+    y = getattr(F, f"conv_transpose{dims}d")(x, w, b if bias else None, padding=padding)
+    assert tuple(y.shape) == result
+    y.sum().backward()
+    for t in (x, w, *([b] if bias else [])):
+        assert t.grad.shape == t.shape and not t.grad.any()
+
+
+def test_a_result_of_less_than_no_places_is_refused():
+    with pytest.raises(RuntimeError, match="conv_transpose1d: Output size is too small"):
+        F.conv_transpose1d(vesta.ones(2, 4, 1), vesta.ones(4, 3, 1), padding=1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_as_functions(dims, device):
+    options = {"stride": 2, "padding": 1, "dilation": 1, "groups": 2}
+    x, w = made(1, 2, 4, *[7] * dims).to(device).requires_grad_(), made(2, 6, 2, *[3] * dims).to(device)
+    w.requires_grad_()
+    y = getattr(F, f"conv{dims}d")(x, w, **options)
+    g = made(3, *y.shape).to(device)
+    of_x, of_w = vesta.autograd.grad(y, (x, w), g)
+    assert vesta.equal(getattr(nn.grad, f"conv{dims}d_input")(x.shape, w, g, **options), of_x)
+    assert vesta.equal(getattr(nn.grad, f"conv{dims}d_weight")(x, w.shape, g, **options), of_w)
+
+
+def test_gradients_as_functions_have_gradients():
+    w, g = made(1, 3, 2, 2).double().requires_grad_(), made(2, 1, 3, 4).double().requires_grad_()
+    assert vesta.autograd.gradcheck(lambda w, g: nn.grad.conv1d_input((1, 2, 5), w, g), (w, g))
+    x = made(3, 1, 2, 5).double().requires_grad_()
+    assert vesta.autograd.gradcheck(lambda x, g: nn.grad.conv1d_weight(x, (3, 2, 2), g), (x, g))
+
+
+def test_gradients_as_functions_refuse_what_does_not_fit():
+    with pytest.raises(TypeError, match=r"conv1d_input.*weight"):
+        nn.grad.conv1d_input((1, 1, 3), 3, vesta.ones(1, 1, 2))
+    with pytest.raises(ValueError, match=r"nn.grad.conv2d_input: expected 4 dimensions, got 3 \(input_size\)"):
+        nn.grad.conv2d_input((1, 1, 3), vesta.ones(1, 1, 2, 2), vesta.ones(1, 1, 2, 2))
+    with pytest.raises(RuntimeError, match="convolution_backward: expected a grad of shape"):
+        nn.grad.conv1d_input((1, 1, 3), vesta.ones(1, 1, 2), vesta.ones(1, 1, 3))

@@ -1,0 +1,80 @@
+"""Max pooling with several NaNs in a window: the last one wins, in every path, as in PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
+DTYPES = [vesta.float32, vesta.float64, vesta.bfloat16]
+SPATIAL = {1: (37,), 2: (9, 21), 3: (4, 5, 17)}
+
+
+def windows_of(sizes, kernel, stride):
+    """The places of each window in a flattened plane, in order: [windows, taps]."""
+    places = np.arange(int(np.prod(sizes))).reshape(sizes)
+    found = np.lib.stride_tricks.sliding_window_view(places, (kernel,) * len(sizes))
+    found = found[tuple(slice(None, None, stride) for _ in sizes)]
+    return found.reshape(-1, kernel ** len(sizes))
+
+
+def choice(values):
+    """The tap that a window takes: the last NaN, else the first of the largest."""
+    nans = np.flatnonzero(np.isnan(values))
+    return nans[-1] if len(nans) else int(values.argmax())
+
+
+def data(dims, dtype):
+    rng = np.random.default_rng(dims)
+    x = rng.integers(0, 6, (2, 5, *SPATIAL[dims])).astype(np.float32)
+    x[rng.random(x.shape) < 0.25] = np.nan
+    return x, vesta.tensor(x).to(dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("kernel, stride", [(2, 2), (3, 1), (3, 2)])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_the_last_nan_of_a_window_wins(dims, kernel, stride, last, dtype, device):
+    x, t = data(dims, dtype)
+    if last and dims == 1:
+        pytest.skip("lines have one layout")
+    t = t.to(device)
+    if last:
+        t = t.contiguous(memory_format=vesta.channels_last if dims == 2 else vesta.channels_last_3d)
+    t.requires_grad_()
+    y, places = getattr(F, f"max_pool{dims}d")(t, kernel, stride, return_indices=True)
+    windows = windows_of(SPATIAL[dims], kernel, stride)
+    want = [[[w[choice(plane[w])] for w in windows] for plane in image] for image in x.reshape(2, 5, -1)]
+    assert places.flatten(2).tolist() == want
+    counts = np.zeros((2, 5, x[0, 0].size))
+    for n in range(2):
+        for c in range(5):
+            np.add.at(counts[n, c], want[n][c], 1)
+    y.sum().backward()
+    assert t.grad.flatten(2).tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_adaptive_and_random_windows(dims, size, device):
+    x, t = data(dims, vesta.float32)
+    t = t.to(device)
+    _, places = getattr(F, f"adaptive_max_pool{dims}d")(t, size, return_indices=True)
+    grid = np.arange(x[0, 0].size).reshape(SPATIAL[dims])
+    edges = [[(o * n // size, -(-(o + 1) * n // size)) for o in range(size)] for n in SPATIAL[dims]]
+    for output in np.ndindex(*(size,) * dims):
+        window = grid[tuple(slice(*edges[d][o]) for d, o in enumerate(output))].ravel()
+        for n, c in np.ndindex(2, 5):
+            assert places[(n, c, *output)].item() == window[choice(x[n, c].ravel()[window])]
+
+
+def test_fractional_windows():
+    x = vesta.tensor([[1.0, float("nan"), float("nan"), 0.0], [5.0, 5.0, 4.0, 4.0]]).reshape(1, 2, 1, 4)
+    samples = vesta.zeros(1, 2, 2)
+    y, places = F.fractional_max_pool2d(x, (1, 4), output_size=1, return_indices=True, _random_samples=samples)
+    assert places.flatten().tolist() == [2, 0] and y[0, 1].item() == 5

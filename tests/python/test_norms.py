@@ -1,0 +1,121 @@
+"""Batch and group norm keep their digits where means are large, and say what infinities and empty batches are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
+SHAPES = {"matrix": (32, 16), "short runs": (2, 8, 3), "small planes": (8, 16, 7, 7), "large planes": (4, 8, 40, 40)}
+LAYOUTS = [(name, last) for name, shape in SHAPES.items() for last in (False, True) if len(shape) == 4 or not last]
+
+
+def exact(x, g, w, b, mean, variance, training):
+    """Batch norm and its gradients in float64; mean and variance are those of the evaluation."""
+    over = tuple(d for d in range(x.ndim) if d != 1)
+    column = lambda v: v.reshape([1, -1] + [1] * (x.ndim - 2))
+    x, g = x.astype(np.float64), g.astype(np.float64)
+    if training:
+        mean = x.mean(over)
+        variance = ((x - column(mean)) ** 2).mean(over)
+    inverse = 1 / np.sqrt(variance + 1e-5)
+    unit = (x - column(mean)) * column(inverse)
+    gb, gw = g.sum(over), (g * unit).sum(over)
+    n = x.size / x.shape[1]
+    gx = g - (column(gb) + unit * column(gw)) / n if training else g
+    return unit * column(w) + column(b), gx * column(w * inverse), gw, gb
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name, last", LAYOUTS)
+def test_a_large_mean_costs_no_digits(name, last, training, device):
+    shape, center = SHAPES[name], 1000
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(shape) + center).astype(np.float32)
+    g, w, b = (rng.standard_normal(s).astype(np.float32) for s in (shape, shape[1], shape[1]))
+    want = exact(x, g, w, b, np.full(shape[1], center), np.ones(shape[1]), training)
+    place = lambda v: vesta.tensor(v).to(device)
+    image = (lambda t: t.contiguous(memory_format=vesta.channels_last)) if last else (lambda t: t)
+    x, w, b = image(place(x)).requires_grad_(), place(w).requires_grad_(), place(b).requires_grad_()
+    mean, variance = vesta.full((shape[1],), float(center)).to(device), vesta.ones(shape[1]).to(device)
+    y = F.batch_norm(x, mean, variance, w, b, training)
+    y.backward(image(place(g)))
+    got = [t.detach().cpu().numpy() for t in (y, x.grad, w.grad, b.grad)]
+    # The sums of gradients see the mean as it is saved, in float32, 3e-5 off: PyTorch's errors are the same.
+    for actual, wanted, limit in zip(got, want, (3e-6, 2e-4 if training else 3e-6, 1e-2, 1e-4)):
+        assert np.abs(actual - wanted).max() < limit
+
+
+def test_group_norm_of_a_large_mean():
+    x = np.random.default_rng(5).standard_normal((2, 6, 9, 9)).astype(np.float32) + np.float32(1000)
+    rows = x.astype(np.float64).reshape(2, 2, -1)
+    want = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    got = F.group_norm(vesta.tensor(x), 2).numpy()
+    assert np.abs(got - want.reshape(x.shape)).max() < 3e-6
+
+
+def statistics(x, last=False):
+    """Returns the result and the running statistics of a step with momentum 1."""
+    mean, variance = vesta.zeros(x.shape[1]), vesta.ones(x.shape[1])
+    t = vesta.tensor(x.astype(np.float32))
+    if last:
+        t = t.contiguous(memory_format=vesta.channels_last)
+    y = F.batch_norm(t, mean, variance, training=True, momentum=1.0)
+    return y, mean.tolist(), variance.tolist()
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("place", [0, 20, 2300])
+def test_the_mean_of_an_infinity_is_infinite(place, last):
+    x = np.random.default_rng(1).standard_normal((3, 2, 40, 60))
+    x[1, 0].flat[place] = math.inf
+    x[2, 0].flat[place // 2] = math.inf
+    y, mean, variance = statistics(x, last)
+    assert mean[0] == math.inf and math.isnan(variance[0])
+    assert math.isfinite(mean[1]) and math.isfinite(variance[1]) and y[:, 0].isnan().all() and y[:, 1].isfinite().all()
+    x[0, 0, 0, 0] = -math.inf
+    assert math.isnan(statistics(x, last)[1][0])
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("shape", [(8, 3, 4, 4), (2, 3, 50, 60), (16, 3, 1, 1)])
+@pytest.mark.parametrize("scale", [1e20, 3e37])
+def test_values_whose_squares_float32_cannot_hold(scale, shape, last):
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32) * np.float32(scale)
+    wide = x.astype(np.float64)
+    y, mean, variance = statistics(x, last)
+    center = wide.mean((0, 2, 3))
+    np.testing.assert_allclose(mean, center, rtol=1e-5, atol=1e-6 * scale)
+    want = (wide - center[:, None, None]) / wide.std((0, 2, 3))[:, None, None]
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_values_give_the_bias():
+    y, mean, _ = statistics(np.full((4, 2, 5, 5), 3e38))
+    assert mean == pytest.approx([3e38] * 2, rel=1e-6) and (y == 0).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (0, 3, 2, 2), (2, 3, 0)])
+def test_an_empty_batch_has_gradients_of_zero(shape, device):
+    mean, variance = vesta.zeros(3).to(device), vesta.ones(3).to(device)
+    w, b = (vesta.ones(3).to(device).requires_grad_() for _ in range(2))
+    x = vesta.zeros(shape).to(device).requires_grad_()
+    F.batch_norm(x, mean, variance, w, b, training=True).sum().backward()
+    assert w.grad.tolist() == b.grad.tolist() == [0, 0, 0] and x.grad.shape == x.shape
+    assert mean.tolist() == [0, 0, 0] and variance.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64], ids=str)
+def test_the_default_eps_of_rms_norm_is_that_of_its_statistics(dtype, device):
+    eps = vesta.finfo(vesta.float64 if dtype == vesta.float64 else vesta.float32).eps
+    x = vesta.full((2, 8), 1e-4, dtype=dtype)
+    want = (x.double() / (x.double().square().mean(-1, keepdim=True) + eps).sqrt()).to(dtype)
+    got = F.rms_norm(x.to(device), (8,)).cpu()
+    assert vesta.allclose(got, want, rtol=vesta.finfo(dtype).eps, atol=0)
