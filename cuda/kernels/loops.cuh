@@ -283,49 +283,75 @@ inline bool has_packed_rows(const PointwiseLaunch& l, const char* p, const int64
   return reinterpret_cast<uintptr_t>(p) % size_t(alignment) == 0;
 }
 
+/// The two kernels of a functor, and what the host knows of its elements: one function launches those of all functors,
+/// which leaves a table to compile for each.
+template <int inputs>
+struct LoopKernels {
+  void (*rows)(LoopArgs<inputs>);
+  void (*strided)(LoopArgs<inputs>);
+  int pack;  // elements that a thread of the rows' kernel takes
+  int64_t result, second = 0;  // bytes of an element of the results; 0: there is no second one
+  int64_t items[inputs];  // of the operands
+};
+
 /// Fills what the rows' kernel needs beside loop_args; returns whether it can run.
-template <class F, int N>
-bool make_rows(const PointwiseLaunch& l, LoopArgs<F::inputs>& a) {
-  constexpr int64_t kResult = sizeof(typename F::Result_);
-  if (l.ndim > 1 && l.sizes[0] < N) return false;
-  if (!has_packed_rows(l, l.out, l.out_strides, kResult, N)) return false;
-  if constexpr (F::pair) {
-    constexpr int64_t kSecond = sizeof(typename F::Second);
+template <int inputs>
+bool make_rows(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels, LoopArgs<inputs>& a) {
+  const int n = kernels.pack;
+  if (l.ndim > 1 && l.sizes[0] < n) return false;
+  if (!has_packed_rows(l, l.out, l.out_strides, kernels.result, n)) return false;
+  if (kernels.second) {
     int64_t strides[kLaunchDims];
-    for (int d = 0; d < l.ndim; ++d) strides[d] = l.out_strides[d] / kResult * kSecond;
-    if (!has_packed_rows(l, l.second, strides, kSecond, N)) return false;
+    for (int d = 0; d < l.ndim; ++d) strides[d] = l.out_strides[d] / kernels.result * kernels.second;
+    if (!has_packed_rows(l, l.second, strides, kernels.second, n)) return false;
   }
-  int64_t items[F::inputs];
-  for (int k = 0; k < F::inputs; ++k) {
-    items[k] = F::mask && k == 0 ? 1 : int64_t(sizeof(typename F::In));
+  for (int k = 0; k < inputs; ++k) {
     if (!l.in[k].data) continue;
     if (l.ndim > 0 && l.in[k].strides[0] == 0 && l.sizes[0] > 1) a.repeated |= 1u << k;
-    else if (!has_packed_rows(l, l.in[k].data, l.in[k].strides, items[k], N)) return false;
+    else if (!has_packed_rows(l, l.in[k].data, l.in[k].strides, kernels.items[k], n)) return false;
   }
   a.row = l.ndim ? uint32_t(l.sizes[0]) : 1;
-  const uint32_t packs = (a.row + N - 1) / N;
+  const uint32_t packs = (a.row + uint32_t(n) - 1) / uint32_t(n);
   a.n = uint32_t(l.numel / a.row) * packs;
   if (!l.ndim) return true;
   a.sizes[0] = FastDivisor(packs);
-  a.out_strides[0] = int32_t(kResult * N);
-  for (int k = 0; k < F::inputs; ++k) a.strides[k][0] = a.repeated >> k & 1 ? 0 : int32_t(items[k] * N);
+  a.out_strides[0] = int32_t(kernels.result * n);
+  for (int k = 0; k < inputs; ++k) a.strides[k][0] = a.repeated >> k & 1 ? 0 : int32_t(kernels.items[k] * n);
   return true;
+}
+
+/// Queues the kernel that a launch asks for.
+template <int inputs>
+void run_kernels(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels) {
+  auto a = loop_args<inputs>(l);
+  if (make_rows(l, kernels, a)) {
+    launch_independent(l.name, kernels.rows, linear_shape(a.n, kThreads, l.stream), a);
+  } else {
+    a.n = uint32_t(l.numel), a.repeated = 0;
+    const uint64_t threads = uint64_t(l.numel + kStridedElements - 1) / kStridedElements;
+    launch_independent(l.name, kernels.strided, linear_shape(threads, kThreads, l.stream), a);
+  }
+}
+
+template <class F, size_t... K>
+constexpr LoopKernels<F::inputs> loop_kernels(std::index_sequence<K...>) {
+  constexpr size_t kLoaded = sizeof(typename F::In), kStored = sizeof(typename F::Widest);
+  constexpr int N = pack_size(kLoaded > kStored ? kLoaded : kStored, sizeof(typename F::Result_));
+  int64_t second = 0;
+  if constexpr (F::pair) second = sizeof(typename F::Second);
+  return {&rows_kernel<F, N>,
+          &strided_kernel<F>,
+          N,
+          int64_t(sizeof(typename F::Result_)),
+          second,
+          {int64_t(sizeof(operand_t<F, int(K)>))...}};
 }
 
 /// Queues functor F over a launch.
 template <class F>
 void run_loop(const PointwiseLaunch& l) {
-  constexpr int N = pack_size(
-      sizeof(typename F::In) > sizeof(typename F::Widest) ? sizeof(typename F::In) : sizeof(typename F::Widest),
-      sizeof(typename F::Result_));
-  auto a = loop_args<F::inputs>(l);
-  if (make_rows<F, N>(l, a)) {
-    launch_independent(l.name, rows_kernel<F, N>, linear_shape(a.n, kThreads, l.stream), a);
-  } else {
-    a.n = uint32_t(l.numel), a.repeated = 0;
-    const uint64_t threads = uint64_t(l.numel + kStridedElements - 1) / kStridedElements;
-    launch_independent(l.name, strided_kernel<F>, linear_shape(threads, kThreads, l.stream), a);
-  }
+  static constexpr auto kernels = loop_kernels<F>(std::make_index_sequence<size_t(F::inputs)>{});
+  run_kernels(l, kernels);
 }
 
 /// Registers the kernels of struct D for the dtypes of `part`.
