@@ -56,6 +56,13 @@ struct RowKernels {
   void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
   /// Returns log(sum(exp(x))); `sum` gets sum(w * x) (w may be null: ones) for label smoothing.
   double (*logsumexp)(const char* x, int64_t n) = nullptr;
+  /// The same, with the same bits, for `count` columns that lie side by side, of n rows that are `step` elements apart;
+  /// `room` is for count * (slots + 6 + n) numbers of the dtype of statistics, for the gradient (slots + 6 + 2 n).
+  void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log,
+                          char* room) = nullptr;
+  void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
+                                   bool log, char* room) = nullptr;
+  void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
   double (*dot)(const char* x, const char* w, int64_t n) = nullptr;
   /// gx[j] = scale * exp(x[j] - lse) - smooth * w[j] (w may be null: ones).
   void (*exp_minus)(const char* x, double lse, double scale, double smooth, const char* w, char* gx,
