@@ -121,6 +121,15 @@ struct Carries {
 constexpr int kWays = 8;          // independent chains: hides the latency of an add
 constexpr int64_t kBlockSteps = 16;  // vectors a chain adds up before the block joins the tree
 
+/// Returns the mask of the first n lanes.
+template <class C>
+VESTA_INLINE Mask<C> lanes_below(int64_t n) {
+  constexpr auto number = []<int... I>(std::integer_sequence<int, I...>) {
+    return typename Vec<C>::Raw{C(I)...};
+  }(std::make_integer_sequence<int, Vec<C>::N>{});
+  return Vec<C>(number) < Vec<C>(C(n));
+}
+
 /// Combines the lanes of v by halves: lane i with lane i + half. The result is in lane 0.
 template <class Op, int half, class V>
 VESTA_INLINE V folded(V v) {
@@ -176,10 +185,8 @@ void run_vector(const char* bytes, int64_t n, char* out) {
         if (i + N <= end) take(w, i), i += N;
       });
       if (i < end) {
-        C rest[N];
-        std::fill_n(rest, N, Op::template identity<C>());
-        for (int64_t k = 0; i + k < end; ++k) rest[k] = counted<Op>(static_cast<C>(x[i + k]));
-        chain[kWays - 1] = Op::combine(chain[kWays - 1], V::load(rest));
+        const V v = counted<Op>(load_row<C>(x + i, end - i));
+        chain[kWays - 1] = Op::combine(chain[kWays - 1], select(lanes_below<C>(end - i), v, identity));
         i = end;
       }
     }
