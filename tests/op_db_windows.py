@@ -444,16 +444,17 @@ def rows() -> Iterator[Row]:
         cases = (((1, 1, 4, *more), (2,)), ((2, 2, 5, *more), (2, 1)), ((1, 2, 5, *more), (3, 2, 1)),
                  ((1, 1, 7, *(5,) * (n - 1)), (2, 1, 0, 2)), ((2, 4, *more), (2,)),
                  ((0, 2, 4, *more), (2,)))  # fmt: skip
-        parts = ("_max_pool", "_max_pool_backward")
+        parts = ("_max_pool", "_max_pool_values", "_max_pool_backward")
         covers = (f"max_pool{n}d", f"max_pool{n}d_with_indices", *(parts if n == 2 else ()))
         yield structured(f"max_pool{n}d", max_pool(n), sized(*cases, distinct=True), fn=getattr(vesta, f"max_pool{n}d"),
                          dtypes="hf", may="ui", method=False, ulp=0.5, covers=covers)  # fmt: skip
         cases = (((1, 1, 4, *more), (2,)), ((2, 2, 5, *more), (2, 1)), ((1, 2, 5, *more), (3, 2, 1)),
                  ((1, 1, 6, *more), (3, 2, 1, True)), ((2, 6, *more), (3, 2, 1, True, False)))  # fmt: skip
         override = (((1, 1, 5, *more), (2, 2, 1, False, True, 3)),) if n > 1 else ()
+        covers = {1: ("avg_pool1d", "_resample"), 2: ("avg_pool2d", "_resample_planes")}.get(n, ())
         yield structured(f"avg_pool{n}d", avg_pool(n), sized(*cases, *override),
                          fn=vesta.avg_pool1d if n == 1 else getattr(vesta._C._nn, f"avg_pool{n}d"), dtypes="hf",
-                         may="ui", covers=("avg_pool1d", "_resample") if n == 1 else (), **inexact)  # fmt: skip
+                         may="ui", covers=covers, **inexact)  # fmt: skip
         cases = (((1, 2, 5, *more), (3,)), ((2, 4, *more), (1,)), ((1, 1, 4, *more), ((6, 2, 4)[:n],)))
         place = vesta if n == 1 else vesta._C._private
         yield structured(f"adaptive_avg_pool{n}d", adaptive(n, np.mean), sized(*cases), dtypes="hf",

@@ -18,6 +18,14 @@ struct Reduced {
     for (size_t d = 0; d < sizes.size(); ++d) n *= reduces(d) ? sizes[d] : 1;
     return n;
   }
+  /// Returns the dimensions that went.
+  Dims dims() const {
+    Dims gone;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (reduces(d)) gone.push_back(int64_t(d));
+    }
+    return gone;
+  }
   /// Views a result (whether it kept its dimensions or not) with 1 for the reduced ones.
   Tensor keep(const Tensor& result) const {
     Dims kept(sizes);

@@ -29,6 +29,49 @@ struct MeanRule {
   Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count()))); }
 };
 
+// d sum((x - m)^2) = 2 (x - m) dx, the mean m adding nothing; dm = dx / n.
+struct MomentsRule {
+  Reduced shape;
+  Saved x, mean;
+  static constexpr unsigned results = 0b11;
+  static MomentsRule save(const TensorPair& r, const Tensor& x, const MaybeDims& dim, bool, Needs) {
+    return {Reduced(x, dim, "var"), Saved(x), Saved(std::get<1>(r).detach())};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    Tensor r;
+    if (g[0].defined()) {
+      const Tensor given = mean(), input = x().to(given.dtype());  // anew where the gradient is recorded
+      const Tensor center = layer_state.grad_enabled ? vesta::mean(input, shape.dims(), true) : shape.keep(given);
+      r = shape.keep(g[0] * Scalar(2.0)) * (input - center);
+    }
+    if (!g[1].defined()) return r;
+    const Tensor even = shape.spread(g[1] / Scalar(double(shape.count())));
+    return r.defined() ? r + even : even;
+  }
+};
+
+struct SumOfSquaresRule {
+  Reduced shape;
+  Saved x;
+  static SumOfSquaresRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, Needs) {
+    return {Reduced(x, dim, "norm"), Saved(x)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return shape.keep(g * Scalar(2.0)) * x().to(g.dtype()); }
+};
+
+// The slope of log(sum(exp(x))) is softmax; where all is -inf, or something is inf, it is not a number.
+struct LogsumexpRule {
+  Reduced shape;
+  Saved x, y;
+  static LogsumexpRule save(const Tensor& y, const Tensor& x, IntList dim, bool, Needs) {
+    return {Reduced(x, MaybeDims{IntSpan(dim)}, "logsumexp"), Saved(x), Saved::result(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const DType wide = compute_type(g.dtype());
+    return shape.keep(g.to(wide)) * exp(x().to(wide) - shape.keep(y().to(wide)));
+  }
+};
+
 struct CumsumRule {
   int64_t dim = 0;
   static CumsumRule save(const Tensor&, const Tensor&, int64_t dim, MaybeDType, Needs) { return {dim}; }
@@ -177,6 +220,9 @@ struct ExtremumAlongRule {
 void register_reduce() {
   record<ops::sum_dim, SumRule>();
   record<ops::mean_dim, MeanRule>();
+  record<ops::_moments, MomentsRule>();
+  record<ops::_sum_of_squares, SumOfSquaresRule>();
+  record<ops::logsumexp, LogsumexpRule>();
   record<ops::cumsum, CumsumRule>();
   record<ops::cumprod, CumprodRule>();
   record<ops::prod_dim_int, ProductRule>();

@@ -20,6 +20,29 @@ struct ResampleRule {
   }
 };
 
+struct ResamplePlanesRule {
+  int64_t dim, size[2];
+  Saved rows[4], back[4];
+  static ResamplePlanesRule save(const Tensor&, const Tensor& input, int64_t dim, IntList, const Tensor& rows,
+                                 const Tensor& weights, const Tensor& columns, const Tensor& column_weights,
+                                 const Tensor& back_rows, const Tensor& back_weights, const Tensor& back_columns,
+                                 const Tensor& back_column_weights, Needs) {
+    VESTA_CHECK(
+        back_rows.defined() && back_weights.defined() && back_columns.defined() && back_column_weights.defined(), value,
+        "_resample_planes: expected the transposed matrices, which the gradient needs (back_rows, ",
+        "back_weights, back_columns, back_column_weights).");
+    const int64_t d = wrap_dim(dim, input.dim(), "_resample_planes");
+    return {d,
+            {input.size(d), input.size(d + 1)},
+            {Saved(rows), Saved(weights), Saved(columns), Saved(column_weights)},
+            {Saved(back_rows), Saved(back_weights), Saved(back_columns), Saved(back_column_weights)}};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return _resample_planes(g, dim, {size[0], size[1]}, back[0](), back[1](), back[2](), back[3](), rows[0](),
+                            rows[1](), rows[2](), rows[3]());
+  }
+};
+
 struct ConstantPadRule {
   Dims pad;
   static ConstantPadRule save(const Tensor&, const Tensor&, IntList pad, Scalar, Needs) {
@@ -34,6 +57,7 @@ struct ConstantPadRule {
 
 void register_resample() {
   record<ops::_resample, ResampleRule>();
+  record<ops::_resample_planes, ResamplePlanesRule>();
   record<ops::constant_pad_nd, ConstantPadRule>();
 }
 

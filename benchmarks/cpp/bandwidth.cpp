@@ -73,7 +73,11 @@ void plain(const float* x, int64_t reads, float* y, int64_t writes) {
   }
 }
 
-/// An op with the floats it must read and write.
+/// Returns an image whose channels lie side by side.
+Tensor in_pixels(const Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2}); }
+
+/// An op with the floats it must read and write. Batch normalisation in training has to read its input twice: a
+/// channel's mean is known when all of it was read, and no cache holds what is large.
 struct Row {
   const char* name;
   int64_t reads, writes;
@@ -93,6 +97,12 @@ int main(int argc, char** argv) {
     const Tensor weight = rand({64}), bias = rand({64}), mean = zeros({64}), variance = ones({64});
     const TensorVector parts = {x.view({4, -1}).select(0, 0), x.view({4, -1}).select(0, 1),
                                 x.view({4, -1}).select(0, 2), x.view({4, -1}).select(0, 3)};
+    const Tensor large = planes.view({n >> 16, 16, 64, 64}), volume = in_pixels(large);
+    const Tensor of_image = rand(image.sizes()), flags = zeros({side, side}, DType::bool_), words = randperm(side);
+    const Tensor pixels = in_pixels(image), of_pixels = in_pixels(of_image);
+    const Tensor quarter = rand({n >> 16, 16, 32, 32}), places = std::get<1>(_max_pool(large, 2, {}, 0, 1, false));
+    const Tensor some_mean = rand({64}), some_scale = ones({64});
+    const TensorVector four = {parts[0], parts[1], parts[2], parts[3]};
     const Row table[] = {
         {"add", 2 * n, n, [&] { add_out(z, x, y); }},
         {"neg", n, n, [&] { neg_out(z, x); }},
@@ -110,23 +120,61 @@ int main(int argc, char** argv) {
         {"half", n, n / 2, [&] { x.to(DType::float16); }},
         {"t().contiguous()", n, n, [&] { m.t().contiguous(); }},
         {"flip(1)", n, n, [&] { flip(m, {1}); }},
+        {"flip(0)", n, n, [&] { flip(m, {0}); }},
+        {"pad", n, n, [&] { constant_pad_nd(m, {1, 1, 1, 1}); }},
+        {"stack of 4", n, n, [&] { stack(four, 0); }},
+        {"embedding", n, n, [&] { embedding(m, words); }},
         {"cat of 4", n, n, [&] { cat(parts, 0); }},
         {"index_select rows", n, n, [&] { index_select(m, 0, rows); }},
         {"sum", n, 0, [&] { sum(x); }},
         {"sum(0)", n, 0, [&] { sum(m, 0); }},
         {"sum(1)", n, 0, [&] { sum(m, 1); }},
         {"prod(1)", n, 0, [&] { prod(m, 1); }},
+        {"mean(1)", n, 0, [&] { vesta::mean(m, 1); }},
+        {"amax(1)", n, 0, [&] { amax(m, 1); }},
+        {"amax(0)", n, 0, [&] { amax(m, 0); }},
         {"max(1)", n, 0, [&] { max(m, 1); }},
+        {"max(0)", n, 0, [&] { max(m, 0); }},
+        {"argmax(1)", n, 0, [&] { argmax(m, 1); }},
+        {"any(1)", n / 4, 0, [&] { any(flags, 1); }},
+        {"any", n / 4, 0, [&] { any(flags); }},
         {"var(1)", n, 0, [&] { var(m, 1); }},
+        {"var(0)", n, 0, [&] { var(m, 0); }},
+        {"std", n, 0, [&] { vesta::std(m); }},
+        {"var_mean(1)", n, 0, [&] { var_mean(m, 1); }},
+        {"norm", n, 0, [&] { norm(m); }},
+        {"norm(1)", n, 0, [&] { norm(m, 2, 1); }},
+        {"logsumexp(1)", n, 0, [&] { logsumexp(m, 1); }},
         {"cumsum(0)", n, n, [&] { cumsum(m, 0); }},
         {"cumsum(1)", n, n, [&] { cumsum(m, 1); }},
+        {"cumprod(1)", n, n, [&] { cumprod(m, 1); }},
+        {"softmax(0)", n, n, [&] { softmax(m, 0); }},
         {"softmax(1)", n, n, [&] { softmax(m, 1); }},
         {"log_softmax(1)", n, n, [&] { log_softmax(m, 1); }},
         {"layer_norm", n, n, [&] { layer_norm(m, {side}, columns, columns); }},
-        {"batch_norm, training", n, n, [&] { batch_norm(image, mean, variance, weight, bias, true, 0.1, 1e-5); }},
+        {"batch_norm, training", 2 * n, n, [&] { batch_norm(image, mean, variance, weight, bias, true, 0.1, 1e-5); }},
         {"batch_norm", n, n, [&] { batch_norm(image, mean, variance, weight, bias, false, 0.1, 1e-5); }},
+        {"batch_norm, gradient", 2 * n, n,
+         [&] { _batch_norm_backward(of_image, image, weight, some_mean, some_scale, true); }},
+        {"batch_norm pixels, tr.", 2 * n, n,
+         [&] { batch_norm(pixels, mean, variance, weight, bias, true, 0.1, 1e-5); }},
+        {"batch_norm pixels, gr.", 2 * n, n,
+         [&] { _batch_norm_backward(of_pixels, pixels, weight, some_mean, some_scale, true); }},
         {"max_pool2d, 2", n, n / 4, [&] { max_pool2d(planes, {2, 2}); }},
+        {"  with its places", n, n / 4 + n / 2, [&] { _max_pool(planes, 2, {}, 0, 1, false); }},
+        {"max_pool2d, 2, large", n, n / 4, [&] { max_pool2d(large, {2, 2}); }},
+        {"max_pool2d, 3 by 2", n, n / 4, [&] { max_pool2d(large, {3, 3}, {2, 2}, {1, 1}); }},
+        {"max_pool2d, 3 by 1", n, n, [&] { max_pool2d(large, {3, 3}, {1, 1}, {1, 1}); }},
+        {"max_pool2d, pixels", n, n / 4, [&] { max_pool2d(volume, {2, 2}); }},
+        {"max_pool2d, gradient", n / 4 + n / 2, n, [&] { _max_pool_backward(quarter, places, large.sizes()); }},
         {"avg_pool2d, 2", n, n / 4, [&] { avg_pool2d(planes, {2, 2}); }},
+        {"avg_pool2d, 2, large", n, n / 4, [&] { avg_pool2d(large, {2, 2}); }},
+        {"avg_pool2d, 3 by 1", n, n, [&] { avg_pool2d(large, {3, 3}, {1, 1}, {1, 1}); }},
+        {"avg_pool2d, pixels", n, n / 4, [&] { avg_pool2d(volume, {2, 2}); }},
+        {"interpolate, twice", n / 4, n,
+         [&] { _interpolate(quarter, {64, 64}, "bilinear", false, false, {}, {}, {}); }},
+        {"interpolate, nearest", n / 4, n,
+         [&] { _interpolate(quarter, {64, 64}, "nearest", false, false, {}, {}, {}); }},
     };
     const float* const from = halves.data_ptr<float>();
     for (const Row& row : table) {

@@ -1,7 +1,10 @@
 // Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
@@ -220,6 +223,106 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   return {y, indices};
 }
 
+// ---- values alone ----
+
+std::tuple<PoolValues<float>, PoolValues<double>, PoolValues<Half>, PoolValues<BFloat16>> values_kernels;
+
+template <class T>
+const PoolValues<T>& values_of() {
+  return std::get<PoolValues<T>>(values_kernels);
+}
+
+/// Returns rows [first, last) of an input that rows [begin, end) of the outputs of one layer see.
+std::pair<int64_t, int64_t> rows_seen(const Window& w, int64_t begin, int64_t end) {
+  const int64_t low = begin * w.stride[1] - w.padding[1];
+  const int64_t high = (end - 1) * w.stride[1] - w.padding[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
+  const int64_t first = std::clamp<int64_t>(low, 0, w.in[1]);
+  return {first, std::clamp<int64_t>(high, first, w.in[1])};
+}
+
+template <class T>
+PoolPlane<T> plane_of_window(const Window& w) {
+  PoolPlane<T> p{};
+  std::copy_n(w.in.data(), 3, p.in), std::copy_n(w.out.data(), 3, p.out);
+  std::copy_n(w.kernel.data(), 3, p.kernel), std::copy_n(w.stride.data(), 3, p.stride);
+  std::copy_n(w.padding.data(), 3, p.padding), std::copy_n(w.dilation.data(), 3, p.dilation);
+  return p;
+}
+
+/// Pools planes, a band of rows at a time; returns whether there was no NaN.
+template <class T>
+bool pool_values_of_planes(const Tensor& x, const Window& w, const Tensor& y) {
+  using C = compute_t<T>;
+  constexpr int64_t kBand = 1 << 13;  // elements of a band, which stay in the cache from lines to columns
+  const int64_t in = plane_of(w.in), out = plane_of(w.out), rows = w.out[0] * w.out[1];
+  const int64_t outputs = (w.out[2] + kPoolSlack - 1) / kPoolSlack * kPoolSlack;
+  const int64_t line = outputs * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 2 * kPoolSlack + w.padding[2];
+  const bool whole = w.in[0] > 1 || w.out[0] > 1;  // a volume
+  const int64_t band = whole ? rows : std::clamp<int64_t>(kBand / (w.in[2] * w.stride[1]), 1, rows);
+  const int64_t bands = (rows + band - 1) / band;
+  std::atomic<bool> good{true};
+  PoolPlane<T> all = plane_of_window<T>(w);
+  all.line = line;
+  const int64_t work = std::max<int64_t>(1, in / bands);
+  parallel_for(y.numel() / out * bands, std::max<int64_t>(1, 32768 / work), [&](int64_t b, int64_t e) {
+    for (int64_t t = b; t < e && good.load(std::memory_order_relaxed); ++t) {
+      PoolPlane<T> p = all;
+      const int64_t plane = t / bands;
+      p.first = t % bands * band, p.last = std::min(rows, p.first + band);
+      std::tie(p.first_row, p.last_row) =
+          whole ? std::pair{int64_t(0), w.in[0] * w.in[1]} : rows_seen(w, p.first, p.last);
+      p.x = x.data_ptr<T>() + plane * in;
+      p.y = y.data_ptr<T>() + plane * out + p.first * w.out[2];
+      const int64_t room = (p.last_row - p.first_row) * w.out[2] + kPoolLines * line + 2 * kPoolSlack;
+      p.room = static_cast<C*>(thread_scratch(Scratch::operand_a, sizeof(C) * size_t(room)));
+      if (!values_of<T>().plane(p)) good.store(false, std::memory_order_relaxed);
+    }
+  });
+  return good.load();
+}
+
+/// Pools images with channels last, pixel by pixel; returns whether there was no NaN.
+template <class T>
+bool pool_values_of_pixels(const Tensor& x, const Window& w, const Tensor& y) {
+  const int64_t channels = x.sizes()[1], in = plane_of(w.in) * channels, lines = w.out[0] * w.out[1];
+  const int64_t line = w.out[2] * channels;
+  const PoolPlane<T> all = plane_of_window<T>(w);
+  std::atomic<bool> good{true};
+  parallel_for(x.sizes()[0] * lines, std::max<int64_t>(1, 8192 / line), [&](int64_t b, int64_t e) {
+    while (b < e && good.load(std::memory_order_relaxed)) {
+      PoolPlane<T> p = all;
+      const int64_t image = b / lines;
+      p.first = b % lines, p.last = std::min(lines, p.first + e - b);
+      p.x = x.data_ptr<T>() + image * in, p.y = y.data_ptr<T>() + b * line;
+      if (!values_of<T>().pixels(p, channels)) good.store(false, std::memory_order_relaxed);
+      b += p.last - p.first;
+    }
+  });
+  return good.load();
+}
+
+/// The values of max_pool_kernel, with the same bits, where nobody asks for the places.
+Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                              bool ceil_mode) {
+  const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
+  const auto by_places = [&] {
+    return std::get<0>(max_pool_kernel(input, kernel, stride, padding, dilation, ceil_mode));
+  };
+  constexpr int64_t kMostTaps = 1024;  // beyond which a padded line is mostly padding
+  for (size_t d = 0; d < 3; ++d) {
+    if (w.kernel[d] > kMostTaps || w.stride[d] > kMostTaps || w.dilation[d] > kMostTaps) return by_places();
+  }
+  if (!is_float(input.dtype()) || plane_of(w.kernel) > kMostTaps || input.numel() == 0) return by_places();
+  const bool last = suggests_channels_last(input);
+  const Tensor x = last ? dense_image(input, true) : contiguous(input);
+  const Tensor y = empty_image(w.result_sizes(x.sizes()[0], x.sizes()[1]), last, x.dtype());
+  if (y.numel() == 0) return by_places();
+  const bool done = visit<kFloats>(x.dtype(), [&]<class T>() {
+    return last ? pool_values_of_pixels<T>(x, w, y) : pool_values_of_planes<T>(x, w, y);
+  });
+  return done ? y : by_places();
+}
+
 /// The gradient with channels last. A task has some channels of a sample, whose sums have the order of the windows.
 Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
   constexpr int64_t kChannels = 32;  // whole cache lines, so that threads do not share one
@@ -284,6 +387,9 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 
 void register_pool() {
   VESTA_ON_ISA(register_pool_kernels, singles, doubles);
+  VESTA_ON_ISA(register_pool_values, std::get<0>(values_kernels), std::get<1>(values_kernels),
+               std::get<2>(values_kernels), std::get<3>(values_kernels));
+  ops::_max_pool_values.set_kernel(DeviceType::cpu, max_pool_values_kernel);
   ops::_max_pool.set_kernel(DeviceType::cpu, max_pool_kernel);
   ops::_max_pool_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
 }

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <vesta/core/base/half.h>
 #include <vesta/core/cpu/isa.h>
+#include <vesta/core/dtype.h>
 
 namespace vesta::cpu {
 
@@ -38,7 +40,33 @@ struct PoolKernels {
   void (*channels)(const PoolTap<T>&);
 };
 
+/// Rows [first, last) of the outputs of a plane, whose values alone are wanted; they see rows [first_row, last_row) of
+/// the input. Rows are counted through the layers of a volume. Sizes are [layers, rows, columns].
+template <class T>
+struct PoolPlane {
+  const T* x;  ///< where the plane begins
+  T* y;  ///< where row `first` begins
+  std::int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+  std::int64_t first, last, first_row, last_row;
+  std::int64_t line;  ///< numbers of a padded line
+  compute_t<T>* room;  ///< [(last_row - first_row) * out[2] + kPoolLines * line + 2 * kPoolSlack]
+};
+inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;
+
+/// The kernels of one instruction set that write no places. They return false where there is NaN, and have written
+/// nothing of use then.
+template <class T>
+struct PoolValues {
+  bool (*plane)(const PoolPlane<T>&);
+  /// The same for an image whose channels lie side by side: sizes count pixels.
+  bool (*pixels)(const PoolPlane<T>&, std::int64_t channels);
+};
+
 }  // namespace vesta::cpu
 
+VESTA_DECLARE_ON_ISA(void register_pool_values(vesta::cpu::PoolValues<float>& singles,
+                                               vesta::cpu::PoolValues<double>& doubles,
+                                               vesta::cpu::PoolValues<vesta::Half>& halves,
+                                               vesta::cpu::PoolValues<vesta::BFloat16>& bfloats))
 VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernels<float>& singles,
                                                 vesta::cpu::PoolKernels<double>& doubles))

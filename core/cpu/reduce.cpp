@@ -4,6 +4,7 @@
 #include <vesta/core/cpu/reduce.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
+#include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
@@ -31,7 +33,7 @@ namespace {
 ReduceKernels kernels[kNumReductions][kNumDTypes];
 
 constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share of bytes below which a second thread does not pay
-constexpr int64_t kStripBytes = 1024;  // of a row that one task reads: lines that the prefetcher follows
+constexpr int64_t kStripBytes = 1024;  // of a row that one task reads at least: lines that the prefetcher follows
 
 struct Axis {
   int64_t size, stride;  // stride in bytes
@@ -68,7 +70,7 @@ int64_t count_of(const Axes& axes) {
 class Reduce {
  public:
   Reduce(const ReduceKernels& k, const Tensor& x, uint64_t mask) : k_(k), x_(x.impl()->data()), dtype_(x.dtype()) {
-    item_ = itemsize(dtype_), acc_ = itemsize(k.acc);
+    item_ = itemsize(dtype_), acc_ = k.acc_bytes;
     for (int64_t d = 0; d < x.dim(); ++d) {
       Axis a{x.sizes()[size_t(d)], x.strides()[size_t(d)] * item_};
       if (a.size == 1) continue;
@@ -109,7 +111,10 @@ class Reduce {
 
   /// Reduces every leaf of the result at `x` to `partial` [leaves, columns]: a task is a strip of a leaf.
   void leaves_in_strips(const char* x, char* partial) const {
-    const int64_t strip = std::max<int64_t>(1, kStripBytes / item_), strips = ceil_div(columns_, strip);
+    int64_t strip = std::max<int64_t>(1, kStripBytes / item_);
+    const int64_t tasks = 4 * num_threads();  // which balance the threads; a column's result does not depend on them
+    while (strip < columns_ && leaves_ * ceil_div(columns_, 2 * strip) >= tasks) strip *= 2;
+    const int64_t strips = ceil_div(columns_, strip);
     const int64_t bytes = std::max<int64_t>(1, std::min(leaf_, inner_.size) * std::min(strip, columns_) * item_);
     parallel_for(leaves_ * strips, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t b, int64_t e) {
       while (b < e) {  // neighbouring strips of a leaf at once
@@ -206,6 +211,64 @@ Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
 
 Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : _to_copy(t, d); }
 
+// ---- moments ----
+
+ReduceKernels moment_kernels[kNumDTypes];
+
+template <class T>
+void moments_of_run(const char* x, int64_t n, char* out) {
+  auto& s = *reinterpret_cast<Statistics*>(out);
+  s.count = double(n);
+  row_kernels(dtype_of<T>).statistics(x, 1, n, &s.mean, &s.squares, {});
+}
+void combine_moments(char* into, const char* from, int64_t n) {
+  auto* const a = reinterpret_cast<Statistics*>(into);
+  const auto* const b = reinterpret_cast<const Statistics*>(from);
+  for (int64_t i = 0; i < n; ++i) a[i].add(b[i]);
+}
+
+void register_moments() {
+  ColumnMoments columns[kNumDTypes] = {};
+  VESTA_ON_ISA(register_column_moments, columns);
+  const auto one = [&]<class T>() {
+    const int d = int(dtype_of<T>);
+    moment_kernels[d] = {
+        .acc_bytes = sizeof(Statistics), .run = &moments_of_run<T>, .columns = columns[d], .combine = &combine_moments};
+  };
+  one.template operator()<float>(), one.template operator()<double>();
+  one.template operator()<Half>(), one.template operator()<BFloat16>();
+}
+
+/// Sums of squared deviations and means, in one pass over memory. Where a mean is not finite, an infinity may have made
+/// NaN of it: those come from sums.
+TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const ReduceShape shape = reduce_shape(input, dim, keepdim, "var");
+  if (!is_float(input.dtype()) || shape.count == 0) return ops::_moments.body()(input, dim, keepdim);
+  const DType wide = compute_type(input.dtype());
+  const Tensor squares = empty_tensor(shape.sizes, wide), mean = empty_tensor(shape.sizes, wide);
+  const int64_t n = squares.numel();
+  if (n == 0) return {squares, mean};
+  std::unique_ptr<Statistics[]> all(new Statistics[size_t(n)]);
+  Reduce(moment_kernels[int(input.dtype())], input, shape.mask).run(reinterpret_cast<char*>(all.get()));
+  bool finite = true;
+  visit<kFloats>(wide, [&]<class T>() {
+    if constexpr (std::is_same_v<T, compute_t<T>>) {
+      T *const s = squares.data_ptr<T>(), *const m = mean.data_ptr<T>();
+      for (int64_t i = 0; i < n; ++i) {
+        s[i] = T(all[size_t(i)].squares), m[i] = T(all[size_t(i)].mean);
+        finite = finite && std::isfinite(m[i]);
+      }
+    }
+  });
+  return {squares, finite ? mean : vesta::mean(input.to(wide), dim, keepdim)};
+}
+
+Tensor squares_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  return reduce(Reduction::squares, input, reduce_shape(input, dim, keepdim, "norm"));
+}
+
+// ---- sums ----
+
 Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   const SumTypes types = sum_types(input.dtype(), dtype);
   return cast(reduce(Reduction::sum, cast(input, types.input), reduce_shape(input, dim, keepdim, "sum")), types.result);
@@ -282,8 +345,10 @@ constexpr int64_t kFewestColumns = 16;  // side by side, from which they are sea
 /// Finds the places of the extrema of columns that lie side by side: the last of `kept`.
 void find_columns(const ReduceKernels& k, int64_t item, const char* base, const Axes& kept, int64_t stride, int64_t n,
                   int64_t* indices) {
-  const int64_t cols = kept.back().size, strip = std::max<int64_t>(64, kStripBytes / 4 / item);
-  const int64_t strips = ceil_div(cols, strip), all = count_of(kept) / cols * strips;
+  const int64_t cols = kept.back().size, lines = count_of(kept) / cols;
+  int64_t strip = std::max<int64_t>(64, kStripBytes / 4 / item);
+  while (strip < cols && lines * ceil_div(cols, 2 * strip) >= 2 * num_threads()) strip *= 2;
+  const int64_t strips = ceil_div(cols, strip), all = lines * strips;
   parallel_for(all, std::max<int64_t>(1, kGrainBytes / (n * strip * item)), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t c = t % strips * strip, first = t / strips * cols + c;
@@ -347,9 +412,12 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 
 void register_reductions() {
   VESTA_ON_ISA(register_reduce, kernels);
+  register_moments();
   constexpr auto cpu = DeviceType::cpu;
   ops::sum_dim.set_kernel(cpu, sum_kernel);
   ops::mean_dim.set_kernel(cpu, mean_kernel);
+  ops::_moments.set_kernel(cpu, moments_kernel);
+  ops::_sum_of_squares.set_kernel(cpu, squares_kernel);
   ops::prod_dim_int.set_kernel(cpu, product_kernel);
   ops::amax.set_kernel(cpu, extremum_kernel<Reduction::max>);
   ops::amin.set_kernel(cpu, extremum_kernel<Reduction::min>);

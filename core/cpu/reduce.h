@@ -2,21 +2,24 @@
 #pragma once
 #include <cstdint>
 
+#include <vesta/core/cpu/isa.h>
 #include <vesta/core/dtype.h>
 
 namespace vesta::cpu {
 
-enum class Reduction : uint8_t { sum, product, max, min, any, all };
-inline constexpr int kNumReductions = 6;
+enum class Reduction : uint8_t { sum, product, max, min, any, all, squares };
+inline constexpr int kNumReductions = 7;
 
 /// The longest run that one call of `run` reduces, and the most rows that one call of `columns` does: the leaves of
 /// the tree.
 inline constexpr int64_t kReduceRun = 65536;
 inline constexpr int64_t kReduceRows = 1024;
 
-/// The kernels that reduce runs of elements to accumulators of type `acc`.
+/// The kernels that reduce runs of elements to accumulators of type `acc`, or, where that is none of the dtypes, of
+/// acc_bytes bytes.
 struct ReduceKernels {
   DType acc = DType::float32;
+  int64_t acc_bytes = 4;
   /// Reduces n contiguous elements to one accumulator.
   void (*run)(const char* x, int64_t n, char* acc) = nullptr;
   /// Reduces `rows` rows of `cols` contiguous elements, `stride` bytes apart, to `cols` accumulators.
@@ -31,4 +34,9 @@ struct ReduceKernels {
   void (*find_columns)(const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t* places) = nullptr;
 };
 
+/// Computes the statistics of `cols` columns of contiguous elements, `rows` rows that lie `stride` bytes apart.
+using ColumnMoments = void (*)(const char* x, int64_t stride, int64_t rows, int64_t cols, char* statistics);
+
 }  // namespace vesta::cpu
+
+VESTA_DECLARE_ON_ISA(void register_column_moments(vesta::cpu::ColumnMoments (&table)[vesta::kNumDTypes]))

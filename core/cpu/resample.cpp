@@ -1,12 +1,15 @@
 // A sparse matrix times a dimension of a tensor (core/ops/resample.h).
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include <vesta/core/cpu/convert.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/resample_kernels.h>
+#include <vesta/core/cpu/scratch.h>
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/memory_format.h>
@@ -63,8 +66,10 @@ struct Product {
   /// Writes results [first, last) of a line.
   void line(const T* x, T* y, int64_t first, int64_t last) const {
     for (int64_t o = first; o < last; ++o) {
+      int64_t k = starts[o];
       C sum(0);
-      for (int64_t k = starts[o]; k < starts[o + 1]; ++k) sum += weights[k] * static_cast<C>(x[places[k]]);
+      if (k < starts[o + 1]) sum = weights[k] * static_cast<C>(x[places[k]]), ++k;
+      for (; k < starts[o + 1]; ++k) sum += weights[k] * static_cast<C>(x[places[k]]);
       y[o] = T(sum);
     }
   }
@@ -74,7 +79,12 @@ struct Product {
 template <class T>
 class Blocks {
  public:
-  explicit Blocks(const Product<T>& p) : window_(kernels<T>().window), in_(p.in) {
+  /// Makes the blocks of `lines` lines that lie one after the other.
+  explicit Blocks(const Product<T>& p, int64_t lines = 1) : window_(kernels<T>().window), in_(p.in) {
+    if (lines > 1) {
+      of_several(p, lines);
+      return;
+    }
     for (int64_t o = 0; o < p.size;) {
       ResampleBlock<T> block{};
       int64_t end = o, low = std::numeric_limits<int64_t>::max(), high = -1;
@@ -95,9 +105,14 @@ class Blocks {
       blocks_.push_back(block);
       o = end;
     }
+    complete_ = true;
     fit_ = int64_t(blocks_.size()) * kLeastResults <= p.size;
   }
 
+  const ResampleBlock<T>* data() const { return blocks_.data(); }
+  int64_t count() const { return int64_t(blocks_.size()); }
+  /// Whether every row is in a block.
+  bool complete() const { return complete_; }
   /// Whether every row is in a block, and there are few enough blocks.
   bool fit() const { return fit_; }
   /// Computes a line. `room` is for `window` elements.
@@ -107,6 +122,20 @@ class Blocks {
   }
 
  private:
+  void of_several(const Product<T>& p, int64_t lines) {
+    std::vector<int64_t> starts{0}, places;
+    std::vector<typename Product<T>::C> weights;
+    for (int64_t l = 0; l < lines; ++l) {
+      for (int64_t o = 0; o < p.size; ++o) {
+        for (int64_t k = p.starts[o]; k < p.starts[o + 1]; ++k) {
+          places.push_back(l * p.in + p.places[k]), weights.push_back(p.weights[k]);
+        }
+        starts.push_back(int64_t(places.size()));
+      }
+    }
+    *this = Blocks({starts.data(), places.data(), weights.data(), lines * p.in, lines * p.size, p.inner});
+  }
+
   static void fill(ResampleBlock<T>& block, const Product<T>& p, int64_t o) {
     using Place = typename ResampleBlock<T>::Place;
     for (auto& places : block.at) std::fill(std::begin(places), std::end(places), Place(-1));
@@ -121,7 +150,7 @@ class Blocks {
 
   std::vector<ResampleBlock<T>> blocks_;
   int64_t window_, in_;
-  bool fit_ = false;
+  bool complete_ = false, fit_ = false;
 };
 
 /// Computes [outer, size] from [outer, in] where blocks pay; returns whether they do.
@@ -193,11 +222,136 @@ Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Ten
   return resample_dense(input, d, size, rows, weights);
 }
 
+/// Two matrices for two neighbouring dimensions of [outer, in, width, inner]: a result's row is made of a row that
+/// stays in the cache. T is float or double.
+template <class T>
+class Planes {
+ public:
+  Planes(const Product<T>& down, const Product<T>& along) : down_(down), along_(along), line_(along), together_(along) {
+    if (along.inner != 1 || kernels<T>().lanes == 0) return;
+    lines_ = std::clamp<int64_t>(std::min(kernels<T>().lanes / std::max<int64_t>(1, along.size),
+                                          kernels<T>().window / std::max<int64_t>(1, along.in)),
+                                 1, std::max<int64_t>(1, down.size));
+    if (lines_ > 1) together_ = Blocks<T>(along, lines_);
+    blocks_ = line_.complete() && together_.fit();
+  }
+
+  int64_t in() const { return down_.in * down_.inner; }
+  int64_t out() const { return down_.size * along_.size * along_.inner; }
+  /// Returns rows [first, last) of the input that rows [begin, end) of the result are made of.
+  std::pair<int64_t, int64_t> sources(int64_t begin, int64_t end) const {
+    int64_t first = down_.in, last = 0;
+    for (int64_t k = down_.starts[begin]; k < down_.starts[end]; ++k) {
+      first = std::min(first, down_.places[k]), last = std::max(last, down_.places[k] + 1);
+    }
+    return {std::min(first, last), last};
+  }
+
+  /// Writes rows [begin, end) of the result; x and y are where the plane begins.
+  void run(const T* x, T* y, int64_t begin, int64_t end) const {
+    const int64_t width = down_.inner, window = kernels<T>().window;  // 0 where there are no blocks
+    T* const room = static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(lines_ * width + window)));
+    if (blocks_) {
+      std::fill_n(room + lines_ * width, window, T(0));
+      const ResamplePlane<T> p{x,
+                               y,
+                               width,
+                               along_.size,
+                               down_.starts,
+                               down_.places,
+                               down_.weights,
+                               line_.data(),
+                               together_.data(),
+                               line_.count(),
+                               together_.count(),
+                               lines_,
+                               room};
+      return kernels<T>().plane(p, begin, end);
+    }
+    for (int64_t o = begin; o < end; ++o) {
+      const int64_t k = down_.starts[o];
+      kernels<T>().row(x, width, down_.places + k, down_.weights + k, down_.starts[o + 1] - k, room, width);
+      T* const to = y + o * along_.size * along_.inner;
+      if (along_.inner == 1) along_.line(room, to, 0, along_.size);
+      else
+        for (int64_t c = 0; c < along_.size; ++c) along_.row(room, to, c, 0, along_.inner);
+    }
+  }
+
+ private:
+  Product<T> down_, along_;
+  Blocks<T> line_, together_;
+  int64_t lines_ = 1;
+  bool blocks_ = false;
+};
+
+/// Computes both products for an input whose memory is in the order of its dimensions. 16-bit floats are widened where
+/// they are needed, row by row of a plane, and rounded once.
+Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const Tensor& rows, const Tensor& weights,
+                             const Tensor& columns, const Tensor& column_weights) {
+  const Tensor x = contiguous(input);
+  Dims sizes(x.sizes());
+  sizes[size_t(d)] = size[0], sizes[size_t(d + 1)] = size[1];
+  const Tensor y = empty_tensor(sizes, x.dtype());
+  const int64_t high = x.size(d), wide = x.size(d + 1);
+  const int64_t *const starts = rows.data_ptr<int64_t>(), *const column_starts = columns.data_ptr<int64_t>();
+  check_rows(starts, starts + size[0] + 1, size[0], weights.numel(), high);
+  check_rows(column_starts, column_starts + size[1] + 1, size[1], column_weights.numel(), wide);
+  if (y.numel() == 0) return y;
+  int64_t outer = 1, inner = 1;
+  for (int64_t i = 0; i < d; ++i) outer *= x.size(i);
+  for (int64_t i = d + 2; i < x.dim(); ++i) inner *= x.size(i);
+  visit<kFloats>(x.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
+    const Planes<C> p({starts, starts + size[0] + 1, weights.data_ptr<C>(), high, size[0], wide * inner},
+                      {column_starts, column_starts + size[1] + 1, column_weights.data_ptr<C>(), wide, size[1], inner});
+    const T* const from = x.data_ptr<T>();
+    T* const to = y.data_ptr<T>();
+    const int64_t out_row = size[1] * inner;
+    const int64_t work = inner * (wide * (1 + weights.numel() / size[0]) + size[1] + column_weights.numel());  // a row
+    parallel_for(outer * size[0], std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t b, int64_t e) {
+      while (b < e) {
+        const int64_t plane = b / size[0], first = b - plane * size[0], last = std::min(size[0], first + e - b);
+        const T* const a = from + plane * p.in();
+        T* const r = to + plane * p.out();
+        if constexpr (std::is_same_v<T, C>) {
+          p.run(a, r, first, last);
+        } else {
+          const auto [low, top] = p.sources(first, last);
+          const int64_t row = wide * inner, n = (top - low) * row, results = (last - first) * out_row;
+          C* const widened = static_cast<C*>(thread_scratch(Scratch::input, sizeof(C) * size_t(n + 1)));
+          C* const sums = static_cast<C*>(thread_scratch(Scratch::output, sizeof(C) * size_t(results)));
+          convert(x.dtype(), dtype_of<C>)(reinterpret_cast<const char*>(a + low * row), sizeof(T),
+                                          reinterpret_cast<char*>(widened), sizeof(C), n);
+          p.run(widened - low * row, sums - first * out_row, first, last);
+          convert(dtype_of<C>, x.dtype())(reinterpret_cast<const char*>(sums), sizeof(C),
+                                          reinterpret_cast<char*>(r + first * out_row), sizeof(T), results);
+        }
+        b += last - first;
+      }
+    });
+  });
+  return y;
+}
+
+Tensor resample_planes_kernel(const Tensor& input, int64_t dim, IntList size, const Tensor& rows, const Tensor& weights,
+                              const Tensor& columns, const Tensor& column_weights, MaybeTensor, MaybeTensor,
+                              MaybeTensor, MaybeTensor) {
+  const int64_t d = check_resample_planes(input, dim, size, rows, weights, columns, column_weights);
+  if (d >= 2 && suggests_channels_last(input)) {
+    const Tensor pixels = channels_behind(dense_image(input, true));
+    return channels_second(resample_planes_dense(pixels, d - 1, size, rows, weights, columns, column_weights));
+  }
+  const Tensor y = resample_planes_dense(input, d, size, rows, weights, columns, column_weights);
+  return suggests_channels_last(input) ? dense_image(y, true) : y;
+}
+
 }  // namespace
 
 void register_resample() {
   VESTA_ON_ISA(register_resample_kernels, singles, doubles);
   ops::_resample.set_kernel(DeviceType::cpu, resample_kernel);
+  ops::_resample_planes.set_kernel(DeviceType::cpu, resample_planes_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -21,6 +21,21 @@ struct ResampleBlock {
   T weights[kResampleTerms][kResampleLanes];
 };
 
+/// A plane of lines, `width` elements each, multiplied by a matrix down its columns and another along its lines. The
+/// first one is given row by row, as `row` takes it; the second one as blocks: of one line, and of `lines` lines that
+/// lie one after the other, so that short lines fill the lanes.
+template <class T>
+struct ResamplePlane {
+  const T* x;
+  T* y;
+  std::int64_t width, out_width;
+  const std::int64_t *starts, *places;
+  const T* weights;
+  const ResampleBlock<T>*line, *lines_together;
+  std::int64_t line_blocks, together_blocks, lines;
+  T* room;  ///< [lines * width + window], the last `window` elements set
+};
+
 /// The kernels of one instruction set.
 template <class T>
 struct ResampleKernels {
@@ -29,7 +44,9 @@ struct ResampleKernels {
               std::int64_t n) = nullptr;
   /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.
   void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y) = nullptr;
-  int lanes = 0;  ///< the most results of a block; 0: there is no `line`
+  /// Writes rows [first, last) of a plane's result.
+  void (*plane)(const ResamplePlane<T>& p, std::int64_t first, std::int64_t last) = nullptr;
+  int lanes = 0;  ///< the most results of a block; 0: there is no `line` and no `plane`
   int window = 0;  ///< the elements of a line that a block can read
 };
 

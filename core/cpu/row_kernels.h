@@ -61,6 +61,14 @@ struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log) = nullptr;
   /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
   void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
+  /// Softmax, its gradient, and the logarithm of the sum of exponentials, with the bits of rows, for `count` columns
+  /// that lie side by side, of n rows that are `step` elements apart; `room` is for count * (slots + 6 + n) numbers of
+  /// the dtype of statistics, for the gradient (slots + 6 + 2 n).
+  void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log,
+                          char* room) = nullptr;
+  void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
+                                   bool log, char* room) = nullptr;
+  void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
   /// Returns the sum of exponentials of a row.
   ExpSum (*exp_sum)(const char* x, int64_t n) = nullptr;
   /// Returns sum(w * (x - shift)) (w may be null: ones).

@@ -82,14 +82,18 @@ Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   if (r.numel() == 0) return r;
   const int64_t length = plan.length, inner = plan.inner, across = inner == 1 ? length : 1;
   const int64_t together = inner == 1 ? plan.outer : inner;  // lines that are `across` apart
-  const int64_t groups = (together + kLines - 1) / kLines, sets = plan.outer * inner / together;
+  const int64_t sets = plan.outer * inner / together;
+  // Long parts of rows are streams that the processor foresees (build/bin/bandwidth cumsum).
+  const int64_t wide = together * sets / (2 * num_threads()) / kLines * kLines;
+  const int64_t lines = across == 1 ? std::clamp<int64_t>(wide, kLines, kScanBeside) : kLines;
+  const int64_t groups = (together + lines - 1) / lines;
   visit<kNumbers>(r.dtype(), [&]<class T>() {
     const T* x = plan.input.data_ptr<T>();
     T* y = r.data_ptr<T>();
-    parallel_for(sets * groups, std::max<int64_t>(1, kGrain / (length * kLines)), [&](int64_t b, int64_t e) {
+    parallel_for(sets * groups, std::max<int64_t>(1, kGrain / (length * lines)), [&](int64_t b, int64_t e) {
       for (int64_t g = b; g < e; ++g) {
-        const int64_t line = g % groups * kLines, at = g / groups * length * inner + line * across;
-        scan_lines<op, T>({x + at, y + at, length, inner, std::min(kLines, together - line), across});
+        const int64_t line = g % groups * lines, at = g / groups * length * inner + line * across;
+        scan_lines<op, T>({x + at, y + at, length, inner, std::min(lines, together - line), across});
       }
     });
   });

@@ -6,6 +6,9 @@
 
 namespace vesta::cpu {
 
+/// The most lines that a kernel scans side by side.
+inline constexpr int kScanBeside = 1024;
+
 /// Neighbouring lines to be scanned: their first elements are `across` apart, the elements of a line `next`. One of the
 /// two steps is 1.
 struct ScanLines {

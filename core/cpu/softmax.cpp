@@ -5,11 +5,13 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/cpu/scratch.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 
@@ -46,18 +48,131 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
   return last ? y : contiguous(transpose(y, d, -1));
 }
 
+/// A contiguous [outer, n, inner], whose columns lie side by side: copies of strips of them stay in L2 from pass to
+/// pass.
+struct Columns {
+  int64_t outer = 1, n = 1, inner = 1, item, strip = 0, room;
+  /// `operands` strips are kept at a time.
+  Columns(const Tensor& x, int64_t d, int64_t operands = 1) : item(itemsize(x.dtype())) {
+    constexpr int64_t kNearBytes = 1 << 19, kFewest = 16, kMost = 512;
+    const int64_t wide = x.dtype() == DType::float64 ? 8 : 4;
+    for (int64_t i = 0; i < x.dim(); ++i) (i < d ? outer : i == d ? n : inner) *= x.size(i);
+    strip = std::clamp<int64_t>(kNearBytes / (n * wide * operands) / kFewest * kFewest, kFewest, kMost);
+    strip = std::min(strip, inner);
+    room = strip * (row_kernels(x.dtype()).slots + 6 + n * operands) * wide;
+  }
+  /// Whether columns are read as they lie: rows of a few elements are better brought together, and so are columns that
+  /// no cache keeps.
+  static bool pay(const Tensor& x, int64_t d) {
+    constexpr int64_t kFewest = 8, kLongest = 1 << 16;
+    int64_t inner = 1;
+    for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
+    return x.is_contiguous() && inner >= kFewest && x.numel() > 0 && x.size(d) <= kLongest;
+  }
+  /// Calls f(offset of a strip's first element, columns, room, the number of its first column).
+  template <class F>
+  void each_strip(F f) const {
+    const int64_t strips = (inner + strip - 1) / strip;
+    parallel_for(outer * strips, rows_per_piece(n * strip), [&](int64_t begin, int64_t end) {
+      char* const space = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(room)));
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t c = t % strips * strip;
+        f((t / strips * n * inner + c) * item, std::min(strip, inner - c), space, t / strips * inner + c);
+      }
+    });
+  }
+};
+
 template <bool log>
 Tensor softmax_kernel(const Tensor& x, int64_t dim) {
   check_floating(x, log ? "log_softmax" : "softmax");
+  const int64_t d = wrap_dim(dim, x.dim(), log ? "log_softmax" : "softmax");
+  if (Columns::pay(x, d)) {
+    const Columns columns(x, d);
+    const Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
+    const auto strip = row_kernels(x.dtype()).softmax_columns;
+    const char* const from = x.impl()->data();
+    char* const to = y.impl()->data();
+    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t) {
+      strip(from + at, to + at, columns.n, columns.inner, count, log, room);
+    });
+    return y;
+  }
   auto f = row_kernels(x.dtype()).softmax;
   return along(x, {}, dim, log ? "log_softmax" : "softmax",
                [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
 }
 
 Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
+  check_floating(grad, "_softmax_backward");
+  const int64_t d = wrap_dim(dim, grad.dim(), "_softmax_backward");
+  if (Columns::pay(grad, d) && output.is_contiguous() && grad.dtype() == output.dtype()) {
+    const Columns columns(grad, d, 2);
+    const Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
+    const auto strip = row_kernels(grad.dtype()).softmax_gradient_columns;
+    const char *const g = grad.impl()->data(), *const y = output.impl()->data();
+    char* const to = gx.impl()->data();
+    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t) {
+      strip(g + at, y + at, to + at, columns.n, columns.inner, count, log, room);
+    });
+    return gx;
+  }
   auto f = row_kernels(output.dtype())._softmax_backward;
   return along(grad, output, dim, "_softmax_backward",
                [f, log](const char* g, const char* y, char* gx, int64_t n) { f(g, y, gx, n, log); });
+}
+
+/// Writes the logarithms of the sums of exponentials along dimension d, 1 in size; the rows have no +inf.
+template <class T>
+Tensor logsumexp_along(const Tensor& input, int64_t d) {
+  using C = compute_t<T>;
+  const int64_t n = input.size(d);
+  if (Columns::pay(input, d)) {
+    const Columns columns(input, d);
+    Dims kept(input.sizes());
+    kept[size_t(d)] = 1;
+    const Tensor y = empty_tensor(kept, input.dtype());
+    const auto strip = row_kernels(input.dtype()).logsumexp_columns;
+    const char* const from = input.impl()->data();
+    T* const to = y.data_ptr<T>();
+    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t first) {
+      auto* const values = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(count)));
+      strip(from + at, columns.n, columns.inner, count, values, room);
+      for (int64_t c = 0; c < count; ++c) to[first + c] = T(static_cast<C>(values[c]));
+    });
+    return y;
+  }
+  const bool last = d == input.dim() - 1;
+  const Tensor x = contiguous(last ? input : transpose(input, d, -1));
+  Dims sizes(x.sizes());
+  sizes.back() = 1;
+  const Tensor y = empty_tensor(sizes, x.dtype());
+  const auto row = row_kernels(x.dtype()).exp_sum;
+  const char* const from = x.impl()->data();
+  T* const to = y.data_ptr<T>();
+  parallel_for(y.numel(), rows_per_piece(n), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const ExpSum s = row(from + r * n * int64_t(sizeof(T)), n);
+      to[r] = T(static_cast<C>(s.top + std::log(s.sum)));
+    }
+  });
+  return last ? y : contiguous(transpose(y, d, -1));
+}
+
+/// logsumexp along one dimension. Along several, and where there is +inf, which the row kernels make NaN of: the op's
+/// own body.
+Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
+  if (dim.size() != 1 || !is_float(input.dtype()) || input.numel() == 0 || input.dim() == 0) {
+    return ops::logsumexp.body()(input, dim, keepdim);
+  }
+  const int64_t d = wrap_dim(dim[0], input.dim(), "logsumexp");
+  return visit<kFloats>(input.dtype(), [&]<class T>() {
+    const Tensor y = logsumexp_along<T>(input, d);
+    const T* const values = y.data_ptr<T>();
+    const auto is_nan = [](T v) { return static_cast<compute_t<T>>(v) != static_cast<compute_t<T>>(v); };
+    if (std::any_of(values, values + y.numel(), is_nan)) return ops::logsumexp.body()(input, dim, keepdim);
+    return keepdim ? y : squeeze(y, d);
+  });
 }
 
 /// A reader of class numbers that checks them; it returns -1 for ignored rows.
@@ -161,6 +276,7 @@ void register_softmax() {
   constexpr auto cpu = DeviceType::cpu;
   ops::_softmax.set_kernel(cpu, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cpu, softmax_kernel<true>);
+  ops::logsumexp.set_kernel(cpu, logsumexp_kernel);
   ops::_softmax_backward.set_kernel(cpu, softmax_gradient_kernel);
   ops::_cross_entropy.set_kernel(cpu, cross_entropy_kernel);
   ops::_cross_entropy_backward.set_kernel(cpu, cross_entropy_gradient_kernel);

@@ -293,34 +293,43 @@ Tensor sum_of_powers(const Tensor& a, double p, const MaybeDims& dim, bool keepd
   return sum(where(zero, wrapped(p < 0 ? std::numeric_limits<double>::infinity() : 0.0), powers), dim, keepdim);
 }
 
-Tensor variance(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim, const char* op) {
+/// The variance and the mean, for 16-bit floats in float32.
+TensorPair variance(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim, const char* op) {
   check_floating_or_complex(input, op);
-  Tensor x = widened(input);
-  Tensor from_mean = sub(x, mean(x, dim, true));
-  const int64_t count = reduce_shape(x, dim, keepdim, op).count;
-  Tensor squares = square(x.is_complex() ? abs(from_mean) : from_mean);
-  return div(sum(squares, dim, keepdim), wrapped(std::max(0.0, double(count) - correction.value_or(1).to<double>(op))));
+  const auto [squares, center] = _moments(input, dim, keepdim);
+  const int64_t count = reduce_shape(input, dim, keepdim, op).count;
+  return {div(squares, wrapped(std::max(0.0, double(count) - correction.value_or(1).to<double>(op)))), center};
 }
 
 }  // namespace
 
+TensorPair _moments_composite(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const Tensor x = widened(input), center = mean(x, dim, true), from_mean = sub(x, center);
+  const Tensor squares = sum(square(x.is_complex() ? abs(from_mean) : from_mean), dim, keepdim);
+  return {squares, reshape(center, squares.sizes())};
+}
+
+Tensor _sum_of_squares_composite(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  return sum(square(widened(input)), dim, keepdim);
+}
+
 Tensor var_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
-  return variance(input, dim, correction, keepdim, "var").to(real_dtype(input.dtype()));
+  return std::get<0>(variance(input, dim, correction, keepdim, "var")).to(real_dtype(input.dtype()));
 }
 
 Tensor std_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
-  return _root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
+  return _root(std::get<0>(variance(input, dim, correction, keepdim, "std")), 0.5).to(real_dtype(input.dtype()));
 }
 
 TensorPair var_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
                                          bool keepdim) {
-  check_floating_or_complex(input, "var_mean");
-  return {var(input, dim, correction, keepdim), mean(input, dim, keepdim)};
+  const auto [squares, center] = variance(input, dim, correction, keepdim, "var_mean");
+  return {squares.to(real_dtype(input.dtype())), center.to(input.dtype())};
 }
 TensorPair std_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
                                          bool keepdim) {
-  check_floating_or_complex(input, "std_mean");
-  return {std(input, dim, correction, keepdim), mean(input, dim, keepdim)};
+  const auto [squares, center] = variance(input, dim, correction, keepdim, "std_mean");
+  return {_root(squares, 0.5).to(real_dtype(input.dtype())), center.to(input.dtype())};
 }
 
 Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
@@ -396,9 +405,10 @@ Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool 
   const int64_t count = reduce_shape(input, dim, keepdim, "norm").count;
   VESTA_CHECK(count > 0 || (p >= 0 && p != infinity), runtime, "norm: expected elements for p = ", p, ", got shape ",
               input.sizes(), " (input), which has no such norm.");
-  Tensor x = widened(dtype ? input.to(*dtype) : input), r;
-  Tensor a = p == 2 && !x.is_complex() ? x : abs(x);
-  if (p == 2) r = _root(sum(square(a), dim, keepdim), 0.5);
+  const Tensor given = dtype ? input.to(*dtype) : input;
+  const bool real_squares = p == 2 && !given.is_complex();
+  Tensor r, a = real_squares ? given : abs(widened(given));
+  if (p == 2) r = _root(_sum_of_squares(a, dim, keepdim), 0.5);
   else if (p == 1) r = sum(a, dim, keepdim);
   else if (p == 0) r = sum(where(isnan(a), wrapped(1.0), sign(a)), dim, keepdim);
   else if (p == infinity) r = amax(a, dim, keepdim);

@@ -88,12 +88,11 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
   const Window w = pool_window(x.sizes(), kernel_size, stride, padding, 1, ceil_mode, p.op);
   const Dims result = w.result_sizes(x.size(0), x.size(1));
   if (!has_elements(result, x)) return p.unbatch(input, without_elements(x, result));
-  x = x.to(integers ? DType::float64 : compute_type(dtype));
   Tensor counts = wrapped(double(divisor.value_or(1)));  // of integers, whose quotient is cut off once, at the end
-  for (int64_t d = 0; d < p.dims; ++d) {
+  const auto windows_along = [&](int64_t d) {
     const size_t at = place_of(d, p.dims);
     Rows rows(w.in[at]);
-    Tensor count_along = empty(w.out[at], DType::float64);
+    Tensor count_along = empty(integers ? w.out[at] : 0, DType::float64);
     for (int64_t o = 0; o < w.out[at]; ++o) {
       const int64_t start = o * w.stride[at] - w.padding[at];
       const int64_t room = w.in[at] + w.padding[at] - start;  // to the end of the padded input
@@ -103,9 +102,14 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
       rows.add_range(first, last, integers ? 1 : 1 / count);
       if (integers) count_along.data_ptr<double>()[o] = count;
     }
-    x = resample(x, d + 2, rows);
     if (integers) counts = mul(unsqueeze(counts, -1), count_along);
+    return rows;
+  };
+  if (p.dims == 2 && !integers && !divisor) {
+    return p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1)));
   }
+  x = x.to(integers ? DType::float64 : compute_type(dtype));
+  for (int64_t d = 0; d < p.dims; ++d) x = resample(x, d + 2, windows_along(d));
   if (integers) x = trunc(div(x, counts.to(x.device())));
   else if (divisor) x = div(x, double(*divisor));
   return p.unbatch(input, x.to(dtype));
@@ -157,14 +161,21 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
     const Tensor r = mean(contiguous(x), spatial, true);
     return p.unbatch(input, suggests_channels_last(x) ? to_channels_last(r) : r);
   }
+  const auto window = [&](int64_t d) { return AdaptiveWindow{x.size(d + 2), sizes[size_t(d)]}; };
+  const auto windows_along = [&](int64_t d) {
+    const AdaptiveWindow w = window(d);
+    Rows rows(w.in);
+    for (int64_t o = 0; o < w.out; ++o) rows.add_range(w.start(o), w.end(o), 1 / double(w.end(o) - w.start(o)));
+    return rows;
+  };
+  const auto changes = [&](int64_t d) { return window(d).in != window(d).out; };
+  if (p.dims == 2 && changes(0) && changes(1)) {
+    return p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1)));
+  }
   const DType dtype = x.dtype();
   x = x.to(compute_type(dtype));
   for (int64_t d = 0; d < p.dims; ++d) {
-    const AdaptiveWindow w{x.size(d + 2), sizes[size_t(d)]};
-    if (w.in == w.out) continue;
-    Rows rows(w.in);
-    for (int64_t o = 0; o < w.out; ++o) rows.add_range(w.start(o), w.end(o), 1 / double(w.end(o) - w.start(o)));
-    x = resample(x, d + 2, rows);
+    if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
   return p.unbatch(input, x.to(dtype));
 }
@@ -222,12 +233,33 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
 
 }  // namespace
 
+// The places are what the gradient needs: where nothing is recorded, a kernel need not write them.
+Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
+                                  IntList dilation, bool ceil_mode) {
+  return std::get<0>(_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+namespace {
+
+/// Returns the values of a max pooling; the places, which the gradient needs, only where one is recorded.
+Tensor max_pool_values(const Tensor& x, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                       bool ceil_mode) {
+  if (GradMode::enabled() && x.requires_grad()) {
+    return std::get<0>(_max_pool(x, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+  NoGrad off;  // a view would be looked at by autograd, which has no rule for the op
+  return _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode);
+}
+
+}  // namespace
+
 // The functions of 1 to 3 dimensions.
 #define VESTA_POOLING(n)                                                                                             \
   Tensor max_pool##n##d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,         \
                                   IntList dilation, bool ceil_mode) {                                                \
-    return std::get<0>(                                                                                              \
-        max_pool({"max_pool" #n "d", n}, input, kernel_size, stride, padding, dilation, ceil_mode));                 \
+    const Pooling p{"max_pool" #n "d", n};                                                                           \
+    const Tensor x = p.batch(input);                                                                                 \
+    return p.unbatch(input, max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                  \
   }                                                                                                                  \
   TensorPair max_pool##n##d_with_indices_composite(const Tensor& input, IntList kernel_size, IntList stride,         \
                                                    IntList padding, IntList dilation, bool ceil_mode) {              \

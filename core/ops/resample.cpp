@@ -81,6 +81,29 @@ Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
   return _resample(input, dim, rows.size(), rows.indices(device), rows.weights(dtype, device), back, back_weights);
 }
 
+Tensor resample_planes(const Tensor& input, int64_t dim, const Rows& rows, const Rows& columns) {
+  const Device device = input.device();
+  const DType dtype = compute_type(input.dtype());
+  Tensor back[4];
+  if (GradMode::enabled() && input.requires_grad()) {
+    const Rows r = rows.transposed(), c = columns.transposed();
+    back[0] = r.indices(device), back[1] = r.weights(dtype, device);
+    back[2] = c.indices(device), back[3] = c.weights(dtype, device);
+  }
+  return _resample_planes(input, dim, {rows.size(), columns.size()}, rows.indices(device), rows.weights(dtype, device),
+                          columns.indices(device), columns.weights(dtype, device), back[0], back[1], back[2], back[3]);
+}
+
+Tensor _resample_planes_composite(const Tensor& input, int64_t dim, IntList size, const Tensor& rows,
+                                  const Tensor& weights, const Tensor& columns, const Tensor& column_weights,
+                                  MaybeTensor back_rows, MaybeTensor back_weights, MaybeTensor back_columns,
+                                  MaybeTensor back_column_weights) {
+  const int64_t d = check_resample_planes(input, dim, size, rows, weights, columns, column_weights);
+  const Tensor x = input.to(compute_type(input.dtype()));
+  const Tensor y = _resample(x, d, size[0], rows, weights, back_rows, back_weights);
+  return _resample(y, d + 1, size[1], columns, column_weights, back_columns, back_column_weights).to(input.dtype());
+}
+
 // A result on the meta device has none either: tables for it would take time and memory.
 bool has_elements(IntSpan sizes, const Tensor& x) {
   return empty_tensor(sizes, x.dtype(), x.device()).numel() > 0 && has_values(x);
@@ -110,15 +133,35 @@ Tensor without_elements(const Tensor& x, IntSpan sizes) {
   return reshape(narrow(x, 0, 0, 0), sizes);
 }
 
-int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights) {
-  constexpr const char* op = "_resample";
-  check_floating(input, op);
-  const int64_t d = wrap_dim(dim, input.dim(), op);
+namespace {
+
+void check_matrix(const char* op, const Tensor& input, int64_t size, const Tensor& rows, const Tensor& weights) {
   VESTA_CHECK(rows.dtype() == DType::int64 && rows.dim() == 1 && weights.dim() == 1 && size >= 0 &&
                   rows.numel() == size + 1 + weights.numel() && rows.is_contiguous() && weights.is_contiguous() &&
                   weights.dtype() == compute_type(input.dtype()),
               value, op, ": expected ", size, " rows and their weights, got ", rows.sizes(), " (rows) and ",
               weights.sizes(), " (weights).");
+}
+
+}  // namespace
+
+int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights) {
+  constexpr const char* op = "_resample";
+  check_floating(input, op);
+  const int64_t d = wrap_dim(dim, input.dim(), op);
+  check_matrix(op, input, size, rows, weights);
+  return d;
+}
+
+int64_t check_resample_planes(const Tensor& input, int64_t dim, IntList size, const Tensor& rows, const Tensor& weights,
+                              const Tensor& columns, const Tensor& column_weights) {
+  constexpr const char* op = "_resample_planes";
+  check_floating(input, op);
+  const int64_t d = wrap_dim(dim, input.dim(), op);
+  VESTA_CHECK(d + 1 < input.dim() && size.size() == 2, value, op, ": expected two dimensions from `dim` on and two ",
+              "sizes, got dim ", dim, " of ", input.sizes(), " (input) and ", IntSpan(size), " (size).");
+  check_matrix(op, input, size[0], rows, weights);
+  check_matrix(op, input, size[1], columns, column_weights);
   return d;
 }
 
@@ -147,15 +190,26 @@ Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
   constexpr const char* op = "constant_pad_nd";
   const Dims sizes = padded_sizes(input, pad, op);
   Tensor result = image_result(sizes, suggests_channels_last(input), input.dtype(), input.device());
-  fill_(result, value);
+  // Of a large result the borders alone are filled, so that memory is written once; of a small one, or where each fill
+  // is a launch, all of it is (build/bin/bandwidth pad).
+  constexpr int64_t kLarge = 1 << 15;
+  const bool borders = result.device().type == DeviceType::cpu && result.numel() >= kLarge;
+  if (!borders) fill_(result, value);
   Tensor from = input, to = result;
-  for (size_t i = 0; i < pad.size(); i += 2) {
+  for (size_t i = pad.size(); i > 0;) {  // the outer dimensions first: their borders are the longest runs
+    i -= 2;
     const int64_t d = input.dim() - 1 - int64_t(i / 2);
     const int64_t first = std::max<int64_t>(0, -pad[i]),
                   kept = input.size(d) - first - std::max<int64_t>(0, -pad[i + 1]);
-    if (kept <= 0) return result;
+    if (kept <= 0) {
+      if (borders) fill_(to, value);
+      return result;
+    }
+    const int64_t before = std::max<int64_t>(0, pad[i]), after = std::max<int64_t>(0, pad[i + 1]);
+    if (borders && before > 0) fill_(narrow(to, d, 0, before), value);
+    if (borders && after > 0) fill_(narrow(to, d, before + kept, after), value);
     from = narrow(from, d, first, kept);
-    to = narrow(to, d, std::max<int64_t>(0, pad[i]), kept);
+    to = narrow(to, d, before, kept);
   }
   copy_(to, from);
   return result;
@@ -333,16 +387,23 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
     const bool same = !has_values(input) && std::ranges::equal(IntSpan(result), input.sizes());
     return same ? clone(input) : without_elements(input, result);
   }
+  const auto along = [&](int64_t d) {
+    return Interpolation{found->filter, input.size(d + 2), size[size_t(d)],
+                         align_corners, antialias,         factors[place_of(d, dims)]};
+  };
+  const auto same = [&](int64_t d) {
+    const Interpolation i = along(d);
+    return i.in == i.out && (!i.factor || *i.factor == 1 || align_corners);
+  };
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
+  const bool planes = dims == 2 && is_float(input.dtype()) && !same(0) && !same(1);
+  if (planes) return resample_planes(input, 2, along(0).rows(), along(1).rows());
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;
   for (int64_t i = 0; i < dims; ++i) {
     const bool grows = size[size_t(dims - 1)] > input.size(dims + 1);
     const int64_t d = grows ? dims - 1 - i : i;
-    const Interpolation along{found->filter, x.size(d + 2), size[size_t(d)],
-                              align_corners, antialias,     factors[place_of(d, dims)]};
-    const bool same = along.in == along.out && (!along.factor || *along.factor == 1 || align_corners);
-    if (!same) x = resample(x, d + 2, along.rows());
+    if (!same(d)) x = resample(x, d + 2, along(d).rows());
   }
   x = x.to(input.dtype());
   return x.impl() == input.impl() ? clone(x) : x;

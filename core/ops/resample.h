@@ -42,6 +42,10 @@ class VESTA_API Rows {
 /// Multiplies a dimension by such a matrix. Dtypes other than floats allow copies only.
 VESTA_API Tensor resample(const Tensor& input, int64_t dim, const Rows& rows);
 
+/// Multiplies dimension `dim` by one matrix and the next dimension by another in one pass over memory. Floats only;
+/// those of 16 bits round once.
+VESTA_API Tensor resample_planes(const Tensor& input, int64_t dim, const Rows& rows, const Rows& columns);
+
 /// Returns whether a result of these sizes, of the dtype and on the device of `x`, has elements; raises if there is no
 /// memory for it. To be asked before tables of where elements come from are made: they are as long as the result.
 VESTA_API bool has_elements(IntSpan sizes, const Tensor& x);
@@ -51,5 +55,9 @@ VESTA_API Tensor without_elements(const Tensor& x, IntSpan sizes);
 /// Checks the operands of _resample; returns the wrapped dimension.
 VESTA_API int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows,
                                  const Tensor& weights);
+
+/// The same for _resample_planes.
+VESTA_API int64_t check_resample_planes(const Tensor& input, int64_t dim, IntList size, const Tensor& rows,
+                                        const Tensor& weights, const Tensor& columns, const Tensor& column_weights);
 
 }  // namespace vesta

@@ -60,27 +60,41 @@ VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {
 }
 VESTA_INLINE void finish() { _mm_sfence(); }
 
-/// A square of N x N items, N to a vector of 16 bytes.
+/// The vectors whose squares are transposed: as many items as registers hold a square of.
+template <int size>
+inline constexpr int kSquareBytes = size == 1 || size == 16          ? 16
+                                    : size == 2 && kVectorBytes > 32 ? 32
+                                                                     : kVectorBytes;
+
+/// A square of N x N items, N to a vector.
 template <class T>
 struct Square {
-  static constexpr int N = 16 / sizeof(T);
-  typedef T Vector __attribute__((vector_size(16)));
-  typedef T Unaligned __attribute__((vector_size(16), aligned(1), may_alias));
+  static constexpr int kBytes = kSquareBytes<sizeof(T)>, N = kBytes / sizeof(T);
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  typedef T Unaligned __attribute__((vector_size(kBytes), aligned(1), may_alias));
 
   /// Transposes in registers: each stage interleaves the first half of the rows with the second, and log2(N) such
-  /// stages bring item (r, c) to (c, r).
+  /// stages bring item (r, c) to (c, r). `streamed` rows pass by the caches; they are aligned.
+  template <bool streamed = false>
   VESTA_INLINE static void transpose(const char* from, int64_t from_row, char* to, int64_t to_row) {
     Vector v[N], w[N];
+#pragma GCC unroll 16
     for (int r = 0; r < N; ++r) v[r] = *reinterpret_cast<const Unaligned*>(from + r * from_row);
 #pragma GCC unroll 4
     for (int stage = 1; stage < N; stage *= 2) {
+#pragma GCC unroll 8
       for (int r = 0; r < N / 2; ++r) {
         w[2 * r] = interleave<0>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
         w[2 * r + 1] = interleave<N / 2>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
       }
+#pragma GCC unroll 16
       for (int r = 0; r < N; ++r) v[r] = w[r];
     }
-    for (int r = 0; r < N; ++r) *reinterpret_cast<Unaligned*>(to + r * to_row) = v[r];
+#pragma GCC unroll 16
+    for (int r = 0; r < N; ++r) {
+      if constexpr (streamed) Vec<float>((Vec<float>::Raw)v[r]).stream(reinterpret_cast<float*>(to + r * to_row));
+      else *reinterpret_cast<Unaligned*>(to + r * to_row) = v[r];
+    }
   }
 
  private:
@@ -97,6 +111,28 @@ VESTA_INLINE void expect_tile(const char* from, int64_t row, int64_t rows, int64
   }
 }
 
+/// Transposes a tile of whole squares without a buffer: a square's rows are whole vectors on both sides. Squares of the
+/// next tile, `ahead` bytes behind this one's, are asked for, and what is written next to the caches.
+template <class T, bool streamed>
+void transpose_tile(const char* from, int64_t from_row, char* to, int64_t to_row, int64_t rows, int64_t columns,
+                    int64_t ahead) {
+  constexpr int64_t N = Square<T>::N, kSize = sizeof(T);
+  for (int64_t c = 0; c < columns; c += N) {
+    for (int64_t r = 0; r < rows; r += N) {
+      const char* const square = from + r * from_row + c * kSize;
+      if (ahead) {
+#pragma GCC unroll 16
+        for (int64_t k = 0; k < N; ++k) __builtin_prefetch(square + k * from_row + ahead);
+      }
+      if (!streamed && c + N < columns) {
+#pragma GCC unroll 16
+        for (int64_t k = 0; k < N; ++k) __builtin_prefetch(to + (c + N + k) * to_row + r * kSize, 1);
+      }
+      Square<T>::template transpose<streamed>(square, from_row, to + c * to_row + r * kSize, to_row);
+    }
+  }
+}
+
 // A tile is read row by row, each a whole number of cache lines, into a buffer that is laid out transposed, and written
 // row by row. Reading columns directly would fetch the same lines again: rows a power of two apart share a cache set.
 template <class T>
@@ -105,15 +141,26 @@ void transpose_items(const Transposition& t) {
                     kTile = kSize <= 4   ? 64
                             : kSize == 8 ? 32
                                          : 16,
-                    kSide = kSize < 16 ? 16 / kSize : 1;
+                    kSide = kSquareBytes<kSize> / kSize;
   constexpr int64_t kRow = kTile * kSize + 16;  // of the buffer, in bytes
   alignas(64) char tile[kTile * kRow];
+  // Lines are written whole where both the first one and the step between them are aligned.
+  const bool aligned = (reinterpret_cast<uintptr_t>(t.to) | uintptr_t(t.to_row)) % kLine == 0;
+  constexpr bool kWide = kSide > 1 && kSquareBytes<kSize> == kVectorBytes;
   for (int64_t i = 0; i < t.rows; i += kTile) {
     int64_t rows = t.rows - i < kTile ? t.rows - i : kTile;
     for (int64_t j = 0; j < t.columns; j += kTile) {
       int64_t columns = t.columns - j < kTile ? t.columns - j : kTile;
       const char* from = t.from + i * t.from_row + j * kSize;
       char* to = t.to + j * t.to_row + i * kSize;
+      if constexpr (kWide) {
+        if ((aligned || !t.far) && rows % kSide == 0 && columns % kSide == 0) {
+          const int64_t ahead = j + kTile < t.columns ? kTile * kSize : 0;
+          if (t.far) transpose_tile<T, true>(from, t.from_row, to, t.to_row, rows, columns, ahead);
+          else transpose_tile<T, false>(from, t.from_row, to, t.to_row, rows, columns, ahead);
+          continue;
+        }
+      }
       if (t.far) expect_tile(from + kTile * kSize, t.from_row, rows, std::min(kTile, t.columns - j - columns) * kSize);
       auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
         for (; c < end; ++c) {

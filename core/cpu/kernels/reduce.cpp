@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
 
@@ -14,6 +15,10 @@ namespace {
 struct Sum {
   template <class A> static A identity() { return A(0); }
   template <class A> VESTA_INLINE static A combine(A a, A b) { return A(a + b); }
+};
+/// A sum of squares: what is read is squared, partial results are added.
+struct Squares : Sum {
+  static constexpr bool squares = true;
 };
 struct Product {
   template <class A> static A identity() { return A(1); }
@@ -77,10 +82,16 @@ using acc_t = typename Accumulator<Op, T>::type;
 template <size_t bytes>
 using IntOfSize = std::conditional_t<bytes == 8, int64_t, int32_t>;
 
-template <class A, class T>
+/// Returns what an element counts for.
+template <class Op, class A>
+VESTA_INLINE A counted(A v) {
+  if constexpr (requires { Op::squares; }) return v * v;
+  else return v;
+}
+template <class Op, class A, class T>
 VESTA_INLINE A widen(T v) {
   if constexpr (std::is_same_v<A, bool>) return v != T(0);
-  else return static_cast<A>(v);
+  else return counted<Op>(static_cast<A>(v));
 }
 
 /// Partial results, combined like the carries of a binary counter: a balanced tree in the order of arrival.
@@ -109,6 +120,15 @@ struct Carries {
 
 constexpr int kWays = 8;          // independent chains: hides the latency of an add
 constexpr int64_t kBlockSteps = 16;  // vectors a chain adds up before the block joins the tree
+
+/// Returns the mask of the first n lanes.
+template <class C>
+VESTA_INLINE Mask<C> lanes_below(int64_t n) {
+  constexpr auto number = []<int... I>(std::integer_sequence<int, I...>) {
+    return typename Vec<C>::Raw{C(I)...};
+  }(std::make_integer_sequence<int, Vec<C>::N>{});
+  return Vec<C>(number) < Vec<C>(C(n));
+}
 
 /// Combines the lanes of v by halves: lane i with lane i + half. The result is in lane 0.
 template <class Op, int half, class V>
@@ -152,8 +172,9 @@ void run_vector(const char* bytes, int64_t n, char* out) {
   int64_t i = 0;
   while (i < n) {
     V chain[kWays];
-    auto take = [&](auto w, int64_t at)
-                    __attribute__((always_inline)) { chain[w] = Op::combine(chain[w], load_convert<C, T>(x + at)); };
+    auto take = [&](auto w, int64_t at) __attribute__((always_inline)) {
+      chain[w] = Op::combine(chain[w], counted<Op>(load_convert<C, T>(x + at)));
+    };
     unrolled<kWays>([&](auto w) __attribute__((always_inline)) { chain[w] = identity; });
     int64_t end = std::min(n, i + kBlock);
     for (; i + N * kWays <= end; i += N * kWays) {
@@ -164,10 +185,8 @@ void run_vector(const char* bytes, int64_t n, char* out) {
         if (i + N <= end) take(w, i), i += N;
       });
       if (i < end) {
-        C rest[N];
-        std::fill_n(rest, N, Op::template identity<C>());
-        for (int64_t k = 0; i + k < end; ++k) rest[k] = static_cast<C>(x[i + k]);
-        chain[kWays - 1] = Op::combine(chain[kWays - 1], V::load(rest));
+        const V v = counted<Op>(load_row<C>(x + i, end - i));
+        chain[kWays - 1] = Op::combine(chain[kWays - 1], select(lanes_below<C>(end - i), v, identity));
         i = end;
       }
     }
@@ -189,32 +208,60 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   Carries<Op, A> tree;
   for (int64_t i = 0; i < n; i += kBlock) {
     A a = Op::template identity<A>();
-    for (int64_t k = i; k < std::min(n, i + kBlock); ++k) a = Op::template combine<A>(a, widen<A>(x[k]));
+    for (int64_t k = i; k < std::min(n, i + kBlock); ++k) a = Op::template combine<A>(a, widen<Op, A>(x[k]));
     tree.add(a);
   }
   *reinterpret_cast<A*>(out) = tree.result(Op::template identity<A>());
 }
 
+/// Says whether any element is not zero, or whether all are: a block at a time, up to the first that decides.
+template <class Op, class T>
+void run_flags(const char* bytes, int64_t n, char* out) {
+  constexpr bool kAny = std::is_same_v<Op, Any>;
+  using Flag = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
+  constexpr int64_t kBlock = 4096;
+  const T* x = reinterpret_cast<const T*>(bytes);
+  bool decided = false;
+  for (int64_t i = 0; i < n && !decided; i += kBlock) {
+    const int64_t end = std::min(n, i + kBlock);
+    Flag found = 0;  // as wide as the elements, so that the compiler makes vectors
+    for (int64_t k = i; k < end; ++k) found |= Flag((x[k] != T(0)) == kAny);
+    decided = found != 0;
+  }
+  *reinterpret_cast<bool*>(out) = decided == kAny;
+}
+
 /// Combines `rows` rows of w elements into a block of results, in their order. Four rows are read side by side, so that
-/// the block is read and written once for four.
+/// the block is read and written once for four; each is a long stream, which the processor foresees.
 template <class Op, class A, class T>
 VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int64_t w, A* block) {
   const auto row = [&](int64_t k) { return reinterpret_cast<const T*>(bytes + k * stride); };
   int64_t k = 0;
   for (; k + 4 <= rows; k += 4) {
     const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
+    if constexpr (std::is_floating_point_v<A>) {
+      each_vector<A>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+        const auto counts = [&](const T* x)
+                                __attribute__((always_inline)) { return counted<Op>(load_row<A>(x + j, n)); };
+        Vec<A> r = Op::combine(load_row<A>(block + j, n), counts(a));
+        r = Op::combine(r, counts(b));
+        r = Op::combine(r, counts(c));
+        store_row<A>(Op::combine(r, counts(d)), block + j, n);
+      });
+      continue;
+    }
 #pragma GCC ivdep  // the block is nobody else's
     for (int64_t j = 0; j < w; ++j) {
-      A r = Op::template combine<A>(block[j], widen<A>(a[j]));
-      r = Op::template combine<A>(r, widen<A>(b[j]));
-      r = Op::template combine<A>(r, widen<A>(c[j]));
-      block[j] = Op::template combine<A>(r, widen<A>(d[j]));
+      A r = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
+      r = Op::template combine<A>(r, widen<Op, A>(b[j]));
+      r = Op::template combine<A>(r, widen<Op, A>(c[j]));
+      block[j] = Op::template combine<A>(r, widen<Op, A>(d[j]));
     }
   }
   for (; k < rows; ++k) {
     const T* const a = row(k);
 #pragma GCC ivdep
-    for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(a[j]));
+    for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
   }
 }
 
@@ -223,7 +270,7 @@ VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int
 template <class Op, class T>
 void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char* out) {
   using A = acc_t<Op, T>;
-  constexpr int64_t kStrip = 4096 / sizeof(A), kRows = 32;
+  constexpr int64_t kStrip = 8192 / sizeof(A), kRows = 32;
   A* to = reinterpret_cast<A*>(out);
   A level[16][kStrip];
   for (int64_t c = 0; c < cols; c += kStrip) {
@@ -267,16 +314,10 @@ void identity(char* acc, int64_t n) {
   std::fill_n(reinterpret_cast<A*>(acc), n, Op::template identity<A>());
 }
 
-/// Finds the extremum's value in vectors, then its first place.
-template <class Op, class T>
-int64_t find(const char* bytes, int64_t n) {
-  const T* x = reinterpret_cast<const T*>(bytes);
+/// Finds the first of n elements that is `best`, or NaN.
+template <class T>
+int64_t find_in_span(const T* x, int64_t n, compute_t<T> best) {
   using C = compute_t<T>;
-  alignas(64) char best_bytes[64];
-  if constexpr (std::is_floating_point_v<C>) run_vector<Op, T>(bytes, n, best_bytes);
-  else run_scalar<Op, T>(bytes, n, best_bytes);
-  C best;
-  std::memcpy(&best, best_bytes, sizeof best);
   // A block is searched for any match, which the compiler turns into vectors, before it is searched for the first.
   constexpr int64_t kBlock = 128;
   const auto matches = [&](int64_t i) __attribute__((always_inline)) {
@@ -297,26 +338,76 @@ int64_t find(const char* bytes, int64_t n) {
   return 0;
 }
 
-/// Finds the rows of the extrema of columns, a strip of columns at a time.
+/// Finds the extremum's value in vectors, a span at a time, then its first place in the first span that has it.
+template <class Op, class T>
+int64_t find(const char* bytes, int64_t n) {
+  using C = compute_t<T>;
+  constexpr int64_t kSpan = 2048;
+  const auto extremum = [](const char* from, int64_t count) {
+    alignas(64) char result[64];
+    if constexpr (std::is_floating_point_v<C>) run_vector<Op, T>(from, count, result);
+    else run_scalar<Op, T>(from, count, result);
+    C value;
+    std::memcpy(&value, result, sizeof value);
+    return value;
+  };
+  C best = extremum(bytes, std::min(n, kSpan));
+  int64_t first = 0;
+  for (int64_t i = kSpan; i < n && best == best; i += kSpan) {
+    const C v = extremum(bytes + i * int64_t(sizeof(T)), std::min(n - i, kSpan));
+    if ((std::is_same_v<Op, Max> ? v > best : v < best) || v != v) best = v, first = i;
+  }
+  return first + find_in_span<T>(reinterpret_cast<const T*>(bytes) + first, std::min(n - first, kSpan), best);
+}
+/// Shows rows [r, r + count) of w columns to their extrema so far. NaN wins, the first one.
+template <class Op, class T, class Count>
+VESTA_INLINE void see_vectors(const char* bytes, int64_t stride, int64_t r, Count count, int64_t w, compute_t<T>* best,
+                              IntOf<compute_t<T>>* place) {
+  using C = compute_t<T>;
+  using V = Vec<C>;
+  each_vector<C>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+    V b = load_row<C>(best + j, n), p = load_row<C>(reinterpret_cast<const C*>(place + j), n);
+    for (int64_t k = 0; k < count; ++k) {
+      const V v = load_row<C>(reinterpret_cast<const T*>(bytes + (r + k) * stride) + j, n);
+      const auto take = ((std::is_same_v<Op, Max> ? v > b : v < b) | (v != v)) & (b == b);
+      b = select(take, v, b);
+      p = select(take, V::from_bits(typename V::Bits{} + IntOf<C>(r + k)), p);
+    }
+    store_row<C>(b, best + j, n), store_row<C>(p, reinterpret_cast<C*>(place + j), n);
+  });
+}
+
+/// Finds the rows of the extrema of columns, a strip of columns at a time, four rows side by side.
 template <class Op, class T>
 void find_columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, int64_t* places) {
   using C = compute_t<T>;
-  constexpr int64_t kStrip = 64;
+  using Place = IntOfSize<sizeof(C)>;
+  constexpr int64_t kStrip = 4096 / sizeof(C);
   const auto search = [&](int64_t c, int64_t w) __attribute__((always_inline)) {
     C best[kStrip];
-    IntOfSize<sizeof(C)> place[kStrip];
-    const T* x = reinterpret_cast<const T*>(bytes) + c;
-    for (int64_t j = 0; j < w; ++j) best[j] = static_cast<C>(x[j]), place[j] = 0;
-    for (int64_t r = 1; r < rows; ++r) {
-      x = reinterpret_cast<const T*>(bytes + r * stride) + c;
-      for (int64_t j = 0; j < w; ++j) {
-        const C v = static_cast<C>(x[j]), b = best[j];
-        const bool better = std::is_same_v<Op, Max> ? v > b : v < b;
-        const bool take = (better | (v != v)) & (b == b);  // NaN wins, the first one
-        best[j] = take ? v : b;
-        place[j] = take ? IntOfSize<sizeof(C)>(r) : place[j];
+    Place place[kStrip];
+    const auto row = [&](int64_t r) { return reinterpret_cast<const T*>(bytes + r * stride) + c; };
+    const T* const first = row(0);
+    for (int64_t j = 0; j < w; ++j) best[j] = static_cast<C>(first[j]), place[j] = 0;
+    const auto see_all = [&](int64_t r, auto count) __attribute__((always_inline)) {
+      if constexpr (std::is_floating_point_v<C>) {
+        see_vectors<Op, T>(bytes + c * int64_t(sizeof(T)), stride, r, count, w, best, place);
+      } else {
+        for (int64_t k = 0; k < count; ++k) {
+          const T* const x = row(r + k);
+          const Place at = Place(r + k);
+          for (int64_t j = 0; j < w; ++j) {
+            const C v = static_cast<C>(x[j]), b = best[j];
+            const bool take = std::is_same_v<Op, Max> ? v > b : v < b;
+            best[j] = take ? v : b;
+            place[j] = take ? at : place[j];
+          }
+        }
       }
-    }
+    };
+    int64_t r = 1;
+    for (; r + 4 <= rows; r += 4) see_all(r, std::integral_constant<int64_t, 4>{});
+    for (; r < rows; ++r) see_all(r, std::integral_constant<int64_t, 1>{});
     for (int64_t j = 0; j < w; ++j) places[c + j] = int64_t(place[j]);
   };
   int64_t c = 0;
@@ -327,8 +418,10 @@ void find_columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols,
 template <class Op, class T>
 void enter(ReduceKernels& k) {
   using A = acc_t<Op, T>;
-  k.acc = dtype_of<A>;
+  constexpr bool kFlags = std::is_same_v<Op, Any> || std::is_same_v<Op, All>;
+  k.acc = dtype_of<A>, k.acc_bytes = sizeof(A);
   if constexpr (std::is_floating_point_v<A>) k.run = &run_vector<Op, T>;
+  else if constexpr (kFlags && std::is_arithmetic_v<T>) k.run = &run_flags<Op, T>;
   else k.run = &run_scalar<Op, T>;
   k.columns = &columns<Op, T>;
   k.combine = &combine<Op, A>;
@@ -348,6 +441,7 @@ void register_reduce(ReduceKernels (&table)[kNumReductions][kNumDTypes]) {
     enter<Product, T>(table[int(Reduction::product)][d]);
     enter<Any, T>(table[int(Reduction::any)][d]);
     enter<All, T>(table[int(Reduction::all)][d]);
+    if constexpr (is_float(dtype_of<T>)) enter<Squares, T>(table[int(Reduction::squares)][d]);
     if constexpr (!is_complex(dtype_of<T>)) {
       enter<Max, T>(table[int(Reduction::max)][d]);
       enter<Min, T>(table[int(Reduction::min)][d]);

@@ -88,11 +88,28 @@ void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
 }
 
 template <class T>
+void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
+  for (int64_t o = first; o < last;) {
+    const bool together = last - o >= p.lines;
+    const int64_t lines = together ? p.lines : 1;
+    for (int64_t l = 0; l < lines; ++l) {
+      const int64_t k = p.starts[o + l], terms = p.starts[o + l + 1] - k;
+      row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.width, p.width);
+    }
+    T* const y = p.y + o * p.out_width;
+    if (together) line(p.room, p.lines_together, p.together_blocks, y);
+    else line(p.room, p.line, p.line_blocks, y);
+    o += lines;
+  }
+}
+
+template <class T>
 void enter(ResampleKernels<T>& k) {
   k.row = &row<T>;
   if constexpr (kPicks<T>) {
     static_assert(Vec<T>::N <= kResampleLanes);
     k.line = &line<T>;
+    k.plane = &plane<T>;
     k.lanes = Vec<T>::N;
     k.window = 2 * Vec<T>::N;
   }

@@ -140,7 +140,10 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
     const Vec<C> shift(m);
     double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
     const Vec<C> rest{C(std::log(sum))};
-    each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) - shift - rest, y + i, w); });
+    each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
+      store_row<C>(load_row<C>(x + i, w) - shift - rest, y + i, w);
+    });
     return;
   }
   const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
@@ -440,6 +443,125 @@ void add_slots(C* slots, int64_t count) {
   });
 }
 
+/// Adds up f(row, i, n) over the rows [0, n) of `count` columns, in the order of sum_all: to `totals`, in double.
+/// `slots` is for 4 N rows of C.
+template <class C, class F>
+VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals, F f) {
+  constexpr int64_t kSlots = 4 * Vec<C>::N, kPiece = Vec<C>::N * kBlock;
+  std::fill_n(totals, count, 0.0);
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t rows = std::min(kPiece, n - begin);
+    std::fill_n(slots, kSlots * count, C(0));
+    for (int64_t r = 0; r < rows; ++r) {
+      C* const slot = slots + slot_of<C>(r, rows) * count;
+      each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+        store_row<C>(load_row<C>(slot + i, w) + f(begin + r, i, w), slot + i, w);
+      });
+    }
+    add_slots(slots, count);
+    for (int64_t c = 0; c < count; ++c) totals[c] += double(slots[c]);
+  }
+}
+
+constexpr int64_t kAhead = 32;  // rows of columns that L2 is asked for before they are read
+
+/// Writes the largest numbers of columns, NaN left aside, as row_max does.
+template <class C>
+VESTA_INLINE void column_max(const C* x, int64_t n, int64_t count, C* top) {
+  each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    Vec<C> best(-std::numeric_limits<C>::infinity());
+    for (int64_t r = 0; r < n; ++r) best = higher_or_first(best, load_row<C>(x + r * count + i, w));
+    store_row<C>(best, top + i, w);
+  });
+}
+
+/// The numbers of columns that the kernels below keep: their maxima, sums, factors, slots, and the elements.
+template <class C>
+struct ColumnRoom {
+  double* totals;
+  C *top, *factor, *slots, *kept;
+  ColumnRoom(char* room, int64_t count) : totals(reinterpret_cast<double*>(room)) {
+    top = reinterpret_cast<C*>(totals + count), factor = top + count, slots = factor + count;
+    kept = slots + 4 * Vec<C>::N * count;
+  }
+};
+
+/// Copies columns side by side, where no power of two between the rows makes them share places of the cache.
+template <class T, class C>
+VESTA_INLINE void keep_columns(const T* x, int64_t n, int64_t step, int64_t count, C* kept) {
+  for (int64_t r = 0; r < n; ++r) {
+    const T* const row = x + r * step;
+    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      __builtin_prefetch(row + kAhead * step + i, 0, 2);
+      store_row<C>(load_row<C>(row + i, w), kept + r * count + i, w);
+    });
+  }
+}
+
+template <class T>
+void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, double* out, char* bytes) {
+  using C = compute_t<T>;
+  const ColumnRoom<C> room(bytes, count);
+  keep_columns(reinterpret_cast<const T*>(xb), n, step, count, room.kept);
+  column_max(room.kept, n, count, room.top);
+  for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
+  sum_columns<C>(n, count, room.slots, out, [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
+    return math::exp(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
+  });
+  for (int64_t c = 0; c < count; ++c) out[c] = double(room.top[c]) + std::log(out[c]);
+}
+
+template <class T>
+void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, char* bytes) {
+  using C = compute_t<T>;
+  T* y = reinterpret_cast<T*>(yb);
+  const ColumnRoom<C> room(bytes, count);
+  C* const kept = room.kept;
+  keep_columns(reinterpret_cast<const T*>(xb), n, step, count, kept);
+  column_max(kept, n, count, room.top);
+  if (log) {
+    for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
+  }
+  const auto exponential = [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
+    const Vec<C> e = math::exp(load_row<C>(kept + r * count + i, w) - load_row<C>(room.top + i, w));
+    if (!log) store_row<C>(e, kept + r * count + i, w);
+    return e;
+  };
+  sum_columns<C>(n, count, room.slots, room.totals, exponential);
+  for (int64_t c = 0; c < count; ++c) room.factor[c] = C(log ? std::log(room.totals[c]) : 1.0 / room.totals[c]);
+  for (int64_t r = 0; r < n; ++r) {
+    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> factor = load_row<C>(room.factor + i, w), v = load_row<C>(kept + r * count + i, w);
+      __builtin_prefetch(y + (r + 4) * step + i, 1);
+      store_row<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w);
+    });
+  }
+}
+
+template <class T>
+void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t n, int64_t step, int64_t count,
+                              bool log, char* bytes) {
+  using C = compute_t<T>;
+  T* gx = reinterpret_cast<T*>(out);
+  const ColumnRoom<C> room(bytes, count);
+  C *const g = room.kept, *const y = g + n * count;
+  keep_columns(reinterpret_cast<const T*>(gb), n, step, count, g);
+  keep_columns(reinterpret_cast<const T*>(yb), n, step, count, y);
+  sum_columns<C>(n, count, room.slots, room.totals,
+                 [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
+                   const Vec<C> v = load_row<C>(g + r * count + i, w);
+                   return log ? v : v * load_row<C>(y + r * count + i, w);
+                 });
+  for (int64_t c = 0; c < count; ++c) room.factor[c] = C(room.totals[c]);
+  for (int64_t r = 0; r < n; ++r) {
+    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> sum = load_row<C>(room.factor + i, w), v = load_row<C>(g + r * count + i, w),
+                   of = load_row<C>(y + r * count + i, w);
+      store_row<C>(log ? v - math::exp(of) * sum : of * (v - sum), gx + r * step + i, w);
+    });
+  }
+}
+
 template <class T>
 void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t count, double* mean, double* squares,
                        char* room) {
@@ -629,6 +751,9 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
     rows[d] = {.softmax = &softmax<T>,
                ._softmax_backward = &_softmax_backward<T>,
                .exp_sum = &exp_sum<T>,
+               .softmax_columns = &softmax_columns<T>,
+               .softmax_gradient_columns = &softmax_gradient_columns<T>,
+               .logsumexp_columns = &logsumexp_columns<T>,
                .dot = &dot<T>,
                .exp_minus = &exp_minus<T>,
                .moments = &moments<T>,

@@ -60,54 +60,77 @@ VESTA_INLINE void one_line(const T* x, T* y, std::int64_t begin, std::int64_t le
   }
 }
 
-/// Scans `groups` times N lines whose elements lie side by side.
-template <bool product, int groups, class T>
-VESTA_INLINE void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next) {
+/// Scans up to kScanBeside lines whose elements lie side by side: whole vectors of them. Their sums lie in the first
+/// cache and are read and written once for four elements.
+template <bool product, class T>
+void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next, std::int64_t lines) {
   using L = Lanes<T>;
-  typename L::Summed sum[groups];
-  for (int g = 0; g < groups; ++g) sum[g] = typename L::Summed{} + (product ? 1 : 0);
-  for (std::int64_t i = 0; i < length; ++i, x += next, y += next) {
-#pragma GCC unroll 8
-    for (int g = 0; g < groups; ++g) {
-      sum[g] = combined<product>(sum[g], __builtin_convertvector(L::load(x + g * L::N), typename L::Summed));
-      L::store(__builtin_convertvector(sum[g], typename L::Stored), y + g * L::N);
+  constexpr std::int64_t kAhead = 8;  // elements of a line that are asked for before they are read
+  typename L::Summed sums[kScanBeside / L::N];
+  for (std::int64_t j = 0; j < lines / L::N; ++j) sums[j] = typename L::Summed{} + (product ? 1 : 0);
+  const auto rows = [&](auto count) __attribute__((always_inline)) {
+    for (std::int64_t j = 0; j < lines; j += L::N) {
+      typename L::Summed sum = sums[j / L::N];
+#pragma GCC unroll 4
+      for (std::int64_t k = 0; k < count; ++k) {
+        if (j * sizeof(T) % 64 == 0) __builtin_prefetch(x + (k + kAhead) * next + j);
+        sum = combined<product>(sum, __builtin_convertvector(L::load(x + k * next + j), typename L::Summed));
+        L::store(__builtin_convertvector(sum, typename L::Stored), y + k * next + j);
+      }
+      sums[j / L::N] = sum;
     }
+  };
+  std::int64_t i = 0;
+  for (; i + 4 <= length; i += 4, x += 4 * next, y += 4 * next) rows(std::integral_constant<std::int64_t, 4>{});
+  for (; i < length; ++i, x += next, y += next) rows(std::integral_constant<std::int64_t, 1>{});
+}
+
+/// Scans `columns` elements, whole squares of them, of N lines that lie `pitch` apart, in place.
+template <bool product, class T>
+VESTA_INLINE void scan_squares(T* lines, std::int64_t pitch, std::int64_t columns, typename Lanes<T>::Summed& sum) {
+  using L = Lanes<T>;
+  constexpr int N = L::N;
+  for (std::int64_t i = 0; i < columns; i += N) {
+    typename L::Stored v[N];
+#pragma GCC unroll 8
+    for (int r = 0; r < N; ++r) v[r] = L::load(lines + r * pitch + i);
+    L::transpose(v);
+#pragma GCC unroll 8
+    for (int c = 0; c < N; ++c) {
+      sum = combined<product>(sum, __builtin_convertvector(v[c], typename L::Summed));
+      v[c] = __builtin_convertvector(sum, typename L::Stored);
+    }
+    L::transpose(v);
+#pragma GCC unroll 8
+    for (int r = 0; r < N; ++r) L::store(v[r], lines + r * pitch + i);
   }
 }
 
-/// Scans up to `most` times N dense lines, `across` apart. Of each, kSquares * N elements are read at a time, about a
-/// cache line: lines a power of two apart share places of the cache, which would lose the rest.
+/// Scans up to `most` times N dense lines, `across` apart, kSegment bytes of each at a time, in a buffer: lines a power
+/// of two apart share places of the cache, and short pieces of many lines are no streams that the processor foresees.
 template <bool product, int most, class T>
 VESTA_INLINE void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across, int groups) {
   using L = Lanes<T>;
-  constexpr int N = L::N, kSquares = sizeof(T) == 4 ? 2 : 1;
+  constexpr int N = L::N;
+  constexpr std::int64_t kSegment = 256 / sizeof(T), kPitch = kSegment + 64 / sizeof(T);
+  alignas(64) T buffer[most * N * kPitch];
   typename L::Summed sum[most];
   for (int g = 0; g < most; ++g) sum[g] = typename L::Summed{} + (product ? 1 : 0);
-  std::int64_t i = 0;
-  for (; i + kSquares * N <= length; i += kSquares * N) {
-    for (int g = 0; g < groups; ++g) {
-      const T* const from = x + g * N * across + i;
-      T* const to = y + g * N * across + i;
-      typename L::Stored v[kSquares][N];
-#pragma GCC unroll 8
-      for (int r = 0; r < N; ++r) {
-        for (int s = 0; s < kSquares; ++s) v[s][r] = L::load(from + r * across + s * N);
-      }
-      for (int s = 0; s < kSquares; ++s) {
-        L::transpose(v[s]);
-#pragma GCC unroll 8
-        for (int c = 0; c < N; ++c) {
-          sum[g] = combined<product>(sum[g], __builtin_convertvector(v[s][c], typename L::Summed));
-          v[s][c] = __builtin_convertvector(sum[g], typename L::Stored);
-        }
-        L::transpose(v[s]);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < N; ++r) {
-        for (int s = 0; s < kSquares; ++s) L::store(v[s][r], to + r * across + s * N);
-      }
+  const int lines = groups * N;
+  const auto segment = [&](std::int64_t at, auto columns) __attribute__((always_inline)) {
+    for (int r = 0; r < lines; ++r) {
+      const T* const from = x + r * across + at;
+      for (std::int64_t k = 0; k < columns; k += 64 / sizeof(T)) __builtin_prefetch(from + columns + k, 0, 2);
+      __builtin_memcpy(buffer + r * kPitch, from, std::size_t(columns) * sizeof(T));
     }
-  }
+    for (int g = 0; g < groups; ++g) scan_squares<product>(buffer + g * N * kPitch, kPitch, columns, sum[g]);
+    for (int r = 0; r < lines; ++r) {
+      __builtin_memcpy(y + r * across + at, buffer + r * kPitch, std::size_t(columns) * sizeof(T));
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + kSegment <= length; i += kSegment) segment(i, std::integral_constant<std::int64_t, kSegment>{});
+  for (; i + N <= length; i += N) segment(i, std::integral_constant<std::int64_t, N>{});
   for (int g = 0; g < groups; ++g) {
     for (int r = 0; r < N; ++r) {
       const std::int64_t line = (g * N + r) * across;
@@ -123,10 +146,11 @@ void scan(const ScanLines& s) {
   T* const y = static_cast<T*>(s.y);
   std::int64_t line = 0;
   if (s.across == 1) {
-    for (; line + 2 * kMost * N <= s.lines; line += 2 * kMost * N) {
-      lines_beside<product, 2 * kMost>(x + line, y + line, s.length, s.next);
+    for (; line + N <= s.lines;) {
+      const std::int64_t whole = (s.lines - line) / N * N, lines = whole < kScanBeside ? whole : kScanBeside;
+      lines_beside<product>(x + line, y + line, s.length, s.next, lines);
+      line += lines;
     }
-    for (; line + N <= s.lines; line += N) lines_beside<product, 1>(x + line, y + line, s.length, s.next);
   } else if (s.next == 1) {
     while (s.lines - line >= N) {
       const std::int64_t left = (s.lines - line) / N, groups = left < kMost ? left : kMost;

@@ -52,6 +52,8 @@ inline constexpr char avg_pool3d[] =
     "avg_pool3d(input, kernel_size, stride=kernel_size, padding=0, ceil_mode=False, count_include_pad=True, "
     "divisor_override=None): the mean of each window, or its sum over divisor_override. input [N, C, D, H, W] or [C, "
     "D, H, W].";
+inline constexpr char _max_pool_values[] =
+    "_max_pool_values(input, kernel_size, stride, padding, dilation, ceil_mode): the values of _max_pool alone.";
 inline constexpr char _max_pool[] =
     "_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode): (values, indices into the flattened plane) "
     "of the largest in each window of a batch [N, C, ...] of 1 to 3 spatial dimensions.";

@@ -37,6 +37,10 @@ inline constexpr char argmax[] =
     "argmax(input, dim=None, keepdim=False): index (int64) of the largest along dim, or in the flattened input.";
 inline constexpr char argmin[] =
     "argmin(input, dim=None, keepdim=False): index (int64) of the smallest along dim, or in the flattened input.";
+inline constexpr char _moments[] =
+    "_moments(input, dim, keepdim): the tuple (sum(|x - mean|^2), mean) over dim; of 16-bit floats in float32.";
+inline constexpr char _sum_of_squares[] =
+    "_sum_of_squares(input, dim, keepdim): sum(x^2) over dim; of 16-bit floats in float32.";
 inline constexpr char var[] =
     "var(dim=None, *, correction=1, keepdim=False): sum(|x - mean|^2) / (count - correction) over dim; var(dim, "
     "unbiased) takes True for correction 1, False for 0. Error: an integer input.";

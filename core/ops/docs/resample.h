@@ -7,6 +7,10 @@ inline constexpr char _resample[] =
     "_resample(input, dim, size, rows, weights, back_rows=None, back_weights=None): multiplies a dimension by a sparse "
     "matrix of `size` rows: rows holds size + 1 offsets and the columns, weights the values. The transposed matrix is "
     "for the gradient.";
+inline constexpr char _resample_planes[] =
+    "_resample_planes(input, dim, size, rows, weights, columns, column_weights, back_rows=None, back_weights=None, "
+    "back_columns=None, back_column_weights=None): multiplies dimension dim by one sparse matrix and the next one by "
+    "another, as _resample takes them; 16-bit floats round once, at the end.";
 inline constexpr char constant_pad_nd[] =
     "constant_pad_nd(input, pad, value=0): surrounds a tensor with a value. pad has the sizes (before, after) of the "
     "last dimension, then of the one before, and so on; negative ones cut.";

@@ -46,6 +46,9 @@
       bool count_include_pad = true, MaybeInt divisor_override = {}),                                                  \
      (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), composite, functional,     \
      out)                                                                                                              \
+  OP(FUNCTION, Tensor, _max_pool_values,                                                                               \
+     (const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode),    \
+     (input, kernel_size, stride, padding, dilation, ceil_mode), composite, hidden)                                    \
   OP(FUNCTION, TensorPair, _max_pool,                                                                                  \
      (const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode),    \
      (input, kernel_size, stride, padding, dilation, ceil_mode), hidden)                                               \

@@ -32,6 +32,8 @@
   OP(METHOD, Tensor, min, (), (), composite, out)                                                                      \
   OP(METHOD, Tensor, argmax, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient)              \
   OP(METHOD, Tensor, argmin, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient)              \
+  OP(METHOD, TensorPair, _moments, (const MaybeDims& dim, bool keepdim), (dim, keepdim), composite, hidden)            \
+  OP(METHOD, Tensor, _sum_of_squares, (const MaybeDims& dim, bool keepdim), (dim, keepdim), composite, hidden)         \
   OP(METHOD_AS, Tensor, var, correction,                                                                               \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, out)                                                                                                   \

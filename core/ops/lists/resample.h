@@ -7,6 +7,12 @@
      (const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,                       \
       MaybeTensor back_rows, MaybeTensor back_weights),                                                                \
      (input, dim, size, rows, weights, back_rows, back_weights), hidden)                                               \
+  OP(FUNCTION, Tensor, _resample_planes,                                                                               \
+     (const Tensor& input, int64_t dim, IntList size, const Tensor& rows, const Tensor& weights,                       \
+      const Tensor& columns, const Tensor& column_weights, MaybeTensor back_rows, MaybeTensor back_weights,            \
+      MaybeTensor back_columns, MaybeTensor back_column_weights),                                                      \
+     (input, dim, size, rows, weights, columns, column_weights, back_rows, back_weights, back_columns,                 \
+      back_column_weights), composite, hidden)                                                                         \
   OP(FUNCTION, Tensor, constant_pad_nd, (const Tensor& input, IntList pad, Scalar value = 0), (input, pad, value))     \
   OP(FUNCTION, Tensor, pad, (const Tensor& input, IntList pad, Text mode = "constant", MaybeDouble value = {}),        \
      (input, pad, mode, value), composite, functional)                                                                 \

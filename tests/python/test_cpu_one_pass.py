@@ -1,0 +1,332 @@
+"""Kernels of the CPU that read memory once: the bits or the accuracy of the plain ways, in every layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from op_db_row import DTYPES
+
+F = vesta.nn.functional
+
+
+def random(*shape: int, dtype: str = "float32", seed: int = 0):
+    values = np.random.default_rng(seed).normal(size=shape) * 10
+    return check.tensor_of(values.astype(DTYPES[dtype].carrier), dtype)
+
+
+def assert_same(got, wanted, what: str = "") -> None:
+    check.assert_same_bits(check.results(got)[0], check.results(wanted)[0], what)
+
+
+def ulps(got: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.max(np.abs(got.astype(np.float64) - wanted) / np.spacing(np.abs(wanted).astype(got.dtype))))
+
+
+# ---- moments ----
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((5, 3), 1),
+        ((7, 70_001), 1),
+        ((200_003,), 0),
+        ((3000, 37), 0),
+        ((1100, 700), 0),
+        ((4, 6, 9, 11), (0, 2, 3)),
+        ((4, 6, 50, 40), (0, 2)),
+        ((64, 32, 33), (1,)),
+    ],
+)
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_variance_within_ulps_of_float64(shape, dim, offset: float) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32) + np.float32(offset)
+    t, true = vesta.tensor(x), x.astype(np.float64)
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    variance, mean = vesta.var_mean(t, dim)
+    assert ulps(variance.numpy(), true.var(dims, ddof=1)) <= 5
+    assert ulps(vesta.std(t, dim).numpy(), true.std(dims, ddof=1)) <= 3
+    assert np.abs(mean.numpy() - true.mean(dims)).max() <= 2 * np.spacing(np.float32(max(offset, 1.0)))
+    norm = np.sqrt((true**2).sum(dims))
+    assert ulps(t.norm(2, dim).numpy(), norm) <= 3
+    np.testing.assert_allclose(vesta.var(t.double(), dim).numpy(), true.var(dims, ddof=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_moments_of_16_bit_floats_are_those_of_float32(dtype: str) -> None:
+    x = random(9, 333, 5, dtype=dtype)
+    for dim in (0, 1, 2, (0, 1)):
+        assert_same(x.norm(2, dim), x.float().norm(2, dim).to(x.dtype))
+        variance, mean = vesta.var_mean(x, dim)
+        wide_variance, wide_mean = vesta.var_mean(x.float(), dim)
+        assert_same(variance, wide_variance.to(x.dtype))
+        assert_same(mean, wide_mean.to(x.dtype))
+
+
+@pytest.mark.parametrize("shape", [(3, 70_001), (2000, 41), (6, 5, 31, 17)])
+def test_moments_do_not_depend_on_threads_nor_on_the_batch(shape) -> None:
+    x = random(*shape)
+    dims = tuple(range(1, len(shape)))
+    before = vesta.get_num_threads()
+    results = []
+    for threads in (1, 2, 3):
+        vesta.set_num_threads(threads)
+        results.append([*vesta.var_mean(x, dims), *vesta.var_mean(x, 0), x.norm(2, 0), vesta.logsumexp(x, -1)])
+    vesta.set_num_threads(before)
+    for other in results[1:]:
+        for a, b in zip(results[0], other):
+            assert_same(a, b)
+    for i in range(shape[0]):
+        assert_same(vesta.var(x[i : i + 1], dims), results[0][0][i : i + 1])
+
+
+def test_moments_of_infinities_and_of_nothing() -> None:
+    x = vesta.tensor([[1.0, float("inf"), 2.0], [1.0, 2.0, 3.0]])
+    variance, mean = vesta.var_mean(x, 1)
+    assert np.isnan(variance[0].item()) and variance[1].item() == 1
+    assert mean.tolist() == [float("inf"), 2.0]
+    assert np.isnan(vesta.var(vesta.ones(3, 0), 1).numpy()).all()
+    assert vesta.var(vesta.ones(0, 3), 1).shape == (0,)
+    assert np.isnan(vesta.var(vesta.tensor(5.0)).item())
+    assert vesta.std(vesta.full((70_000,), 0.1)).item() == 0
+
+
+def test_gradients_of_moments() -> None:
+    x = vesta.tensor(np.random.default_rng(0).normal(size=(4, 3, 5)), requires_grad=True)
+    for f in (
+        lambda v: vesta.var(v, (0, 2)),
+        lambda v: vesta.std(v, 1, keepdim=True),
+        lambda v: vesta.var_mean(v, 0),
+        lambda v: vesta.std_mean(v),
+        lambda v: v.norm(2, 1),
+        lambda v: vesta.logsumexp(v, 1),
+        lambda v: vesta.logsumexp(v, (0, 2), keepdim=True),
+    ):
+        assert vesta.autograd.gradcheck(f, (x,))
+        assert vesta.autograd.gradgradcheck(f, (x,))
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((5, 9000), 1), ((300, 7), 0), ((4, 50, 6), 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_logarithms_of_sums_recorded_or_not(shape, dim: int, dtype: str) -> None:
+    x = random(*shape, dtype=dtype)
+    plain = vesta.logsumexp(x, dim)
+    assert_same(plain, vesta.logsumexp(x.clone().requires_grad_(), dim).detach())
+    true = x.double().numpy()
+    top = true.max(dim, keepdims=True)
+    wanted = (np.log(np.exp(true - top).sum(dim, keepdims=True)) + top).squeeze(dim)
+    if dtype == "float32":
+        assert ulps(plain.numpy(), wanted) <= 2
+    infinite = vesta.full((2, 3), -float("inf"))
+    infinite[1, 1] = float("inf")
+    assert vesta.logsumexp(infinite, 1).tolist() == [-float("inf"), float("inf")]
+
+
+# ---- softmax down columns ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(("shape", "dim"), [((7, 9), 0), ((1500, 40), 0), ((3, 33, 70), 1), ((2, 5, 9, 11), 1)])
+def test_softmax_down_columns_is_that_of_rows(shape, dim: int, dtype: str) -> None:
+    x, g = random(*shape, dtype=dtype), random(*shape, dtype=dtype, seed=1)
+    x.movedim(dim, 0)[2, 0] = -float("inf")
+    x.movedim(dim, -1)[(0,) * (x.dim() - 1)] = -float("inf")  # a column of nothing else
+    for op in (F.softmax, F.log_softmax):
+        leaf, turned = x.clone().requires_grad_(), x.movedim(dim, -1).contiguous().requires_grad_()
+        down, along = op(leaf, dim=dim), op(turned, dim=-1)
+        down.backward(g)
+        along.backward(g.movedim(dim, -1).contiguous())
+        assert_same(down, along.movedim(-1, dim), op.__name__)
+        assert_same(leaf.grad, turned.grad.movedim(-1, dim), op.__name__ + " gradient")
+    assert_same(vesta.logsumexp(x, dim), vesta.logsumexp(x.movedim(dim, -1).contiguous(), -1))
+
+
+# ---- extrema ----
+
+
+@pytest.mark.parametrize("n", [1, 100, 2048, 2049, 9000, 70_001])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+def test_the_first_of_equal_extrema_wins(n: int, dtype: str) -> None:
+    x = vesta.tensor(np.random.default_rng(0).integers(-3, 4, size=(3, n))).to(getattr(vesta, dtype))
+    values = x.double().numpy()
+    np.testing.assert_array_equal(x.argmax(1).numpy(), values.argmax(1))
+    np.testing.assert_array_equal(x.min(1).indices.numpy(), values.argmin(1))
+    if x.is_floating_point():
+        places = sorted({n // 3, n // 2, n - 1})
+        for at in places:
+            x[1, at] = float("nan")
+        assert x.argmax(1)[1].item() == x.argmin(1)[1].item() == places[0]
+
+
+# ---- pooling ----
+
+WINDOWS = [
+    (2, 2, 0, 1),
+    (3, 2, 1, 1),
+    (3, 1, 1, 1),
+    ((2, 3), (1, 3), (1, 0), 1),
+    (3, 2, 1, 2),
+    (5, 4, 2, 1),
+    (1, 1, 0, 1),
+    ((3, 1), (2, 1), (1, 0), 1),
+]
+PLANES = [(2, 3, 8, 8), (1, 2, 16, 16), (3, 1, 33, 50), (1, 20, 14, 14), (1, 1, 150, 200)]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("shape", PLANES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("layout", ["rows", "pixels"])
+def test_values_of_max_pooling_are_those_with_places(window, shape, dtype: str, layout: str) -> None:
+    x = random(*shape, dtype=dtype).round()  # many equal values, zeros of both signs
+    if layout == "pixels":
+        x = x.to(memory_format=vesta.channels_last)
+    kernel, stride, padding, dilation = window
+    for ceil_mode in (False, True):
+        args = (kernel, stride, padding, dilation, ceil_mode)
+        values = F.max_pool2d(x, *args)
+        with_places, places = F.max_pool2d(x, *args, return_indices=True)
+        assert_same(values, with_places)
+        assert values.stride() == with_places.stride()
+        inside = places.flatten(2)
+        assert_same(with_places.flatten(2), x.contiguous().flatten(2).gather(2, inside))
+    x[0, 0, 3, 3] = float("nan")
+    assert_same(F.max_pool2d(x, kernel, stride, padding, dilation), F.max_pool2d(x, *args[:4], return_indices=True)[0])
+
+
+def test_values_of_max_pooling_over_volumes_and_lines() -> None:
+    x = random(2, 3, 7, 9, 12)
+    for args in ((2, 2), (3, 2, 1), (3, 1, 1, 1, True)):
+        assert_same(F.max_pool3d(x, *args), F.max_pool3d(x, *args, return_indices=True)[0])
+        line = x.flatten(2)
+        assert_same(F.max_pool1d(line, *args), F.max_pool1d(line, *args, return_indices=True)[0])
+    low = vesta.full((1, 1, 4, 4), -float("inf"))
+    assert F.max_pool2d(low, 3, 2, 1).flatten().tolist() == [-float("inf")] * 4
+
+
+def averages(x: np.ndarray, kernel, stride, padding) -> np.ndarray:
+    """The means over windows, padding included, in float64."""
+    x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
+    return windows[:, :, :: stride[0], :: stride[1]].mean((-2, -1))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"), [((2, 2), (2, 2), (0, 0)), ((3, 3), (1, 1), (1, 1)), ((3, 2), (2, 3), (1, 0))]
+)
+@pytest.mark.parametrize("shape", [*PLANES, (2, 5, 2, 2), (1, 3, 7, 130)])
+def test_average_pooling_within_ulps_of_float64(kernel, stride, padding, shape) -> None:
+    x = np.abs(np.random.default_rng(0).normal(size=shape)).astype(np.float32) + 1
+    if shape[2] + 2 * padding[0] < kernel[0]:
+        return
+    t, true = vesta.tensor(x), averages(x.astype(np.float64), kernel, stride, padding)
+    rows = F.avg_pool2d(t, kernel, stride, padding)
+    assert ulps(rows.numpy(), true) <= 4
+    pixels = F.avg_pool2d(t.to(memory_format=vesta.channels_last), kernel, stride, padding)
+    assert_same(rows, pixels.contiguous(), "channels last")
+    for n in range(shape[0]):
+        for c in range(shape[1]):
+            assert_same(F.avg_pool2d(t[n : n + 1, c : c + 1], kernel, stride, padding)[0, 0], rows[n, c])
+    half = t.half()
+    assert_same(F.avg_pool2d(half, kernel, stride, padding), F.avg_pool2d(half.float(), kernel, stride, padding).half())
+
+
+def test_gradients_over_planes() -> None:
+    x = vesta.tensor(np.random.default_rng(0).normal(size=(2, 3, 6, 8)), requires_grad=True)
+    for f in (
+        lambda v: F.avg_pool2d(v, (3, 2), (2, 1), (1, 0)),
+        lambda v: F.adaptive_avg_pool2d(v, (4, 5)),
+        lambda v: F.interpolate(v, size=(9, 5), mode="bilinear"),
+        lambda v: F.interpolate(v, scale_factor=2, mode="nearest"),
+        lambda v: F.avg_pool2d(v.to(memory_format=vesta.channels_last), 2),
+    ):
+        assert vesta.autograd.gradcheck(f, (x,))
+        assert vesta.autograd.gradgradcheck(f, (x,))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("size", [(40, 60), (9, 11), (33, 7), (5, 90)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_planes_are_resampled_alike_alone_and_together(mode: str, size, dtype: str) -> None:
+    x = random(3, 5, 20, 30, dtype=dtype)
+    x[0, 0, 3, 4] = float("inf")  # stays where it is read
+
+    def run(part):
+        leaf = part.clone().requires_grad_()
+        y = F.interpolate(leaf, size=size, mode=mode)
+        y.backward(vesta.ones_like(y))
+        return y.detach(), leaf.grad
+
+    y, gradient = run(x)
+    last, last_gradient = run(x.to(memory_format=vesta.channels_last))
+    assert_same(y, last.contiguous(), "channels last")
+    assert_same(gradient, last_gradient.contiguous(), "gradient, channels last")
+    for n in range(3):
+        for c in range(5):
+            alone, alone_gradient = run(x[n : n + 1, c : c + 1])
+            assert_same(y[n, c], alone[0, 0])
+            assert_same(gradient[n, c], alone_gradient[0, 0], "gradient")
+
+
+# ---- running sums ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize("shape", [(37, 5), (50, 700), (9, 1031), (3, 21, 600)])
+def test_running_sums_are_the_same_along_rows_and_columns(dtype: str, shape) -> None:
+    x = random(*shape, dtype=dtype)
+    for op in (vesta.cumsum, vesta.cumprod):
+        down = op(x, -2)
+        assert_same(down, op(x.transpose(-1, -2).contiguous(), -1).transpose(-1, -2), op.__name__)
+
+
+# ---- transpositions ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+@pytest.mark.parametrize("shape", [(64, 64), (128, 192), (65, 64), (130, 47), (3, 96, 80)])
+def test_transposed_copies(dtype: str, shape) -> None:
+    x = random(*shape, dtype=dtype)
+    np.testing.assert_array_equal(x.transpose(-1, -2).contiguous().numpy(), np.swapaxes(x.numpy(), -1, -2))
+
+
+# ---- padding, flags ----
+
+
+@pytest.mark.parametrize("pads", [(1, 2), (3, 0, 1, 1), (-2, 3, 2, -1, 1, 0), (0, 0, -50, 3), (5, 5, 0, 0, 0, 0, 2, 1)])
+@pytest.mark.parametrize("layout", ["rows", "pixels"])
+def test_padding_of_large_tensors(pads, layout: str) -> None:
+    x = random(3, 5, 50, 70)
+    values = x.numpy()
+    if layout == "pixels":
+        x = x.to(memory_format=vesta.channels_last)
+    wanted = np.full([n + a + b for n, (a, b) in zip(values.shape, sides(pads))], 7.0, np.float32)
+    source = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(values.shape, sides(pads)))
+    into = tuple(slice(max(0, a), m - max(0, b)) for m, (a, b) in zip(wanted.shape, sides(pads)))
+    if values[source].size:
+        wanted[into] = values[source]
+    np.testing.assert_array_equal(F.pad(x, pads, value=7.0).numpy(), wanted)
+
+
+def sides(pads) -> list[tuple[int, int]]:
+    """The (before, after) of each of 4 dimensions."""
+    given = [tuple(pads[i : i + 2]) for i in range(0, len(pads), 2)]
+    return [*[(0, 0)] * (4 - len(given)), *given[::-1]]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float16", "complex64"])
+def test_flags_of_long_rows(dtype: str) -> None:
+    x = vesta.zeros(3, 10_001).to(getattr(vesta, dtype))
+    assert vesta.any(x, 1).tolist() == [False] * 3
+    x[1, 10_000] = 1
+    x[2] = 1
+    assert vesta.any(x, 1).tolist() == [False, True, True]
+    assert vesta.all(x, 1).tolist() == [False, False, True]
+    x[2, 9_000] = 0
+    assert vesta.all(x, 1).tolist() == [False] * 3
+    assert vesta.any(x).item() and not vesta.all(x).item()
+    if x.is_floating_point():
+        x[0, 5] = float("nan")  # is not zero
+        assert vesta.any(x, 1)[0].item()
