@@ -750,10 +750,10 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
     int d = int(dtype_of<T>);
     rows[d] = {.softmax = &softmax<T>,
                ._softmax_backward = &_softmax_backward<T>,
-               .exp_sum = &exp_sum<T>,
                .softmax_columns = &softmax_columns<T>,
                .softmax_gradient_columns = &softmax_gradient_columns<T>,
                .logsumexp_columns = &logsumexp_columns<T>,
+               .exp_sum = &exp_sum<T>,
                .dot = &dot<T>,
                .exp_minus = &exp_minus<T>,
                .moments = &moments<T>,
