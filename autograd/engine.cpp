@@ -20,7 +20,7 @@
 //
 // Note [Neighbours as one] The gradient of an activation is often all that goes into the gradient of the op before it
 // (relu behind batch normalisation). Where that op's node knows the activation, postpone() hands over what the
-// activation's gradient is computed from, and the node takes both in one pass over memory less, with the same bits. It
+// activation's gradient is computed from, and the node takes both with one pass over memory fewer and the same bits. It
 // is done only where nobody sees the gradient in between: no hook, no capture, no anomaly mode, no recording; and only
 // on the CPU.
 //
@@ -36,6 +36,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <optional>
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/pending.h>
@@ -134,10 +135,13 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
   }
   VESTA_CHECK(broadcasts, runtime, from ? from->name() : "backward", ": returned an invalid gradient at index ", i,
               ": expected a shape that sums to ", to, ", got ", is, ".");
-  VESTA_CHECK(is_differentiable(g.dtype()) && g.device() == meta.device(), runtime, from ? from->name() : "backward",
+  // A number on the CPU may be an operand of a call on another device.
+  const bool at_home = g.device() == meta.device() || (to.empty() && meta.device().type == DeviceType::cpu);
+  VESTA_CHECK(is_differentiable(g.dtype()) && at_home, runtime, from ? from->name() : "backward",
               ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(),
               ", got ", form(g), ".");
-  return reduce_to(g, to, meta.dtype());
+  const Tensor r = reduce_to(g, to, meta.dtype());
+  return r.device() == meta.device() ? r : r.to(meta.device());
 }
 
 /// Adds `g` to the sum so far.
@@ -492,17 +496,19 @@ GradList Run::apply(Node& node, GradList grads, const PendingGradient* pending, 
 bool Run::postpone(uint32_t index, Tensor& grad, bool retain_graph) {
   Node& node = *tasks_[index].node;
   const Edge& edge = node.edges()[0];
-  if (!edge.node || !edge.node->takes_pending() || edge.input_nr != 0 || GradMode::enabled()) return false;
+  if (!edge.node || edge.input_nr != 0 || GradMode::enabled() || !edge.node->takes(*node.postponable())) return false;
   if (!grad.defined() || grad.device().type != DeviceType::cpu) return false;
   const uint32_t next = index_.find(edge.node.get());
   Task& task = tasks_[next];
   const bool seen = task.waiting != 1 || task.grads.any_defined() || task.capture != kNone || task.node->hooks();
   if (seen || !task.needed || !task.runs || !edge.node->input_meta(0).fits(grad)) return false;
   Use use(node);
-  auto pending = std::make_unique<PendingGradient>(node.postpone(grad));
-  // Hooks on saved tensors may give back anything.
-  if (!edge.node->input_meta(0).fits(pending->used) || !edge.node->takes(*pending)) return false;
-  task.pending = std::move(pending);
+  {
+    std::optional<profiler::Part> part;
+    if (profiled.load(std::memory_order_relaxed))
+      part.emplace(profiler::Kind::node, profiled_name(node), node.sequence_nr());
+    task.pending = std::make_unique<PendingGradient>(node.postpone(grad));
+  }
   use.complete(retain_graph);
   --task.waiting;
   ready(next);
@@ -554,7 +560,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     Needs needs = needs_of(tasks_[index]);
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
-    if (node.may_postpone() && !anomaly && !posts && postpone(index, grads[0], retain_graph)) return;
+    if (node.postponable() && !anomaly && !posts && postpone(index, grads[0], retain_graph)) return;
     only_edge_ = edges.size() == 1 && edges[0].node && !anomaly && !posts ? edges.data() : nullptr;
     GradList kept;  // what came in, for hooks that want to see it
     if (posts) {

@@ -12,6 +12,10 @@
 #include <vesta/core/pool.h>
 #include <vesta/core/tensor.h>
 
+namespace vesta {
+struct PointwiseInfo;  // <vesta/core/ops/pointwise.h>
+}
+
 namespace vesta::autograd {
 
 class Node;
@@ -123,14 +127,12 @@ class VESTA_API Node : public pool::Pooled {
   /// Drops what was saved for apply(); called after it unless the graph is retained.
   virtual void release_saved() {}
 
-  /// Returns whether postpone() may be called.
-  bool may_postpone() const { return may_postpone_; }
+  /// Returns the op whose gradient postpone() can hand over; null where it cannot.
+  const PointwiseInfo* postponable() const { return postponable_; }
   /// Does the part of apply() that reads what was saved; resolve() does the rest.
   virtual PendingGradient postpone(Tensor grad) const;
-  /// Returns whether takes() may be true.
-  bool takes_pending() const { return takes_pending_; }
-  /// Returns whether apply_pending() takes this gradient.
-  virtual bool takes(const PendingGradient&) const { return false; }
+  /// Returns whether apply_pending() takes a gradient that is to go through that of this op.
+  virtual bool takes(const PointwiseInfo&) const { return false; }
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
@@ -205,7 +207,7 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
-  bool may_postpone_ = false, takes_pending_ = false;
+  const PointwiseInfo* postponable_ = nullptr;
   uint16_t stream_ = 0;
 
   std::atomic<NodeHooks*> hooks_{nullptr};

@@ -65,7 +65,7 @@ class PointwiseNode final : public Node {
     }
     for (int p = 0; p < info.params; ++p) params_[p] = params[p];
     set_num_edges(info.inputs);
-    may_postpone_ = info.inputs == 1 && info.values == 1 && info.slopes == 1 && std::has_single_bit(uses_);
+    if (info.inputs == 1 && info.values == 1 && info.slopes == 1 && std::has_single_bit(uses_)) postponable_ = &info;
   }
   bool uses_input(int k) const { return (uses_ >> k & 1) != 0; }
   /// Tells whether a gradient uses a result, or a part of it.

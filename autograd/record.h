@@ -20,7 +20,7 @@
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
-//   bool takes(const PendingGradient&) const;  whether operator()(const PendingGradient&, Needs) can take it instead
+//   static bool takes(const PointwiseInfo&);  whether operator()(const PendingGradient&, Needs) can take it instead
 //   const char* known_op() const;             the op's name as a program knows it, for errors; default: known_name()
 // clang-format on
 #pragma once
@@ -112,16 +112,15 @@ class RuleNode final : public Node {
   template <class Make>
   RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
     keeps_state_ = saves_made != before;
-    takes_pending_ = kTakesPending;
     set_num_edges(inputs);
   }
   GradList apply(GradList grads, Needs needs) override {
     if constexpr (std::is_invocable_v<const Rule&, const Tensor&, Needs>) return to_list(rule_(grads[0], needs));
     else return grads.grow(num_inputs()), to_list(rule_(grads, needs));
   }
-  bool takes(const PendingGradient& grad) const override {
-    if constexpr (kTakesPending) return rule_.takes(grad);
-    else return Node::takes(grad);
+  bool takes(const PointwiseInfo& activation) const override {
+    if constexpr (kTakesPending) return Rule::takes(activation);
+    else return Node::takes(activation);
   }
   GradList apply_pending(const PendingGradient& grad, Needs needs) override {
     if constexpr (kTakesPending) return to_list(rule_(grad, needs));
@@ -135,7 +134,7 @@ class RuleNode final : public Node {
   void release_saved() override { rule_ = Rule{}; }
 
  private:
-  static constexpr bool kTakesPending = requires(const Rule& rule, const PendingGradient& grad) { rule.takes(grad); };
+  static constexpr bool kTakesPending = requires(const PointwiseInfo& activation) { Rule::takes(activation); };
   const char* op_;
   Rule rule_;
 };

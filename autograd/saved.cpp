@@ -8,6 +8,18 @@ namespace vesta::autograd {
 struct PackedSave {
   std::unique_ptr<PackedTensor> packed;
   Edge edge;  // where the history of an input goes on; an unpacked leaf points at its accumulator
+  TensorMeta meta;  // kernels of gradients rely on the form of what was saved
+
+  /// Gets the tensor back from the hooks.
+  Tensor unpack() const {
+    Tensor t = packed->unpack();
+    const auto form = [](IntSpan sizes, DType dtype, Device device) { return text(sizes, " ", dtype, " on ", device); };
+    VESTA_CHECK(t.defined() && meta.fits(t), runtime, "saved_tensors_hooks: unpack returned ",
+                t.defined() ? form(t.sizes(), t.dtype(), t.device()) : std::string("nothing"),
+                " where a tensor of shape ", form(meta.sizes(), meta.dtype(), meta.device()),
+                " was packed; it must give back the same shape, dtype and device.");
+    return t;
+  }
 };
 
 void Saved::DeletePacked::operator()(PackedSave* p) const noexcept { delete p; }
@@ -22,7 +34,7 @@ std::vector<std::shared_ptr<SavedTensorHooks>>& hooks_stack() {
 PackedSave* pack(const Tensor& t, Edge edge) {
   std::shared_ptr<SavedTensorHooks> hooks = hooks_stack().back();
   NoGrad off;
-  return new PackedSave{hooks->pack(t), std::move(edge)};
+  return new PackedSave{hooks->pack(t), std::move(edge), TensorMeta(t)};
 }
 
 std::string role(const Tensor& t, bool is_result) { return text(is_result ? "its result " : "its input ", t.sizes()); }
@@ -78,15 +90,15 @@ void Saved::reset() noexcept {
 
 Tensor Saved::attached() const {
   Node* node = running_node();
-  Tensor t = packed_ ? packed_->packed->unpack().detach() : tensor_.detach();
+  Tensor t = packed_ ? packed_->unpack().detach() : tensor_.detach();
   if (node) set_history(t, NodePtr(node), output_nr_);
   return t;
 }
 
 Tensor Saved::unpack_other() const {
   if (!packed_) return {};
-  if (is_result_) return GradMode::enabled() ? attached() : packed_->packed->unpack();
-  Tensor t = packed_->packed->unpack();
+  if (is_result_) return GradMode::enabled() ? attached() : packed_->unpack();
+  Tensor t = packed_->unpack();
   if (!packed_->edge) return t;
   t = t.detach();
   set_history(t, packed_->edge.node, packed_->edge.input_nr);

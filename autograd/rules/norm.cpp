@@ -26,7 +26,7 @@ struct BatchNormRule {
     auto [x, w, b] = _batch_norm_backward(g[0], input(), weight(), mean(), invstd(), training);
     return {x, w, b};
   }
-  static bool takes(const PendingGradient& g) { return number_of_activation(g.info) >= 0; }
+  static bool takes(const PointwiseInfo& activation) { return number_of_activation(&activation) >= 0; }
   Grads<3> operator()(const PendingGradient& g, Needs) const {
     auto [x, w, b] = _batch_norm_activation_backward(g.grad, g.used, number_of_activation(g.info), g.params[0],
                                                      g.params[1], input(), weight(), mean(), invstd(), training);

@@ -34,8 +34,9 @@ struct MomentsRule {
   Reduced shape;
   Saved x, mean;
   static constexpr unsigned results = 0b11;
+  static const char* known_op() { return "var"; }
   static MomentsRule save(const TensorPair& r, const Tensor& x, const MaybeDims& dim, bool, Needs) {
-    return {Reduced(x, dim, "var"), Saved(x), Saved(std::get<1>(r).detach())};
+    return {Reduced(x, dim, "var"), Saved(x), Saved(clone(std::get<1>(r)))};  // the result is the user's to write
   }
   Tensor operator()(const GradList& g, Needs) const {
     Tensor r;
@@ -53,6 +54,7 @@ struct MomentsRule {
 struct SumOfSquaresRule {
   Reduced shape;
   Saved x;
+  static const char* known_op() { return "norm"; }
   static SumOfSquaresRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, Needs) {
     return {Reduced(x, dim, "norm"), Saved(x)};
   }

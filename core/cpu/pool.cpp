@@ -274,7 +274,8 @@ bool pool_values_of_planes(const Tensor& x, const Window& w, const Tensor& y) {
       p.x = x.data_ptr<T>() + plane * in;
       p.y = y.data_ptr<T>() + plane * out + p.first * w.out[2];
       const int64_t room = (p.last_row - p.first_row) * w.out[2] + kPoolLines * line + 2 * kPoolSlack;
-      p.room = static_cast<C*>(thread_scratch(Scratch::operand_a, sizeof(C) * size_t(room)));
+      ScratchArray<C> lines(Scratch::operand_a, size_t(room));
+      p.room = lines.data();
       if (!values_of<T>().plane(p)) good.store(false, std::memory_order_relaxed);
     }
   });

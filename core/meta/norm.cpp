@@ -1,6 +1,7 @@
 // Batch, layer, root mean square and group normalisation: shapes.
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/norm_backward.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,6 +31,12 @@ TensorTriple batch_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor
   const int64_t channels = BatchNormShape(input).channels;
   return {image(input.sizes(), suggests_channels_last(input), input.dtype()), result({channels}, mean.dtype()),
           result({channels}, mean.dtype())};
+}
+
+TensorTriple batch_norm_activation_gradient(const Tensor& grad, const Tensor&, int64_t, double, double,
+                                            const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                            const Tensor& invstd, bool training) {
+  return batch_norm_gradient(grad, input, weight, mean, invstd, training);
 }
 
 TensorTriple layer_norm(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double) {
@@ -88,6 +95,7 @@ void register_norm() {
   ops::_layer_norm_backward.set_kernel(DeviceType::meta, layer_norm_gradient);
   ops::native_batch_norm.set_kernel(DeviceType::meta, batch_norm);
   ops::_batch_norm_backward.set_kernel(DeviceType::meta, batch_norm_gradient);
+  ops::_batch_norm_activation_backward.set_kernel(DeviceType::meta, batch_norm_activation_gradient);
 }
 
 }  // namespace vesta::meta

@@ -171,7 +171,9 @@ Tensor Call::destination(DType result, Out out) {
               " can't be cast to the desired output type ", t.dtype(), ".");
   VESTA_CHECK(!exact_out_ || result == t.dtype(), runtime, op_, ": Expected out tensor to have dtype ", result,
               ", but got ", t.dtype(), " instead.");
-  VESTA_CHECK(t.device() == device_, device, op_, ": expected out on ", device_, ", got ", t.device(), ".");
+  VESTA_CHECK(t.device() == device_, device, op_,
+              out.kind == Out::inplace ? ": expected self on " : ": expected out on ", device_,
+              ", where the other operands are, got ", t.device(), ".");
   check_writable(t, op_);
   if (!std::ranges::equal(t.sizes(), IntSpan(shape_))) {
     VESTA_CHECK(out.kind == Out::given, value, op_, ": output with shape ", t.sizes(),

@@ -71,6 +71,11 @@ struct Pooling {
   }
 };
 
+/// Returns a result, or a copy of it if nothing was computed and it shares the input's memory.
+Tensor own_memory(const Tensor& result, const Tensor& input) {
+  return result.impl()->storage() == input.impl()->storage() ? clone(result) : result;
+}
+
 TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                     IntList dilation, bool ceil_mode) {
   const Tensor x = p.batch(input);
@@ -112,7 +117,7 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
   for (int64_t d = 0; d < p.dims; ++d) x = resample(x, d + 2, windows_along(d));
   if (integers) x = trunc(div(x, counts.to(x.device())));
   else if (divisor) x = div(x, double(*divisor));
-  return p.unbatch(input, x.to(dtype));
+  return own_memory(p.unbatch(input, x.to(dtype)), input);
 }
 
 /// The windows of an adaptive pooling: [floor(o in / out), ceil((o + 1) in / out)).
@@ -177,7 +182,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   for (int64_t d = 0; d < p.dims; ++d) {
     if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
-  return p.unbatch(input, x.to(dtype));
+  return own_memory(p.unbatch(input, x.to(dtype)), input);
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same

@@ -492,7 +492,8 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
 namespace {
 /// Rearranges dimensions and joins them to new ones, in memory of its own.
 Tensor rearranged(const Tensor& x, IntList order, IntList sizes, bool channels_last) {
-  const Tensor p = permute(x, order), r = reshape(p.is_contiguous() ? clone(p) : p, sizes);
+  const Tensor joined = reshape(permute(x, order), sizes);
+  const Tensor r = joined.impl()->storage() == x.impl()->storage() ? clone(joined, "contiguous_format") : joined;
   return channels_last ? to_channels_last(r) : r;
 }
 

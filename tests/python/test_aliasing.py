@@ -56,3 +56,30 @@ def test_whoever_shares_memory_has_a_row(row: Row) -> None:
         for result in check.results(check.function_of(row)(*args, **kwargs)):
             if isinstance(result, vesta.Tensor) and result.numel() and aliasing.shares(result, args[0]):
                 assert row.name in names or row.name.endswith("_"), describe(sample)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: vesta.nn.functional.adaptive_avg_pool2d(x, 3),
+        lambda x: vesta.nn.functional.adaptive_avg_pool2d(x, (None, 3)),
+        lambda x: vesta.nn.functional.adaptive_avg_pool2d(x[0], 3),
+        lambda x: vesta.nn.functional.channel_shuffle(x, 4),
+        lambda x: vesta.nn.functional.channel_shuffle(x, 1),
+        lambda x: vesta.pixel_shuffle(x, 1),
+        lambda x: vesta.pixel_unshuffle(x, 1),
+    ],
+)
+def test_a_layer_that_has_nothing_to_do_copies(function) -> None:
+    """The result may be written, whatever the layout of the image."""
+    images = vesta.arange(72.0).reshape(2, 4, 3, 3)
+    for x in (
+        images.clone(),
+        images.to(memory_format=vesta.channels_last),
+        images.mT.clone().mT,
+        vesta.arange(4.0).reshape(1, 4, 1, 1).expand(2, 4, 3, 3),
+    ):
+        before, y = x.clone(), function(x)
+        assert y.data_ptr() != x.data_ptr()
+        y.zero_()
+        assert vesta.equal(x, before)

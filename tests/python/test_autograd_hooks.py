@@ -183,6 +183,25 @@ def test_saved_tensors_hooks_pack_and_unpack() -> None:
     assert len(packed) == before
 
 
+@pytest.mark.parametrize("change", [lambda t: t.half(), lambda t: t[:1], lambda t: vesta.cat([t, t])])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: vesta.nn.functional.layer_norm(x, x.shape[1:]),
+        lambda x: vesta.softmax(x, 0),
+        lambda x: vesta.nn.functional.batch_norm(x, None, None, training=True),
+        lambda x: vesta.nn.functional.silu(x),
+        lambda x: x @ x.mT,
+    ],
+)
+def test_hooks_give_back_the_form_that_was_saved(change, function) -> None:
+    x = vesta.randn(4, 3, 8, 8).requires_grad_()
+    with autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: change(t) if t.is_floating_point() else t):
+        y = function(x)
+    with pytest.raises(RuntimeError, match=r"unpack returned .* it must give back the same shape, dtype and device"):
+        y.sum().backward()
+
+
 def test_saved_tensors_hooks_nest_and_are_checked() -> None:
     """The innermost pair is used; an unpack that does not return a tensor raises."""
     x, seen = leaf(2.0), []

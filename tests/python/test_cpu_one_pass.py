@@ -330,3 +330,13 @@ def test_flags_of_long_rows(dtype: str) -> None:
     if x.is_floating_point():
         x[0, 5] = float("nan")  # is not zero
         assert vesta.any(x, 1)[0].item()
+
+
+@pytest.mark.parametrize("function", [vesta.var_mean, vesta.std_mean])
+def test_the_mean_may_be_written_before_the_gradient_of_the_other(function):
+    x = vesta.randn(6, 50).requires_grad_()
+    want = vesta.autograd.grad(function(x, 1)[0].sum(), x)[0]
+    spread, mean = function(x, 1)
+    with vesta.no_grad():
+        mean.add_(1)
+    assert vesta.equal(vesta.autograd.grad(spread.sum(), x)[0], want)

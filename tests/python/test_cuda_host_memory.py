@@ -130,6 +130,16 @@ def test_a_condition_may_be_a_number_on_the_host(holds: bool) -> None:
 
 
 @device
+def test_a_number_on_the_host_gets_its_gradient_there() -> None:
+    number, x = vesta.tensor(3.0, requires_grad=True), vesta.tensor([1.0, 2.0]).cuda().requires_grad_()
+    for call in (vesta.mul, vesta.add, vesta.div, vesta.sub):
+        of_number, of_x = vesta.autograd.grad(call(x, number).sum(), (number, x))
+        assert not of_number.is_cuda and of_number.shape == () and of_x.is_cuda
+        want = vesta.autograd.grad(call(x.detach().cpu(), number).sum(), number)[0]
+        assert vesta.allclose(of_number, want)
+
+
+@device
 def test_a_result_on_the_host_does_not_take_what_a_device_computes() -> None:
     host, number = vesta.tensor(2.0), vesta.tensor(3.0).cuda()
     for call in (
@@ -137,7 +147,9 @@ def test_a_result_on_the_host_does_not_take_what_a_device_computes() -> None:
         lambda: host.add_(number),
         lambda: vesta.exp(number, out=host),
     ):
-        with pytest.raises(vesta.DeviceError, match="expected out on cuda:0, got cpu"):
+        with pytest.raises(
+            vesta.DeviceError, match="expected (out|self) on cuda:0, where the other operands are, got cpu"
+        ):
             call()
     assert host.item() == 2
     assert vesta.add(host, 1, out=number) is number

@@ -142,4 +142,7 @@ def test_every_kernel_has_a_meta_function() -> None:
         for device in ("cpu", "meta")
     }
     assert len(found["cpu"]) > 60
-    assert found["meta"] == found["cpu"]
+    body = re.compile(r"^\w+ (\w+)_composite\(", re.MULTILINE)
+    composites = {name for path in (core / "ops").glob("*.cpp") for name in body.findall(path.read_text())}
+    assert found["meta"] <= found["cpu"]
+    assert found["cpu"] - found["meta"] <= composites

@@ -71,12 +71,13 @@ void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next, std:
   const auto rows = [&](auto count) __attribute__((always_inline)) {
     for (std::int64_t j = 0; j < lines; j += L::N) {
       typename L::Summed sum = sums[j / L::N];
-#pragma GCC unroll 4
-      for (std::int64_t k = 0; k < count; ++k) {
+      const auto take = [&](std::int64_t k) __attribute__((always_inline)) {
         if (j * sizeof(T) % 64 == 0) __builtin_prefetch(x + (k + kAhead) * next + j);
         sum = combined<product>(sum, __builtin_convertvector(L::load(x + k * next + j), typename L::Summed));
         L::store(__builtin_convertvector(sum, typename L::Stored), y + k * next + j);
-      }
+      };
+      take(0);
+      if constexpr (count() == 4) take(1), take(2), take(3);
       sums[j / L::N] = sum;
     }
   };
