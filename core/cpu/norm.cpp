@@ -138,7 +138,7 @@ void normalize_by_channel(const Runs& runs, const char* from, char* to, DType dt
 Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool training) {
   const Tensor x = contiguous(input);
   const Runs runs(x);
-  const Tensor y = empty_tensor(x.sizes(), x.dtype());
+  Tensor y = empty_tensor(x.sizes(), x.dtype());
   const RowKernels& k = row_kernels(x.dtype());
   const char* const from = x.impl()->data();
   char* const to = y.impl()->data();

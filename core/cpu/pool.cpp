@@ -328,7 +328,7 @@ Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList strid
 Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
   constexpr int64_t kChannels = 32;  // whole cache lines, so that threads do not share one
   const Tensor g = dense_image(grad, true), at = dense_image(indices, true);
-  const Tensor gx = empty_image(input_size, true, grad.dtype());
+  Tensor gx = empty_image(input_size, true, grad.dtype());
   char* const bytes = gx.impl()->data();
   const int64_t size = gx.numel() * itemsize(gx.dtype());
   parallel_for(size, 1 << 18, [&](int64_t b, int64_t e) { std::memset(bytes + b, 0, size_t(e - b)); });

@@ -292,7 +292,7 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
   const Tensor x = contiguous(input);
   Dims sizes(x.sizes());
   sizes[size_t(d)] = size[0], sizes[size_t(d + 1)] = size[1];
-  const Tensor y = empty_tensor(sizes, x.dtype());
+  Tensor y = empty_tensor(sizes, x.dtype());
   const int64_t high = x.size(d), wide = x.size(d + 1);
   const int64_t *const starts = rows.data_ptr<int64_t>(), *const column_starts = columns.data_ptr<int64_t>();
   check_rows(starts, starts + size[0] + 1, size[0], weights.numel(), high);

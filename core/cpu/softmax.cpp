@@ -89,7 +89,7 @@ Tensor softmax_kernel(const Tensor& x, int64_t dim) {
   const int64_t d = wrap_dim(dim, x.dim(), log ? "log_softmax" : "softmax");
   if (Columns::pay(x, d)) {
     const Columns columns(x, d);
-    const Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
+    Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
     const auto strip = row_kernels(x.dtype()).softmax_columns;
     const char* const from = x.impl()->data();
     char* const to = y.impl()->data();
@@ -108,7 +108,7 @@ Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t
   const int64_t d = wrap_dim(dim, grad.dim(), "_softmax_backward");
   if (Columns::pay(grad, d) && output.is_contiguous() && grad.dtype() == output.dtype()) {
     const Columns columns(grad, d, 2);
-    const Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
+    Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
     const auto strip = row_kernels(grad.dtype()).softmax_gradient_columns;
     const char *const g = grad.impl()->data(), *const y = output.impl()->data();
     char* const to = gx.impl()->data();
@@ -131,7 +131,7 @@ Tensor logsumexp_along(const Tensor& input, int64_t d) {
     const Columns columns(input, d);
     Dims kept(input.sizes());
     kept[size_t(d)] = 1;
-    const Tensor y = empty_tensor(kept, input.dtype());
+    Tensor y = empty_tensor(kept, input.dtype());
     const auto strip = row_kernels(input.dtype()).logsumexp_columns;
     const char* const from = input.impl()->data();
     T* const to = y.data_ptr<T>();
@@ -146,7 +146,7 @@ Tensor logsumexp_along(const Tensor& input, int64_t d) {
   const Tensor x = contiguous(last ? input : transpose(input, d, -1));
   Dims sizes(x.sizes());
   sizes.back() = 1;
-  const Tensor y = empty_tensor(sizes, x.dtype());
+  Tensor y = empty_tensor(sizes, x.dtype());
   const auto row = row_kernels(x.dtype()).exp_sum;
   const char* const from = x.impl()->data();
   T* const to = y.data_ptr<T>();

@@ -184,10 +184,10 @@ def test_max_pool(shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
         np.testing.assert_array_equal(numbers(grads[1]), numbers(grads[0]))  # terms are added in the CPU's order
 
 
-def test_max_pool_prefers_nan_and_the_first() -> None:
+def test_max_pool_takes_the_last_nan_and_the_first_of_equals() -> None:
     x = vesta.tensor([[[1.0, float("nan"), 3.0, 3.0], [5.0, float("nan"), 3.0, 2.0]]])
     values, indices = vesta._C._private.max_pool2d_with_indices(x.cuda(), 2)
-    assert numbers(indices).ravel().tolist() == [1, 2]
+    assert numbers(indices).ravel().tolist() == [5, 2]
     assert np.isnan(numbers(values)[0, 0, 0]) and numbers(values)[0, 0, 1] == 3
 
 
