@@ -139,6 +139,12 @@ def materialize(
     )
 
 
+def random_tensor(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
+    """Returns normally distributed numbers of deviation 10, the same for the same seed."""
+    values = np.random.default_rng(seed).normal(size=shape) * 10
+    return tensor_of(values.astype(DTYPES[dtype].carrier), dtype)
+
+
 # ---- calls ------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +229,11 @@ def _bits(array: np.ndarray) -> np.ndarray:
         return array
     canonical = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
     return canonical.view(f"u{array.dtype.itemsize}")
+
+
+def assert_same(got: Any, want: Any, note: str = "") -> None:
+    """Raises unless the (first) results of two calls have the same bits."""
+    assert_same_bits(results(got)[0], results(want)[0], note)
 
 
 def assert_same_bits(got: Any, want: Any, note: str = "") -> None:

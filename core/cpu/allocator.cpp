@@ -114,8 +114,8 @@ struct Cache {
   uint32_t idle[kClasses] = {};  // the least there were in this span: so many have not been used in it
   Block *oldest = nullptr, *newest = nullptr;  // of the large ones
   size_t live = 0, cached = 0;
-  size_t peak = 0, earlier_peak = 0,
-         since = 0;  // of this span and the one before; `since`: bytes allocated in this one
+  size_t peak = 0, earlier_peak = 0;  // of this span and the one before
+  size_t since = 0;  // bytes allocated in this span
 
   /// Returns what may be held once `bytes` more are live.
   size_t bound(size_t bytes = 0) const {

@@ -10,6 +10,7 @@ import numpy as np
 import op_db_check as check
 import pytest
 import vesta
+from op_db_check import DEVICES
 from vesta import autograd
 
 
@@ -584,10 +585,10 @@ def test_gradgradcheck_finds_a_wrong_second_gradient() -> None:
     assert not autograd.gradgradcheck(WrongSecond.apply, (x,), raise_exception=False)
 
 
-@pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("fast", [False, True])
-def test_gradients_of_a_device_are_checked_there(fast: bool) -> None:
-    x = vesta.tensor([1.0, 2.0], dtype=vesta.float64).cuda().requires_grad_()
+def test_gradients_of_a_device_are_checked_there(device: str, fast: bool) -> None:
+    x = vesta.tensor([1.0, 2.0], dtype=vesta.float64, device=device).requires_grad_()
     assert autograd.gradcheck(lambda t: t * t, (x,), fast_mode=fast)
     assert autograd.gradgradcheck(lambda t: t**3, (x,), fast_mode=fast)
     assert autograd.gradgradcheck(lambda t: t**3, (x,), gen_non_contig_grad_outputs=True, fast_mode=fast)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import vesta
 import vesta.nn.functional as F
+from op_db_check import DEVICES
 from vesta import nn
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
 HALVES = [vesta.bfloat16, vesta.float16]
 TRANSPOSED = [
     # dimensions, input, weight, options

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import op_db_check as check
 import pytest
 import vesta
-from op_db_row import DTYPES
+from op_db_check import assert_same
+from op_db_check import random_tensor as random
 
 F = vesta.nn.functional
-
-
-def random(*shape: int, dtype: str = "float32", seed: int = 0):
-    values = np.random.default_rng(seed).normal(size=shape) * 10
-    return check.tensor_of(values.astype(DTYPES[dtype].carrier), dtype)
-
-
-def assert_same(got, wanted, what: str = "") -> None:
-    check.assert_same_bits(check.results(got)[0], check.results(wanted)[0], what)
 
 
 def ulps(got: np.ndarray, wanted: np.ndarray) -> float:

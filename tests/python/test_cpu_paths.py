@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import op_db_check as check
 import pytest
 import vesta
-from op_db_row import DTYPES
+from op_db_check import assert_same, tensor_of
+from op_db_check import random_tensor as random
 
 F = vesta.nn.functional
-
-
-def random(*shape: int, dtype: str = "float32", seed: int = 0):
-    values = np.random.default_rng(seed).normal(size=shape) * 10
-    return check.tensor_of(values.astype(DTYPES[dtype].carrier), dtype)
-
-
-def assert_same(got, wanted, what: str = "") -> None:
-    check.assert_same_bits(check.results(got)[0], check.results(wanted)[0], what)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool"])
@@ -65,7 +56,7 @@ def test_powers_do_not_depend_on_their_neighbours(dtype: str, exponent: float) -
         large ** (1 / 3) * 1.001,
         large**0.5,
     ]
-    x[5 : 5 + len(special)] = check.tensor_of(np.array(special, dtype), dtype)
+    x[5 : 5 + len(special)] = tensor_of(np.array(special, dtype), dtype)
     wanted = [(x[i : i + 1].repeat(16) ** exponent)[0].item() for i in range(64)]
     np.testing.assert_array_equal((x**exponent).numpy(), np.array(wanted, dtype))
     with np.errstate(all="ignore"):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import vesta
 import vesta.nn.functional as F
-
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
+from op_db_check import DEVICES
 
 
 def exact(x, target, weight, smoothing):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import vesta
 import vesta.nn.functional as F
+from op_db_check import DEVICES
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs CUDA"))]
 SHAPES = {"matrix": (32, 16), "short runs": (2, 8, 3), "small planes": (8, 16, 7, 7), "large planes": (4, 8, 40, 40)}
 LAYOUTS = [(name, last) for name, shape in SHAPES.items() for last in (False, True) if len(shape) == 4 or not last]
 
