@@ -13,6 +13,7 @@
 #     VESTA_BUILD          the build tree (build-gpu; build in a rehearsal)
 #     VESTA_TORCH_PYTHON   an interpreter with PyTorch (the one that runs this, if it has it)
 #     VESTA_GPU=emulation  a rehearsal: the same phases on the emulated device with tiny sizes; its times mean nothing
+#     VESTA_GPU_ROUNDS     how often a case is timed with each library in turn (2)
 #     VESTA_GPU_ONLY       cases whose name contains this
 #     VESTA_GPU_TESTS      pytest's -k for the phase tests
 set -uo pipefail
@@ -53,7 +54,7 @@ has_torch='import importlib.util as i, sys; sys.exit(i.find_spec("torch") is Non
 if [ -z "$torch" ] && "$python" -c "$has_torch"; then torch=$python; fi
 torch_option=${torch:+--torch-python $torch}
 
-tiny='' repeats=20 rounds=2 tests=${VESTA_GPU_TESTS:-} only=${VESTA_GPU_ONLY:-}
+tiny='' repeats=20 rounds=${VESTA_GPU_ROUNDS:-2} tests=${VESTA_GPU_TESTS:-} only=${VESTA_GPU_ONLY:-}
 [ "$mode" = full ] && repeats=50 rounds=3
 if [ "$VESTA_GPU" = emulation ]; then
   tiny=--tiny repeats=2 rounds=1 tests=${tests:-exp or devices or there_and_back}
@@ -124,7 +125,8 @@ compare() {
     --only "$only" $torch_option $tiny
 }
 micro_phase() {
-  compare micro ceilings host elementwise reductions rows products optimizers indexing random convolutions allocator
+  compare micro ceilings host elementwise reductions rows products optimizers indexing random convolutions attention \
+    recurrent allocator
 }
 models_phase() { compare models models; }
 
