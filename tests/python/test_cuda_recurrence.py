@@ -330,6 +330,7 @@ for kind in ("LSTM", "GRU", "RNN"):
     )
 
 
+@pytest.mark.differs
 @fakes
 def test_tf32_is_asked_for_only_when_allowed():
     cuda_fakes.check(
@@ -338,6 +339,7 @@ def test_tf32_is_asked_for_only_when_allowed():
 layer, x = vesta.nn.LSTM(5, 8).cuda(), vesta.randn(4, 3, 5).cuda()
 layer(x)[0].sum().backward()
 assert fake.fake_calls() > 8 and fake.fake_tf32_calls() == 0
+assert vesta.backends.cudnn.allow_tf32  # of convolutions
 vesta.backends.cuda.matmul.allow_tf32 = True
 before = fake.fake_calls()
 layer(x)[0].sum().backward()
