@@ -131,6 +131,40 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   }
 }
 
+constexpr unsigned kPixelChannels = 32, kPixelRows = 16;  // of a block over pixels
+
+/// Adds gradients of pixels: a block takes 32 channels of an image, 16 outputs of each at a time. Outputs of a channel
+/// that go to the same element are added by the first of them, in order.
+template <class T>
+VESTA_KERNEL void max_pool_gradient_pixels_kernel(PoolGradientLaunch l, int64_t groups) {
+  using C = compute_of<T>;
+  VESTA_SHARED(int64_t, places, kPixelChannels * kPixelRows);
+  VESTA_SHARED(C, terms, kPixelChannels * kPixelRows);
+  const unsigned lane = threadIdx.x % kPixelChannels, row = threadIdx.x / kPixelChannels;
+  const int64_t image = blockIdx.x / groups, channel = (blockIdx.x - image * groups) * kPixelChannels + lane;
+  T* const to = static_cast<T*>(l.result) + image * l.in * l.channels + channel;
+  for (int64_t first = 0; first < l.out; first += kPixelRows) {
+    const int64_t i = (image * l.out + first + row) * l.channels + channel;
+    const bool exists = channel < l.channels && first + row < l.out;
+    int64_t at = exists ? l.indices[i] : -1;  // -1: a window that covered only padding
+    if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in), at = -1;
+    const C term = at >= 0 ? convert<C>(static_cast<const T*>(l.grad)[i]) : C(0);
+    block_barrier();  // the last round's places have been read, and its sums written
+    places[threadIdx.x] = at, terms[threadIdx.x] = term;
+    block_barrier();
+    if (at < 0) continue;
+    bool is_first = true;
+    for (unsigned r = 0; r < row; ++r) is_first = is_first && places[r * kPixelChannels + lane] != at;
+    if (!is_first) continue;
+    T sum = convert<T>(convert<C>(to[at * l.channels]) + term);
+    for (unsigned r = row + 1; r < kPixelRows; ++r) {
+      const unsigned other = r * kPixelChannels + lane;
+      if (places[other] == at) sum = convert<T>(convert<C>(sum) + terms[other]);
+    }
+    to[at * l.channels] = sum;
+  }
+}
+
 /// Adds gradients in any order, one thread per output.
 template <class T>
 VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) {
@@ -159,8 +193,16 @@ void run_max_pool(const PoolLaunch& l) {
 
 void run_max_pool_gradient(const PoolGradientLaunch& l) {
   LaunchShape shape;
-  shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
   shape.stream = l.stream;
+  const int64_t groups = (l.channels + kPixelChannels - 1) / kPixelChannels, blocks = l.planes / l.channels * groups;
+  if (l.channels > 1 && blocks < int64_t(1) << 31) {
+    shape.grid[0] = unsigned(blocks), shape.block[0] = kPixelChannels * kPixelRows;
+    visit_device<kFloats>(l.dtype, [&]<class T>() {
+      launch_block(l.name, max_pool_gradient_pixels_kernel<T>, shape, l, groups);
+    });
+    return;
+  }
+  shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
   visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_kernel<T>, shape, l); });
 }
 
