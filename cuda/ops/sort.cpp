@@ -26,7 +26,7 @@ void sort_long_lines(const LineSort& l, Device device) {
   Keys values(n, int(8 * itemsize(l.dtype)), wide, device);
   run_value_keys(l, values.input(), wide);
   values.sort();
-  if (lines == 1) return run_sort_results(l, values.order(), nullptr, wide);
+  if (lines == 1) return run_line_results(l, values.order(), values.keys(), wide);
   Keys by_line(n, int(std::bit_width(uint64_t(lines - 1))), wide, device);
   run_line_keys(l, values.order(), by_line.input(), wide);
   by_line.sort();

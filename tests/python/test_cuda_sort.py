@@ -41,6 +41,16 @@ def test_sort(shape, dim, dtype) -> None:
         same(x.cuda().sort(dim, descending), x.sort(dim, descending))
 
 
+@pytest.mark.parametrize(
+    ("n", "dtype"), [(100_000, vesta.int32), ((1 << 20) + 77, vesta.int16), ((1 << 19) + 77, vesta.int64)]
+)
+def test_sort_of_many(n, dtype) -> None:
+    """Several tiles, of both sizes, of keys that differ in all bits."""
+    bits = np.random.default_rng(n).integers(-(1 << 62), 1 << 62, n)
+    x = vesta.tensor(bits).to(dtype)
+    same(x.cuda().sort(), x.sort())
+
+
 @pytest.mark.parametrize("dtype", [vesta.int64, vesta.float32], ids=str)
 def test_sort_of_strided_tensors(dtype) -> None:
     x = draw((30, 40), dtype)
