@@ -61,6 +61,8 @@ VESTA_DEVICE unsigned match_digits(unsigned v) {
   }
   return equal;
 }
+/// Returns whether `v` is true on any lane. All lanes of the warp take part.
+VESTA_DEVICE bool any_lane(bool v) { return __any_sync(0xffffffffu, v); }
 VESTA_DEVICE unsigned count_bits(unsigned v) { return unsigned(__popc(v)); }
 /// Makes earlier writes of this thread visible to the device before later ones.
 VESTA_DEVICE void device_fence() { __threadfence(); }
@@ -118,6 +120,7 @@ template <int bits>
 VESTA_DEVICE unsigned match_digits(unsigned v) {
   return emulation::warp_match(v);
 }
+VESTA_DEVICE bool any_lane(bool v) { return emulation::warp_match(v) != 0xffffffffu || v; }
 VESTA_DEVICE unsigned count_bits(unsigned v) { return unsigned(__builtin_popcount(v)); }
 VESTA_DEVICE void device_fence() {}
 VESTA_DEVICE void system_fence() {}

@@ -80,6 +80,9 @@ struct ElementMoves {
 void run_gather(const ElementMoves& m, int64_t item);
 /// Queues self at index += other, one thread per line.
 void run_scatter_lines(const ElementMoves& m, DType dtype);
+/// Queues self at index += other, one warp per line, whose sums fit into kScatterRoom bytes.
+void run_scatter_rows(const ElementMoves& m, DType dtype);
+inline constexpr int64_t kScatterRoom = 46 << 10;
 /// Queues self at index += other in any order.
 void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
 /// How elements are combined with a place.

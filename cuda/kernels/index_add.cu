@@ -2,9 +2,8 @@
 // bits. Where the program allows it, in any order: one launch, without keys.
 #include <vesta/cuda/kernels/index.h>
 
+#include <vesta/cuda/kernels/add_scaled.cuh>
 #include <vesta/cuda/kernels/places.cuh>
-#include <vesta/cuda/kernels/rounded.cuh>
-#include <vesta/cuda/kernels/types.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
 
 namespace vesta::cuda {
@@ -12,21 +11,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kAhead = 8;  // values loaded ahead while one thread adds a long run of equal places
-
-/// Returns sum + alpha * v: integers wrap, bool is "or".
-template <class T, class C>
-VESTA_DEVICE C add_scaled(C sum, T v, double alpha) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return sum || (v && alpha != 0);
-  } else if constexpr (std::is_integral_v<T>) {
-    return T(uint64_t(sum) + uint64_t(v) * uint64_t(int64_t(alpha)));
-  } else if constexpr (is_complex_type<T>) {
-    using R = typename T::value_type;
-    return T(rounded::add(sum.re, rounded::mul(v.re, R(alpha))), rounded::add(sum.im, rounded::mul(v.im, R(alpha))));
-  } else {
-    return rounded::add(sum, rounded::mul(convert<C>(v), C(alpha)));
-  }
-}
 
 template <class Index>
 struct SortedAdditions {

@@ -395,6 +395,14 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool 
   else run_add(a, self.dtype(), 1);
 }
 
+/// Returns whether a warp should take a whole line: it fits into shared memory, most of it changes, and the lines are
+/// short or many enough. Longer and fewer ones are sorted.
+bool scatters_rows(const ElementMoves& m, int64_t length, DType dtype) {
+  const int64_t bytes = m.size * std::max<int64_t>(itemsize(dtype), 4);  // 16-bit floats are summed in float
+  const int64_t lines = m.total / length;
+  return bytes + 16 <= kScatterRoom && m.size <= 4 * length && (length <= 1 << 14 || lines >= 64);
+}
+
 constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; longer lines are sorted
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -408,13 +416,15 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves("scatter_add_", d, self, places, other);
   const int64_t length = index.dim() ? index.sizes()[size_t(d)] : 1;
-  if (length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4)) {  // 16-bit floats need a sum in float
+  const bool short_lines = length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4);  // else sums in float
+  if (short_lines || scatters_rows(m, length, self.dtype())) {
     Dims lines(index.sizes());
     if (index.dim()) lines[size_t(d)] = 1;
     m.walk = element_walk("scatter_add_", lines, d, self, places, other);
     m.total = total_of(m.walk);
     m.length = length, m.index_step = step_of(places, d), m.other_step = step_of(other, d);
-    run_scatter_lines(m, self.dtype());
+    if (short_lines) run_scatter_lines(m, self.dtype());
+    else run_scatter_rows(m, self.dtype());
   } else if (adds_in_any_order(self)) {
     run_scatter_in_any_order(m, self.dtype());
   } else {

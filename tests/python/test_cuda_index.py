@@ -119,8 +119,24 @@ def test_sums_add_in_the_order_of_the_indices(dtype: Any, n: int) -> None:
     same(x.cuda().scatter_add_(0, g.cuda(), v.cuda()), x.clone().scatter_add_(0, g, v))
     line = x[:, 0].clone()
     same(line.cuda().scatter_add_(0, g[:, 1].cuda(), v[:, 1].cuda()), line.clone().scatter_add_(0, g[:, 1], v[:, 1]))
+    wide = values(4000, 3, dtype=dtype)  # few of its elements change
+    same(wide.cuda().scatter_add_(0, g.cuda(), v.cuda()), wide.clone().scatter_add_(0, g, v))
     few = whole(3, 7, 2, seed=5)
     same(x.cuda().scatter_add_(1, few.cuda(), x.cuda()), x.clone().scatter_add_(1, few, x))
+
+
+@pytest.mark.parametrize("dtype", SOME, ids=str)
+@pytest.mark.parametrize(("lines", "size", "length"), [(20, 70, 77), (3, 2500, 700), (70, 5, 300), (2, 3000, 20000)])
+def test_scatter_add_along_lines(dtype: Any, lines: int, size: int, length: int) -> None:
+    """Lines that a warp adds in shared memory, several to a block or one; the last ones are sorted."""
+    x, at, v = values(lines, size, dtype=dtype), whole(size, lines, length), values(lines, length, dtype=dtype, seed=1)
+    want = x.clone().scatter_add_(1, at, v)
+    same(x.cuda().scatter_add_(1, at.cuda(), v.cuda()), want)
+    same(x.mT.cuda().scatter_add_(0, at.mT.cuda(), v.mT.cuda()), want.mT)
+    at[1, 7] = size
+    x.cuda().scatter_add_(1, at.cuda(), v.cuda())
+    with pytest.raises(RuntimeError, match=f"scatter_add_: index {size} is out of bounds"):
+        vesta.cuda.synchronize()
 
 
 @pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
