@@ -5,7 +5,7 @@
 #include <vesta/cuda/kernels/block_scan.cuh>
 #include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/radix_sort.h>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
 
 namespace vesta::cuda {
@@ -92,27 +92,34 @@ VESTA_KERNEL void scatter_keys_kernel(Walk<Index, 3> walk, ElementMoves m, Index
 
 constexpr unsigned kPerThread = unsigned(kNonzeroTile) / kThreads;
 
-/// Counts the true elements among a thread's eight in a row.
-VESTA_DEVICE unsigned count_own(const uint8_t* mask, int64_t begin, int64_t n) {
-  unsigned count = 0;
-  for (unsigned k = 0; k < kPerThread; ++k) count += begin + k < n && mask[begin + k] ? 1 : 0;
-  return count;
+/// Returns a thread's eight elements of the mask in a row, a bit each; those beyond the end are false.
+VESTA_DEVICE unsigned own_mask(const uint8_t* mask, int64_t begin, int64_t n) {
+  unsigned bits = 0;
+  if (begin + kPerThread <= n && reinterpret_cast<uintptr_t>(mask) % 8 == 0) {
+    const uint64_t word = *reinterpret_cast<const uint64_t*>(mask + begin);
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kPerThread; ++k) bits |= unsigned((word >> 8 * k & 255) != 0) << k;
+  } else {
+    for (unsigned k = 0; k < kPerThread; ++k) bits |= unsigned(begin + k < n && mask[begin + k]) << k;
+  }
+  return bits;
 }
 
 VESTA_KERNEL void nonzero_count_kernel(const uint8_t* mask, int64_t n, uint64_t* counts) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
-  block_sum_before<kThreads>(count_own(mask, begin, n), total);
+  block_sum_before<kThreads>(count_bits(own_mask(mask, begin, n)), total);
   if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
 VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
-  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_own(l.mask, begin, l.n), total);
+  const unsigned mask = own_mask(l.mask, begin, l.n);
+  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_bits(mask), total);
   for (unsigned k = 0; k < kPerThread; ++k) {
+    if ((mask >> k & 1) == 0) continue;
     const int64_t i = begin + k;
-    if (i >= l.n || !l.mask[i]) continue;
     uint64_t rest = uint64_t(i);
     for (int d = l.ndim - 1; d >= 0; --d) {
       const auto size = uint64_t(l.sizes[d]);
@@ -122,6 +129,37 @@ VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
     }
     ++at;
   }
+}
+
+/// Moves the elements where the mask is true, gathered in shared memory, to their places in a row.
+template <class T>
+VESTA_KERNEL void masked_take_kernel(NonzeroLaunch l, const T* from, T* to) {
+  constexpr unsigned N = sizeof(T) >= 16 ? 1 : 16 / sizeof(T) < kPerThread ? 16 / sizeof(T) : kPerThread;
+  VESTA_SHARED(T, staged, kNonzeroTile);
+  const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
+  const unsigned mask = own_mask(l.mask, begin, l.n);
+  T v[kPerThread];
+  if (mask != 0 && begin + kPerThread <= l.n && reinterpret_cast<uintptr_t>(from) % sizeof(Elements<T, N>) == 0) {
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kPerThread; u += N) {
+      const auto pack = *reinterpret_cast<const Elements<T, N>*>(from + begin + u);
+      VESTA_UNROLL
+      for (unsigned j = 0; j < N; ++j) v[u + j] = pack.v[j];
+    }
+  } else {
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kPerThread; ++k) {
+      if (mask >> k & 1) v[k] = from[begin + k];
+    }
+  }
+  unsigned total, at = block_sum_before<kThreads>(count_bits(mask), total);
+  VESTA_UNROLL
+  for (unsigned k = 0; k < kPerThread; ++k) {
+    if (mask >> k & 1) staged[at++] = v[k];
+  }
+  block_barrier();
+  T* const out = to + l.counts[blockIdx.x];
+  for (unsigned i = threadIdx.x; i < total; i += kThreads) out[i] = staged[i];
 }
 
 /// Calls f with a value of an unsigned type of `item` bytes.
@@ -207,6 +245,14 @@ void run_nonzero_count(const NonzeroLaunch& l) {
 void run_nonzero_write(const NonzeroLaunch& l) {
   launch_block("nonzero_write", nonzero_write_kernel,
                linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l);
+}
+
+void run_masked_take(const NonzeroLaunch& l, const void* from, void* to, int64_t item) {
+  visit_item(item, [&]<class T>(T) {
+    launch_block("masked_select", masked_take_kernel<T>,
+                 linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l,
+                 static_cast<const T*>(from), static_cast<T*>(to));
+  });
 }
 
 }  // namespace vesta::cuda

@@ -109,5 +109,7 @@ inline int64_t nonzero_tiles(int64_t n) { return (n + kNonzeroTile - 1) / kNonze
 void run_nonzero_count(const NonzeroLaunch& l);
 /// Queues the writing of the indices, in order.
 void run_nonzero_write(const NonzeroLaunch& l);
+/// Queues to = those of the contiguous elements `from` where the mask is true, of 1, 2, 4, 8 or 16 bytes.
+void run_masked_take(const NonzeroLaunch& l, const void* from, void* to, int64_t item);
 
 }  // namespace vesta::cuda

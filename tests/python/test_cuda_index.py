@@ -162,6 +162,12 @@ def test_nonzero(dtype: Any) -> None:
     same(x.cuda().masked_select(mask.cuda()), x.masked_select(mask))
     same(x.cuda().masked_fill(mask.cuda(), 1), x.masked_fill(mask, 1))
     same(x.cuda()[mask.cuda()], x[mask])
+    for dtype in (vesta.bool, vesta.int16, vesta.float32, vesta.float64, vesta.complex128):
+        y, chosen = values(5003, dtype=dtype), values(5003, seed=2) > 0.5
+        for first in (0, 1, 8):  # aligned or not
+            same(y.cuda()[first:][chosen.cuda()[first:]], y[first:][chosen[first:]])
+        same(y.cuda()[(chosen | ~chosen).cuda()], y)
+        same(y.cuda()[(chosen & ~chosen).cuda()], y[:0])
     same(vesta.where(mask.cuda(), x.cuda(), x.cuda()[:1]), vesta.where(mask, x, x[:1]))
 
 
