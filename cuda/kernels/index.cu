@@ -33,16 +33,34 @@ struct Sorted {
   Index bad_key;
 };
 
+constexpr unsigned kTaken = 4;  // units that a thread takes: their places are read first, then they
+
 template <class T, class Index>
 VESTA_KERNEL void take_kernel(Walk<Index, 2> walk, MoveEnds m, Places places) {
-  const Index i = thread_number<Index>();
-  if (i >= m.total) return;
-  int64_t offset[2];
-  const Index j = walk.offsets(i, offset, m.marked);
-  const int64_t place = place_of(places, j);
-  T v{};
-  if (place != kBadPlace) v = *reinterpret_cast<const T*>(m.self + offset[0] + place);
-  *reinterpret_cast<T*>(m.other + offset[1]) = v;
+  const Index first = Index(blockIdx.x) * (kThreads * kTaken) + threadIdx.x;
+  const char* from[kTaken];
+  char* to[kTaken];
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    const Index i = first + u * kThreads;
+    from[u] = to[u] = nullptr;
+    if (i >= m.total) continue;
+    int64_t offset[2];
+    const Index j = walk.offsets(i, offset, m.marked);
+    const int64_t place = place_of(places, j);
+    to[u] = m.other + offset[1];
+    if (place != kBadPlace) from[u] = m.self + offset[0] + place;
+  }
+  T v[kTaken];
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    v[u] = T{};
+    if (from[u]) v[u] = *reinterpret_cast<const T*>(from[u]);
+  }
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    if (to[u]) *reinterpret_cast<T*>(to[u]) = v[u];
+  }
 }
 
 template <class Index>
@@ -76,6 +94,27 @@ VESTA_KERNEL void gather_kernel(Walk<Index, 3> walk, ElementMoves m) {
   if (uint64_t(at) < uint64_t(m.size)) v = *reinterpret_cast<const T*>(m.self + offset[0] + at * m.stride);
   else report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
   *reinterpret_cast<T*>(m.other + offset[2]) = v;
+}
+
+/// Gathers four elements of a line at a time, whose indices and places in the result lie side by side.
+template <class T, class Index>
+VESTA_KERNEL void gather_four_kernel(Walk<Index, 3> walk, ElementMoves m, int64_t self_step) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  Elements<int64_t, 2> at[2];
+  Elements<T, 4> v{};
+  VESTA_UNROLL
+  for (int u = 0; u < 2; ++u) at[u] = reinterpret_cast<const Elements<int64_t, 2>*>(m.index + offset[1])[u];
+  VESTA_UNROLL
+  for (int u = 0; u < 4; ++u) {
+    const int64_t given = at[u / 2].v[u % 2];
+    const bool good = uint64_t(given) < uint64_t(m.size);
+    if (good) v.v[u] = *reinterpret_cast<const T*>(m.self + offset[0] + u * self_step + given * m.stride);
+    else report(m.fault, FaultKind::element_index, m.name, given, m.size, m.dim);
+  }
+  *reinterpret_cast<Elements<T, 4>*>(m.other + offset[2]) = v;
 }
 
 template <class Index>
@@ -180,6 +219,20 @@ void visit_index(bool wide, F f) {
   else f(uint32_t());
 }
 
+/// Makes a walk's steps four elements of index and result, if they lie side by side and aligned.
+bool in_fours(ElementMoves& m, int64_t item) {
+  WalkDims& w = m.walk;
+  if (w.ndim == 0 || w.sizes[0] % 4 != 0 || w.strides[1][0] != 8 || w.strides[2][0] != item) return false;
+  const int64_t unit = item * 4 < 16 ? item * 4 : 16;
+  if (reinterpret_cast<uintptr_t>(m.index) % 16 != 0 || reinterpret_cast<uintptr_t>(m.other) % unit != 0) return false;
+  for (int d = 1; d < w.ndim; ++d) {
+    if (w.strides[1][d] % 16 != 0 || w.strides[2][d] % unit != 0) return false;
+  }
+  w.sizes[0] /= 4, m.total /= 4;
+  for (auto& strides : w.strides) strides[0] *= 4;
+  return true;
+}
+
 template <class Index>
 Sorted<Index> sorted_of(const Moves& m) {
   return {static_cast<const Index*>(m.keys),
@@ -196,7 +249,8 @@ void run_take(const Moves& m, int64_t item) {
   const MoveEnds ends{m.self, m.other, uint64_t(m.total), m.marked};
   visit_item(item, [&]<class T>(T) {
     visit_index(m.wide, [&]<class Index>(Index) {
-      launch_independent(m.name, take_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+      launch_independent(m.name, take_kernel<T, Index>,
+                         linear_shape((uint64_t(m.total) + kTaken - 1) / kTaken, kThreads, m.stream),
                          Walk<Index, 2>(m.walk), ends, m.places);
     });
   });
@@ -220,8 +274,16 @@ void run_keys(const Moves& m, void* keys) {
 }
 
 void run_gather(const ElementMoves& m, int64_t item) {
+  ElementMoves four = m;
+  const int64_t self_step = m.walk.ndim ? m.walk.strides[0][0] : 0;
+  const bool fours = in_fours(four, item);
   visit_item(item, [&]<class T>(T) {
     visit_index(m.wide, [&]<class Index>(Index) {
+      if (fours) {
+        launch_independent(m.name, gather_four_kernel<T, Index>, linear_shape(uint64_t(four.total), kThreads, m.stream),
+                           Walk<Index, 3>(four.walk), four, self_step);
+        return;
+      }
       launch_independent(m.name, gather_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
                          Walk<Index, 3>(m.walk), m);
     });

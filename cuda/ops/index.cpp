@@ -143,7 +143,8 @@ class Slices {
     if (!finish(true)) return;
     if (!distinct && adds_in_any_order(self_)) return run_add_in_any_order(m_, self_.dtype(), alpha);
     const Keys keys = sorted(distinct);
-    run_add(m_, self_.dtype(), alpha);
+    const int64_t unit = added_together(item());
+    run_add(m_, self_.dtype(), alpha, !m_.wide && widen_to(unit) ? unit : item());
   }
 
  private:
@@ -194,21 +195,25 @@ class Slices {
   }
   /// Makes units of several elements where rows are dense and aligned; returns the bytes of a unit.
   int64_t widen() {
+    for (int64_t wide = 16; wide > item(); wide /= 2) {
+      if (widen_to(wide)) return wide;
+    }
+    return item();
+  }
+  /// Makes units of `wide` bytes if it can.
+  bool widen_to(int64_t wide) {
     WalkDims& w = m_.walk;
     const int64_t one = item();
-    if (w.ndim == 0 || m_.marked == 0 || w.strides[0][0] != one || w.strides[1][0] != one) return one;
-    for (int64_t wide = 16; wide > one; wide /= 2) {
-      int64_t all = w.sizes[0] * one | int64_t(reinterpret_cast<uintptr_t>(m_.self)) |
-                    int64_t(reinterpret_cast<uintptr_t>(m_.other));
-      for (int d = 1; d < w.ndim; ++d) all |= w.strides[0][d] | w.strides[1][d];
-      for (int k = 0; k < m_.places.n; ++k) all |= m_.places.stride[k];
-      if (all % wide != 0) continue;
-      w.sizes[0] = w.sizes[0] * one / wide;
-      w.strides[0][0] = w.strides[1][0] = wide;
-      m_.total = total_of(w);
-      return wide;
-    }
-    return one;
+    if (w.ndim == 0 || m_.marked == 0 || w.strides[0][0] != one || w.strides[1][0] != one) return false;
+    int64_t all = w.sizes[0] * one | int64_t(reinterpret_cast<uintptr_t>(m_.self)) |
+                  int64_t(reinterpret_cast<uintptr_t>(m_.other));
+    for (int d = 1; d < w.ndim; ++d) all |= w.strides[0][d] | w.strides[1][d];
+    for (int k = 0; k < m_.places.n; ++k) all |= m_.places.stride[k];
+    if (all % wide != 0) return false;
+    w.sizes[0] = w.sizes[0] * one / wide;
+    w.strides[0][0] = w.strides[1][0] = wide;
+    m_.total = total_of(w);
+    return true;
   }
 
   const Tensor &self_, &other_;
@@ -430,7 +435,7 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool 
   a.unit = m.unit, a.bad_key = m.bad_key;
   a.keys = keys.keys(), a.order = keys.order();
   if (puts) run_put(a, a.unit);
-  else run_add(a, self.dtype(), 1);
+  else run_add(a, self.dtype(), 1, a.unit);
 }
 
 /// Returns whether a warp should take a whole line: it fits into shared memory, most of it changes, and the lines are

@@ -80,6 +80,8 @@ def test_reading_places(dtype: Any) -> None:
             g = whole(x.shape[dim], 6, 5, 8, seed=1)[:5, :4, :7]
             same(c.gather(dim, g.cuda()), x.gather(dim, g))
             same(c.gather(dim, g.mT.contiguous().mT.cuda()), x.gather(dim, g))
+            g = whole(min(x.shape), 5, 4, 8, seed=2)  # four at a time
+            same(c.gather(dim, g.cuda()), x.gather(dim, g))
         same(vesta.cat([c, c[:, :2], c], 1), vesta.cat([x, x[:, :2], x], 1))
 
 
@@ -115,6 +117,11 @@ def test_sums_add_in_the_order_of_the_indices(dtype: Any, n: int) -> None:
     both = [at, whole(3, n, seed=2)]
     same(x.cuda().index_put_(on("cuda", both), v[:, 0].cuda(), True), x.clone().index_put_(both, v[:, 0], True))
     same(x.cuda().index_put_(on("cuda", both), v[:1, 0].cuda(), True), x.clone().index_put_(both, v[:1, 0], True))
+    x8, v8 = values(7, 8, dtype=dtype), values(n, 16, dtype=dtype, seed=1)  # rows of whole units of 16 bytes
+    same(
+        x8.cuda().index_add_(0, at.cuda(), v8.cuda()[:, :8], alpha=alpha),
+        x8.clone().index_add_(0, at, v8[:, :8], alpha=alpha),
+    )
     g = whole(7, n, 3, seed=4)
     same(x.cuda().scatter_add_(0, g.cuda(), v.cuda()), x.clone().scatter_add_(0, g, v))
     line = x[:, 0].clone()
