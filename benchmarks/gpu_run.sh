@@ -131,7 +131,7 @@ micro_phase() {
 }
 models_phase() { compare models models; }
 
-commit=$(git describe --always --dirty 2>/dev/null || cat "$carry/commit" 2>/dev/null || echo unknown)
+commit=$(cat "${carry:-/nowhere}/commit" 2>/dev/null || git describe --always --dirty 2>/dev/null || echo unknown)
 "$python" benchmarks/gpu/report.py "$report" begin "$mode" "$commit"
 for name in "${phases[@]}"; do
   case $name in

@@ -279,8 +279,8 @@ def assert_close(got: Any, want: Any, dtype: str, row: Row, note: str = "") -> N
         )
 
 
-#: A CUDA device uses CUDA's functions, the emulated one those of the C library: one unit in the last place more, or what
-#: CUDA promises (CUDA C++ Programming Guide, "Mathematical Functions": tanf is within 4 units).
+#: A CUDA device uses CUDA's functions, the emulated one those of the C library: one unit in the last place more, or
+#: what CUDA promises (CUDA C++ Programming Guide, "Mathematical Functions": tanf is within 4 units).
 CUDA_ULP = {"tan": 3.0}
 
 

@@ -67,7 +67,7 @@ struct NormArgs {
   Divider inner, channels;
   unsigned width, tiles;
   bool pack_in_run;  // the elements of a flat pack are of one channel
-  int64_t stride;    // threads that map pixels, a multiple of the packs of a pixel
+  int64_t stride;  // threads that map pixels, a multiple of the packs of a pixel
 };
 
 /// Loads N neighbouring elements, in one access if addresses allow it: which thread has which depends on the shape
@@ -99,6 +99,16 @@ VESTA_DEVICE void store_pack(T* y, int64_t at, int64_t end, bool packed, const c
   }
 }
 
+/// Loads N neighbouring elements, which exist, as they are.
+template <int N, class T>
+VESTA_DEVICE Elements<T, N> loaded(const T* x, int64_t at, bool packed) {
+  if (N > 1 && packed) return *reinterpret_cast<const Elements<T, N>*>(x + at);
+  Elements<T, N> pack;
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) pack.v[j] = x[at + j];
+  return pack;
+}
+
 /// What a thread of the sums has: K channels from `channel` on, of a piece of their elements. It reads N elements at
 /// once: of one channel (K = 1), or one of each of its channels (K = N, in pixels).
 template <int N, int K>
@@ -110,22 +120,34 @@ struct Part {
         piece(blockIdx.x / a.tiles),
         lane(threadIdx.x / a.width),
         lanes(kTeamThreads / a.width) {}
-  /// Calls f(offset) for each pack.
-  template <class F>
-  VESTA_DEVICE void each(const NormArgs& a, F f) const {
-    constexpr int kStep = K > 1 ? 1 : N;
+  /// Calls use(load(offset)) for each pack, in order; four packs are loaded before the first is used.
+  template <class Load, class Use>
+  VESTA_DEVICE void each(const NormArgs& a, Load load, Use use) const {
+    constexpr int kStep = K > 1 ? 1 : N, kAhead = 4;
     const BatchNormLaunch& l = a.l;
     const int64_t count = l.batch * l.inner, begin = piece * l.piece;
     const int64_t end = begin + l.piece < count ? begin + l.piece : count;
     if (channel >= l.channels) return;
-    for (int64_t i = begin + int64_t(lane) * kStep; i < end; i += int64_t(lanes) * kStep) {
+    const auto offset = [&](int64_t i) {
       if constexpr (K > 1) {
-        f(i * l.channels + channel);
+        return i * l.channels + channel;
       } else {
         const int64_t n = a.inner.divide(i);
-        f((n * l.channels + channel) * l.inner + (i - n * l.inner));
+        return (n * l.channels + channel) * l.inner + (i - n * l.inner);
       }
+    };
+    const int64_t stride = int64_t(lanes) * kStep;
+    int64_t i = begin + int64_t(lane) * kStep;
+    VESTA_ROLLED
+    for (; i + (kAhead - 1) * stride < end; i += kAhead * stride) {
+      decltype(load(i)) packs[kAhead];
+      VESTA_UNROLL
+      for (int k = 0; k < kAhead; ++k) packs[k] = load(offset(i + k * stride));
+      VESTA_UNROLL
+      for (int k = 0; k < kAhead; ++k) use(packs[k]);
     }
+    VESTA_ROLLED
+    for (; i < end; i += stride) use(load(offset(i)));
   }
   /// Combines the threads of each channel and writes widen(number of the channel within the thread, result).
   template <class S, class F>
@@ -159,9 +181,11 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   const T* x = reinterpret_cast<const T*>(a.l.x);
   C shift[K] = {}, sum[K] = {}, squares[K] = {};
   int64_t count = 0;
-  part.each(a, [&](int64_t at) {
+  const auto load = [&](int64_t at) { return loaded<N>(x, at, a.l.packed); };
+  part.each(a, load, [&](const Elements<T, N>& pack) {
     C v[N];
-    load_pack<N>(x, at, at + N, a.l.packed, v);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[j] = convert<C>(pack.v[j]);
     if (count == 0) {
       VESTA_UNROLL
       for (int j = 0; j < K; ++j) shift[j] = v[j];
@@ -205,19 +229,20 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
     mean[j] = part.channel < a.l.channels ? C(read(a.l.mean, part.channel + j, 0)) : C(0);
     s[j] = {0, 0, 0};
   }
-  part.each(a, [&](int64_t at) {
-    C v[N], w[N];
-    load_pack<N>(g, at, at + N, a.l.packed, v);
-    load_pack<N>(x, at, at + N, a.l.packed, w);
+  struct Both {
+    Elements<T, N> g, x;
+  };
+  const auto load = [&](int64_t at) { return Both{loaded<N>(g, at, a.l.packed), loaded<N>(x, at, a.l.packed)}; };
+  part.each(a, load, [&](const Both& packs) {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
       const int k = K > 1 ? j : 0;
-      s[k].sum = s[k].sum + v[j], s[k].product = s[k].product + v[j] * (w[j] - mean[k]);
+      const C v = convert<C>(packs.g.v[j]), w = convert<C>(packs.x.v[j]);
+      s[k].sum = s[k].sum + v, s[k].product = s[k].product + v * (w - mean[k]);
     }
   });
-  part.write(a, s, [](int, const GradientSums<C>& t) {
-    return GradientSums<double>{double(t.sum), double(t.product), 0};
-  });
+  part.write(a, s,
+             [](int, const GradientSums<C>& t) { return GradientSums<double>{double(t.sum), double(t.product), 0}; });
 }
 
 /// Sums over the lanes of a warp; every lane gets the result.
@@ -225,26 +250,38 @@ VESTA_DEVICE double sum_of_lanes(double v) {
   return warp_reduce(v, [](double p, double q) { return p + q; });
 }
 
+/// Calls f(piece) for a lane's pieces of a channel, in order; four are loaded before the first is used.
+template <class S, class F>
+VESTA_DEVICE void each_piece(const BatchNormLaunch& l, int64_t channel, F f) {
+  constexpr int kAhead = 4;
+  const S* parts = reinterpret_cast<const S*>(l.sums) + channel * l.pieces;
+  const int64_t pieces = channel < l.channels ? l.pieces : 0;
+  for (int64_t p = lane_index(); p < pieces; p += kAhead * 32) {
+    S some[kAhead];
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) some[k] = p + k * 32 < pieces ? parts[p + k * 32] : S{0, 0, 0};
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) f(some[k]);
+  }
+}
+
 /// Combines the pieces of a channel: first their mean, then the squares around it. A warp per channel.
 VESTA_DEVICE Moments<double> moments_of_pieces(const BatchNormLaunch& l, int64_t channel) {
   using M = Moments<double>;
-  const M* parts = reinterpret_cast<const M*>(l.sums) + channel * l.pieces;
-  const int64_t pieces = channel < l.channels ? l.pieces : 0;
   const double count = double(l.batch) * double(l.inner), weight = 1 / count;
   double mean = 0, squares = 0;
-  for (int64_t p = lane_index(); p < pieces; p += 32) mean = mean + parts[p].mean * (parts[p].count * weight);
+  each_piece<M>(l, channel, [&](const M& m) { mean = mean + m.mean * (m.count * weight); });
   mean = sum_of_lanes(mean);
-  for (int64_t p = lane_index(); p < pieces; p += 32) {
-    const double d = parts[p].mean - mean;
-    squares = squares + (parts[p].squares + d * d * parts[p].count);
-  }
+  each_piece<M>(l, channel, [&](const M& m) {
+    const double d = m.mean - mean;
+    if (m.count > 0) squares = squares + (m.squares + d * d * m.count);
+  });
   return {count, mean, sum_of_lanes(squares)};
 }
 VESTA_DEVICE GradientSums<double> gradient_sums_of_pieces(const BatchNormLaunch& l, int64_t channel) {
   using S = GradientSums<double>;
-  const S* parts = reinterpret_cast<const S*>(l.sums) + channel * l.pieces;
   S s{0, 0, 0};
-  for (int64_t p = lane_index(); channel < l.channels && p < l.pieces; p += 32) s = combine(s, parts[p]);
+  each_piece<S>(l, channel, [&](const S& t) { s = combine(s, t); });
   return {sum_of_lanes(s.sum), sum_of_lanes(s.product), 0};
 }
 
@@ -347,8 +384,9 @@ VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
     Elements<T, N> y;
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
-      y.v[j] = convert<T>(mapped<gradient>(l.training, convert<C>(x[k].v[j]), gradient ? convert<C>(g[k].v[j]) : C(0),
-                                           numbers[0][j], numbers[1][j], numbers[2][j], gradient ? numbers[3][j] : C(0)));
+      y.v[j] =
+          convert<T>(mapped<gradient>(l.training, convert<C>(x[k].v[j]), gradient ? convert<C>(g[k].v[j]) : C(0),
+                                      numbers[0][j], numbers[1][j], numbers[2][j], gradient ? numbers[3][j] : C(0)));
     }
     reinterpret_cast<Elements<T, N>*>(l.y)[pack] = y;
   }

@@ -19,18 +19,28 @@ VESTA_HD T lowest() {
   else return convert<T>(-INFINITY);
 }
 
-/// A launch with prepared divisors, and numbers of type I for places in an image.
+/// A launch with prepared divisors, and numbers of type I for places in an image; of 32 bits where all places of the
+/// outputs fit too.
 template <class I>
 struct PoolArgs {
+  using Divisor = std::conditional_t<sizeof(I) == 4, FastDivisor, Divider>;
   PoolLaunch l;
-  Divider channels, out, area, width;
+  Divisor channels, out, area, width;
   I in[3], kernel[3], stride[3], padding[3], dilation[3];
   explicit PoolArgs(const PoolLaunch& launch)
-      : l(launch), channels(l.channels), out(l.out[0] * l.out[1] * l.out[2]), area(l.out[1] * l.out[2]), width(l.out[2]) {
+      : l(launch),
+        channels(divisor(l.channels)),
+        out(divisor(l.out[0] * l.out[1] * l.out[2])),
+        area(divisor(l.out[1] * l.out[2])),
+        width(divisor(l.out[2])) {
     for (int d = 0; d < 3; ++d) {
       in[d] = I(l.in[d]), kernel[d] = I(l.kernel[d]), stride[d] = I(l.stride[d]);
       padding[d] = I(l.padding[d]), dilation[d] = I(l.dilation[d]);
     }
+  }
+  static Divisor divisor(int64_t d) {
+    if constexpr (sizeof(I) == 4) return FastDivisor(uint32_t(d));
+    else return Divider(d);
   }
 };
 
@@ -40,11 +50,10 @@ VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
   using C = compute_of<T>;
   const PoolLaunch& l = a.l;
   for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
-    const int64_t pixel = a.channels.divide(i), image = a.out.divide(pixel), place = pixel - image * a.out.divisor;
-    const int64_t layer = a.area.divide(place), line = a.width.divide(place);
-    const I corner[3] = {I(layer) * a.stride[0] - a.padding[0],
-                         I(line - layer * l.out[1]) * a.stride[1] - a.padding[1],
-                         I(place - line * l.out[2]) * a.stride[2] - a.padding[2]};
+    const I number = I(i), pixel = I(a.channels.divide(number)), image = I(a.out.divide(pixel));
+    const I place = pixel - image * I(a.out.divisor), layer = I(a.area.divide(place)), line = I(a.width.divide(place));
+    const I corner[3] = {layer * a.stride[0] - a.padding[0], (line - layer * I(l.out[1])) * a.stride[1] - a.padding[1],
+                         (place - line * I(l.out[2])) * a.stride[2] - a.padding[2]};
     I first[3], last[3];
     VESTA_UNROLL
     for (int d = 0; d < 3; ++d) {
@@ -52,7 +61,7 @@ VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
       first[d] = t.first, last[d] = t.last;
     }
     const T* x = static_cast<const T*>(l.input) +
-                 (image * (l.in[0] * l.in[1] * l.in[2]) * l.channels + (i - pixel * l.channels));
+                 (int64_t(image) * (l.in[0] * l.in[1] * l.in[2]) * l.channels + (number - pixel * I(l.channels)));
     I best_at = -1;
     T value = lowest<T>();
     C best = convert<C>(value);
@@ -138,7 +147,7 @@ constexpr unsigned kPixelChannels = 32, kPixelRows = 16;  // of a block over pix
 template <class T>
 VESTA_KERNEL void max_pool_gradient_pixels_kernel(PoolGradientLaunch l, int64_t groups) {
   using C = compute_of<T>;
-  VESTA_SHARED(int64_t, places, kPixelChannels * kPixelRows);
+  VESTA_SHARED(int64_t, places, kPixelChannels* kPixelRows);
   VESTA_SHARED(C, terms, kPixelChannels * kPixelRows);
   const unsigned lane = threadIdx.x % kPixelChannels, row = threadIdx.x / kPixelChannels;
   const int64_t image = blockIdx.x / groups, channel = (blockIdx.x - image * groups) * kPixelChannels + lane;
@@ -186,7 +195,8 @@ void run_max_pool(const PoolLaunch& l) {
   double most = double(l.channels);
   for (int d = 0; d < 3; ++d) most *= double(l.in[d]) + 2.0 * double(l.kernel[d]) * double(l.dilation[d]);
   visit_device<kReals>(l.dtype, [&]<class T>() {
-    if (most < double(1 << 30)) launch_independent(l.name, max_pool_kernel<T, int32_t>, shape, PoolArgs<int32_t>(l), n);
+    if (most < double(1 << 30) && n < 1 << 30)
+      launch_independent(l.name, max_pool_kernel<T, int32_t>, shape, PoolArgs<int32_t>(l), n);
     else launch_independent(l.name, max_pool_kernel<T, int64_t>, shape, PoolArgs<int64_t>(l), n);
   });
 }
@@ -197,9 +207,8 @@ void run_max_pool_gradient(const PoolGradientLaunch& l) {
   const int64_t groups = (l.channels + kPixelChannels - 1) / kPixelChannels, blocks = l.planes / l.channels * groups;
   if (l.channels > 1 && blocks < int64_t(1) << 31) {
     shape.grid[0] = unsigned(blocks), shape.block[0] = kPixelChannels * kPixelRows;
-    visit_device<kFloats>(l.dtype, [&]<class T>() {
-      launch_block(l.name, max_pool_gradient_pixels_kernel<T>, shape, l, groups);
-    });
+    visit_device<kFloats>(
+        l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_pixels_kernel<T>, shape, l, groups); });
     return;
   }
   shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;

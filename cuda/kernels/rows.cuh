@@ -1,6 +1,6 @@
 // Rows that are read once and kept: a team holds its row in registers (up to 1024 columns a warp or less, up to 8192 a
-// block) or in shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four columns,
-// of which every member of the team takes each size-th.
+// block) or in shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four
+// columns, of which every member of the team takes each size-th.
 #pragma once
 #include <vesta/cuda/kernels/teams.cuh>
 

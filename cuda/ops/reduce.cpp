@@ -348,7 +348,8 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   }
   DeviceGuard guard(input.device().index);
   const DType wide = input.dtype() == DType::float64 ? DType::float64 : DType::float32;
-  Tensor squares = empty_tensor(shape.sizes, wide, input.device()), mean = empty_tensor(shape.sizes, wide, input.device());
+  Tensor squares = empty_tensor(shape.sizes, wide, input.device()),
+         mean = empty_tensor(shape.sizes, wide, input.device());
   MomentsLaunch l;
   l.name = "var", l.stream = stream_of(input), l.dtype = input.dtype(), l.x = input.impl()->data();
   l.mean = mean.impl()->data(), l.squares = squares.impl()->data();

@@ -89,13 +89,14 @@ struct NormalOnGpu {
 };
 /// In a third of the instructions of CUDA's normcdff: for x <= 0 the first is the second times a function that a
 /// polynomial in 1 / (1 + 0.35 |x|) fits (a form of Shepherd and Laframboise, "Chebyshev approximation of (1 + 2 x)
-/// exp(x^2) erfc(x) in 0 <= x < infinity", 1981); its coefficients have the least relative error, 3.2e-8, up to x = -15.
+/// exp(x^2) erfc(x) in 0 <= x < infinity", 1981); its coefficients have the least relative error, 3.2e-8, up to x =
+/// -15.
 __device__ inline NormalOnGpu normal_on_gpu(float x) {
   const float a = fminf(fabsf(x), 20.0f), square = a * a, rest = __fmaf_rn(a, a, -square);
   const float bell = expf(-0.5f * square) * __fmaf_rn(-0.5f, rest, 1.0f);
   const float t = __fdividef(1.0f, __fmaf_rn(0.35f, a, 1.0f));
   constexpr float c[] = {1.440608352e-01f, -2.559019327e-01f, 1.593929827e-01f, -2.326388657e-02f,
-                         1.055748239e-01f, 1.198154911e-01f, 1.398643404e-01f, 1.396212578e-01f};
+                         1.055748239e-01f, 1.198154911e-01f,  1.398643404e-01f, 1.396212578e-01f};
   float p = -2.916393243e-02f;
 #pragma unroll
   for (int i = 0; i < 8; ++i) p = __fmaf_rn(p, t, c[i]);
