@@ -66,7 +66,7 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
 // With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
 //   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n),  without sum(h) / n where the mean is not a function of x but 0.
 template <class T, class Row, class Team>
-VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
   if (blockIdx.x == 0) {
     for (unsigned i = threadIdx.x; i < a.tiles; i += kTeamThreads) a.counters[i] = 0;
@@ -76,10 +76,10 @@ VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   const C mean = exists && a.mean ? a.mean[team.row] : C(0), rstd = exists ? a.rstd[team.row] : C(0);
   Row held(team, a.grad + at, n, a.packed, C(0), exists);
+  typename Row::Second input(team, a.x + at, n, a.packed, C(0), exists);
   Pair<C> s{C(0), C(0)};
-  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g) {
-    C x[kPack], h[kPack], product[kPack];
-    load_columns(a.x + at, c, n, a.packed, C(0), x);
+  held.each_of_two(team, input, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g, const C* x) {
+    C h[kPack], product[kPack];
     a.weight.load(c, n, h);
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) h[j] = g[j] * h[j], product[j] = h[j] * ((x[j] - mean) * rstd);
@@ -89,9 +89,8 @@ VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   });
   s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
   const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
-  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g) {
-    C x[kPack], w[kPack];
-    load_columns(a.x + at, c, n, a.packed, C(0), x);
+  held.each_of_two(team, input, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g, const C* x) {
+    C w[kPack];
     a.weight.load(c, n, w);
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) g[j] = rstd * (g[j] * w[j] - average - (x[j] - mean) * rstd * slope);

@@ -43,24 +43,66 @@ template <class T, int kPacks>
 struct RegisterRow {
   static constexpr bool keeps_changes = true;
   using C = compute_of<T>;
+  using Second = RegisterRow;
   C at[kPacks][kPack];
   template <class Team>
   VESTA_DEVICE RegisterRow(const Team& team, const T* row, int64_t n, bool packed, C rest, bool exists) {
-    VESTA_UNROLL
-    for (int k = 0; k < kPacks; ++k) {
-      const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
-      load_columns(row, c, exists ? n : 0, packed, rest, at[k]);
+    const int columns = exists ? int(n) : 0;
+    if (packed && columns % kPack == 0) {  // all packs are loaded before one is converted
+      Elements<T, kPack> packs[kPacks];
+      VESTA_UNROLL
+      for (int k = 0; k < kPacks; ++k) {
+        const int c = first_of(team, k);
+        if (c < columns) packs[k] = *reinterpret_cast<const Elements<T, kPack>*>(row + c);
+      }
+      VESTA_UNROLL
+      for (int k = 0; k < kPacks; ++k) {
+        const bool inside = first_of(team, k) < columns;
+        VESTA_UNROLL
+        for (int j = 0; j < kPack; ++j) at[k][j] = inside ? convert<C>(packs[k].v[j]) : rest;
+      }
+      return;
     }
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) load_columns(row, first_of(team, k), columns, packed, rest, at[k]);
   }
   /// Calls f(first column, values) for each pack that begins within the row.
   template <class Team, class F>
   VESTA_DEVICE void each(const Team& team, const T*, int64_t n, bool, C, F f) {
+    const int columns = int(n);
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
-      const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
-      if (c < n) f(c, at[k]);
+      const int c = first_of(team, k);
+      if (c < columns) f(int64_t(c), at[k]);
     }
   }
+  /// Calls f(first column, values, the second row's values) likewise.
+  template <class Team, class F>
+  VESTA_DEVICE void each_of_two(const Team& team, Second& second, const T*, int64_t n, bool, C, F f) {
+    const int columns = int(n);
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const int c = first_of(team, k);
+      if (c < columns) f(int64_t(c), at[k], second.at[k]);
+    }
+  }
+
+ private:
+  template <class Team>
+  static VESTA_DEVICE int first_of(const Team& team, int k) {
+    return int(team.rank + unsigned(k) * team.size) * kPack;
+  }
+};
+
+/// A row that is read where it is needed, beside one that is kept.
+template <class T>
+struct ReadRow {
+  const T* row;
+  bool packed;
+  compute_of<T> rest;
+  template <class Team>
+  VESTA_DEVICE ReadRow(const Team&, const T* r, int64_t, bool p, compute_of<T> value, bool)
+      : row(r), packed(p), rest(value) {}
 };
 
 /// A block's row, kept in shared memory if it fits, else read again. A thread reads only what it has written itself,
@@ -69,6 +111,7 @@ template <class T>
 struct BlockRow {
   static constexpr bool keeps_changes = false;
   using C = compute_of<T>;
+  using Second = ReadRow<T>;
   C* kept;
   VESTA_DEVICE BlockRow(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, bool) {
     VESTA_DYNAMIC_SHARED(C, memory);
@@ -88,6 +131,15 @@ struct BlockRow {
       else load_columns(row, c, n, packed, rest, pack.v);
       f(c, pack.v);
     }
+  }
+  template <class F>
+  VESTA_DEVICE void each_of_two(const BlockTeam& team, Second& second, const T* row, int64_t n, bool packed, C rest,
+                                F f) {
+    each(team, row, n, packed, rest, [&](int64_t c, C* v) {
+      C w[kPack];
+      load_columns(second.row, c, n, second.packed, second.rest, w);
+      f(c, v, w);
+    });
   }
   static VESTA_HD bool fits(int64_t n) { return bytes(n) <= kRowBytes; }
   static VESTA_HD uint64_t bytes(int64_t n) { return uint64_t((n + kPack - 1) / kPack * kPack) * sizeof(C); }

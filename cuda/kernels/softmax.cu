@@ -55,8 +55,8 @@ VESTA_KERNEL void softmax_kernel(SoftmaxArgs<T> a) {
   });
 }
 
-/// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g). The row of g is kept, y is read where it is
-/// needed.
+/// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g). The row of g is kept, and that of y where it fits
+/// into registers, else it is read where it is needed.
 template <class T, class Row, class Team>
 VESTA_KERNEL void softmax_gradient_kernel(SoftmaxArgs<T> a) {
   using C = compute_of<T>;
@@ -64,20 +64,14 @@ VESTA_KERNEL void softmax_gradient_kernel(SoftmaxArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   Row held(team, a.grad + at, n, a.packed, C(0), exists);
+  typename Row::Second result(team, a.x + at, n, a.packed, C(0), exists);
   C sum = 0;
-  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g) {
-    if (a.log) {
-      sum = sum + ((g[0] + g[1]) + (g[2] + g[3]));
-    } else {
-      C y[kPack];
-      load_columns(a.x + at, c, n, a.packed, C(0), y);
-      sum = sum + ((g[0] * y[0] + g[1] * y[1]) + (g[2] * y[2] + g[3] * y[3]));
-    }
+  held.each_of_two(team, result, a.grad + at, n, a.packed, C(0), [&](int64_t, const C* g, const C* y) {
+    if (a.log) sum = sum + ((g[0] + g[1]) + (g[2] + g[3]));
+    else sum = sum + ((g[0] * y[0] + g[1] * y[1]) + (g[2] * y[2] + g[3] * y[3]));
   });
   sum = team.reduce(sum, [](C p, C q) { return p + q; });
-  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g) {
-    C y[kPack];
-    load_columns(a.x + at, c, n, a.packed, C(0), y);
+  held.each_of_two(team, result, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g, const C* y) {
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) g[j] = a.log ? g[j] - math::exp(y[j]) * sum : y[j] * (g[j] - sum);
     store_columns(a.y + at, c, n, a.packed, g);
