@@ -100,18 +100,25 @@ VESTA_KERNEL void ranks_kernel(RanksLaunch l, bool packed) {
     const unsigned slot = atomic_add(&used[0], 1u);
     keys[slot] = key, places[slot] = place;
   };
+  Elements<T, N> pack[kPacks], next[kPacks];
+  const auto load = [&](Elements<T, N>(&to)[kPacks], int64_t at) {
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kPacks; ++u)
+      to[u] = *reinterpret_cast<const Elements<T, N>*>(from.line + begin + at + (u * kThreads + t) * N);
+  };
+  packed = packed && !chosen;
+  if (packed && start + kChunk <= end) load(pack, start);
   for (int64_t at = start; at < end; at += kChunk) {
-    if (!chosen && packed && at + kChunk <= end) {
-      Elements<T, N> pack[kPacks];
-      VESTA_UNROLL
-      for (unsigned u = 0; u < kPacks; ++u)
-        pack[u] = *reinterpret_cast<const Elements<T, N>*>(from.line + begin + at + (u * kThreads + t) * N);
+    if (packed && at + kChunk <= end) {
+      if (at + 2 * kChunk <= end) load(next, at + kChunk);  // under way while this chunk is looked at
       VESTA_UNROLL
       for (unsigned u = 0; u < kPacks; ++u) {
         VESTA_UNROLL
         for (unsigned j = 0; j < N; ++j)
           join(from.key(pack[u].v[j]), unsigned(begin + at + (u * kThreads + t) * N + j));
       }
+      VESTA_UNROLL
+      for (unsigned u = 0; u < kPacks; ++u) pack[u] = next[u];
     } else {
       VESTA_UNROLL
       for (unsigned u = 0; u < kPacks * N; ++u) {
