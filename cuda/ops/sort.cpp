@@ -24,9 +24,9 @@ void sort_long_lines(const LineSort& l, Device device) {
   const int64_t lines = l.outer * l.inner, n = lines * l.length;
   const bool wide = itemsize(l.dtype) == 8 || n >= kNarrow;
   Keys values(n, int(8 * itemsize(l.dtype)), wide, device);
+  if (lines == 1 && n < kNarrow) return run_sort_line(l, values.launch());
   run_value_keys(l, values.input(), wide);
   values.sort();
-  if (lines == 1) return run_line_results(l, values.order(), values.keys(), wide);
   Keys by_line(n, int(std::bit_width(uint64_t(lines - 1))), wide, device);
   run_line_keys(l, values.order(), by_line.input(), wide);
   by_line.sort();
