@@ -55,7 +55,7 @@ void cut_lines(RanksLaunch& l) {
   l.piece = l.length, l.pieces = 1;
   int64_t pieces = std::min(l.length / std::max(kPiece, 32 * int64_t(l.count)), kBlocks / l.lines);
   for (; pieces > 1; --pieces) {
-    const int64_t piece = (l.length / pieces + 15) / 16 * 16;  // aligned as lines are
+    const int64_t piece = (l.length + pieces - 1) / pieces;
     if (l.length - (pieces - 1) * piece < int64_t(l.count)) continue;
     l.piece = piece, l.pieces = pieces;
     return;

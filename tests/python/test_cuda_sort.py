@@ -80,7 +80,16 @@ def test_gradients() -> None:
 
 
 # Lines whose first elements are found without a sort of the rest, one block a line or several, and others.
-RANKS = [((3000,), 0), ((3, 5000), 1), ((4, 300), 1), ((3000, 3), 0), ((2, 700, 5), 1), ((2, 40000), 1), ((70001,), 0)]
+RANKS = [
+    ((3000,), 0),
+    ((3, 5000), 1),
+    ((4, 300), 1),
+    ((3, 5003), 1),
+    ((3000, 3), 0),
+    ((2, 700, 5), 1),
+    ((2, 40000), 1),
+    ((70001,), 0),
+]
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
