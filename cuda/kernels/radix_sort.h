@@ -29,6 +29,9 @@ inline int64_t sort_tiles(int64_t n, bool wide) { return (n + sort_tile_of(n, wi
 inline int64_t sort_counts(int64_t n, bool wide) {
   return n <= kSortTile ? 0 : kSortDigitsOfPass * (sort_tiles(n, wide) + 1);
 }
+inline int sort_pass_count(int bits) { return (bits + 7) / 8; }
+/// Queues passes [first, end) of a sort of more than kSortTile pairs; pass k reads buffers k % 2 and fills the others.
+int run_sort_passes(const SortLaunch& l, int first, int end);
 /// Queues a sort; returns which of the two buffers (0 or 1) gets the sorted keys and values.
 int run_sort(const SortLaunch& l);
 

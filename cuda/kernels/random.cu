@@ -1,4 +1,4 @@
-// A thread takes one block of the generator: four words, two 64-bit numbers, four floats or two doubles.
+// A block of the generator is four words, two 64-bit numbers, four floats or two doubles.
 #include <vesta/cuda/kernels/random.h>
 
 #include <vesta/cuda/kernels/rounded.cuh>
@@ -14,29 +14,47 @@ struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Values {
   T v[n];
 };
 
-/// Fills a tensor with F: F::count elements per block, F::T their type, F::make(l, i, block) the values of elements i
-/// on.
+constexpr unsigned kEach = 4;  // blocks of the generator that a thread takes, where a thread block has no end to watch
+
+/// Fills a tensor with F: F::count elements per block, F::T their type, F::make(l, i, n, block) the values of elements
+/// i to i + n - 1.
 template <class F>
-VESTA_KERNEL void random_kernel(RandomLaunch l) {
+VESTA_KERNEL void random_kernel(RandomLaunch l, bool aligned) {
   using T = typename F::T;
-  const uint64_t number = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64_t first = int64_t(number) * F::count;
-  if (first >= l.n) return;
-  const Philox4 block = philox_block(l.seed, l.offset, number);
-  const int64_t n = l.n - first < F::count ? l.n - first : F::count;
-  const Values<T, F::count> r = F::make(l, first, n, block);
-  T* out = static_cast<T*>(l.out) + first;
-  if (n == F::count && reinterpret_cast<uintptr_t>(out) % sizeof r == 0) {
-    *reinterpret_cast<Values<T, F::count>*>(out) = r;
+  constexpr int64_t kTile = int64_t(kThreads) * kEach * F::count;
+  const uint64_t tile = uint64_t(blockIdx.x) * (kThreads * kEach);
+  T* const out = static_cast<T*>(l.out);
+  if (aligned && int64_t(tile) * F::count + kTile <= l.n) {
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kEach; ++u) {
+      const uint64_t number = tile + (u * kThreads + threadIdx.x);
+      const int64_t first = int64_t(number) * F::count;
+      const Philox4 block = philox_block(l.seed, l.offset, number);
+      *reinterpret_cast<Values<T, F::count>*>(out + first) = F::make(l, first, F::count, block);
+    }
     return;
   }
-  for (int64_t k = 0; k < n; ++k) out[k] = r.v[k];
+  VESTA_ROLLED
+  for (unsigned u = 0; u < kEach; ++u) {
+    const uint64_t number = tile + (u * kThreads + threadIdx.x);
+    const int64_t first = int64_t(number) * F::count;
+    if (first >= l.n) return;
+    const Philox4 block = philox_block(l.seed, l.offset, number);
+    const int64_t n = l.n - first < F::count ? l.n - first : F::count;
+    const Values<T, F::count> r = F::make(l, first, n, block);
+    VESTA_UNROLL
+    for (int k = 0; k < F::count; ++k) {
+      if (k < n) out[first + k] = r.v[k];
+    }
+  }
 }
 
 template <class F>
 void run(const RandomLaunch& l) {
-  launch_independent(l.name, random_kernel<F>,
-                     linear_shape(uint64_t((l.n + F::count - 1) / F::count), kThreads, l.stream), l);
+  const bool aligned = reinterpret_cast<uintptr_t>(l.out) % alignof(Values<typename F::T, F::count>) == 0;
+  const uint64_t blocks = uint64_t(l.n + F::count - 1) / F::count;
+  launch_independent(l.name, random_kernel<F>, linear_shape((blocks + kEach - 1) / kEach, kThreads, l.stream), l,
+                     aligned);
 }
 
 template <class C>
@@ -89,6 +107,7 @@ struct Normal {
 
 /// Returns the high half of a 128-bit product.
 VESTA_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
+  if (b <= UINT32_MAX) return ((a >> 32) * b + ((a & UINT32_MAX) * b >> 32)) >> 32;  // half the multiplications
 #ifdef __CUDA_ARCH__
   return __umul64hi(a, b);
 #else

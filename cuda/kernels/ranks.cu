@@ -59,16 +59,11 @@ struct Candidates {
     const SortKey<T> k = sort_key(v);
     return largest ? SortKey<T>(~k) : k;
   }
-  /// Calls use(key, place) for element i.
-  template <class Use>
-  VESTA_DEVICE void visit(int64_t i, const Use& use) const {
-    const int64_t place = chosen ? places[i] : first + i;
-    use(key(line[place]), unsigned(place));
-  }
+  VESTA_DEVICE int64_t place(int64_t i) const { return chosen ? places[i] : first + i; }
 };
 
 template <class T, bool chosen>
-VESTA_KERNEL void ranks_kernel(RanksLaunch l, bool packed) {
+VESTA_KERNEL void VESTA_BOUNDS(kThreads, 5) ranks_kernel(RanksLaunch l) {
   using From = Candidates<T, chosen>;
   using Key = typename From::Key;
   constexpr unsigned kRoom = Kept<Key>::kRoom;
@@ -87,9 +82,14 @@ VESTA_KERNEL void ranks_kernel(RanksLaunch l, bool packed) {
 
   unsigned wanted = kThreads;  // entries beyond which a sort pays, a power of two
   while (wanted < 4 * l.count && wanted < kChunk) wanted *= 2;
-  const unsigned start = end < int64_t(wanted) ? unsigned(end) : wanted;
-  for (unsigned i = t; i < start; i += kThreads)
-    from.visit(i, [&](Key key, unsigned place) { keys[i] = key, places[i] = place; });
+  unsigned start = end < int64_t(wanted) ? unsigned(end) : wanted;
+  const unsigned beyond = unsigned((reinterpret_cast<uintptr_t>(from.line + begin + start) / sizeof(T)) % N);
+  const bool packed = !chosen && start - beyond >= l.count && start >= kThreads;  // then the rest is aligned
+  if (packed) start -= beyond;
+  for (unsigned i = t; i < start; i += kThreads) {
+    const int64_t place = from.place(i);
+    keys[i] = from.key(from.line[place]), places[i] = unsigned(place);
+  }
   kept.sort(start);
   if (t == 0) used[0] = l.count;
   block_barrier();
@@ -100,23 +100,35 @@ VESTA_KERNEL void ranks_kernel(RanksLaunch l, bool packed) {
     const unsigned slot = atomic_add(&used[0], 1u);
     keys[slot] = key, places[slot] = place;
   };
+  Elements<T, N> pack[kPacks], next[kPacks];
+  const auto load = [&](Elements<T, N>(&to)[kPacks], int64_t at) {
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kPacks; ++u)
+      to[u] = *reinterpret_cast<const Elements<T, N>*>(from.line + begin + at + (u * kThreads + t) * N);
+  };
+  if (packed && start + kChunk <= end) load(pack, start);
   for (int64_t at = start; at < end; at += kChunk) {
-    if (!chosen && packed && at + kChunk <= end) {
-      Elements<T, N> pack[kPacks];
-      VESTA_UNROLL
-      for (unsigned u = 0; u < kPacks; ++u)
-        pack[u] = *reinterpret_cast<const Elements<T, N>*>(from.line + begin + at + (u * kThreads + t) * N);
+    if (packed && at + kChunk <= end) {
+      if (at + 2 * kChunk <= end) load(next, at + kChunk);  // under way while this chunk is looked at
       VESTA_UNROLL
       for (unsigned u = 0; u < kPacks; ++u) {
         VESTA_UNROLL
         for (unsigned j = 0; j < N; ++j)
           join(from.key(pack[u].v[j]), unsigned(begin + at + (u * kThreads + t) * N + j));
       }
+      VESTA_UNROLL
+      for (unsigned u = 0; u < kPacks; ++u) pack[u] = next[u];
     } else {
+      Key key[kPacks * N];
       VESTA_UNROLL
       for (unsigned u = 0; u < kPacks * N; ++u) {
         const int64_t i = at + u * kThreads + t;
-        if (i < end) from.visit(i, join);
+        key[u] = i < end ? from.key(from.line[from.place(i)]) : Key(~Key(0));  // that is never before the threshold
+      }
+      VESTA_UNROLL
+      for (unsigned u = 0; u < kPacks * N; ++u) {
+        const int64_t i = at + u * kThreads + t;
+        if (key[u] < threshold) join(key[u], unsigned(from.place(i)));
       }
     }
     block_barrier();
@@ -139,10 +151,8 @@ VESTA_KERNEL void ranks_kernel(RanksLaunch l, bool packed) {
 void run_ranks(const RanksLaunch& l) {
   const LaunchShape shape = linear_shape(uint64_t(l.lines * l.pieces) * kThreads, kThreads, l.stream);
   visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
-    const bool packed = reinterpret_cast<uintptr_t>(l.in) % 16 == 0 && l.length * int64_t(sizeof(T)) % 16 == 0 &&
-                        l.piece * int64_t(sizeof(T)) % 16 == 0;
-    if (l.chosen) launch_block("ranks", ranks_kernel<T, true>, shape, l, packed);
-    else launch_block("ranks", ranks_kernel<T, false>, shape, l, packed);
+    if (l.chosen) launch_block("ranks", ranks_kernel<T, true>, shape, l);
+    else launch_block("ranks", ranks_kernel<T, false>, shape, l);
   });
 }
 

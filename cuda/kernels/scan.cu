@@ -2,8 +2,7 @@
 
 #include <type_traits>
 
-#include <vesta/cuda/kernels/block_scan.cuh>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -52,24 +51,83 @@ VESTA_KERNEL void combine_lines_kernel(ScanLaunch l) {
   }
 }
 
-template <class T>
-VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces) {
-  using S = SumOf<T>;
-  const int64_t line = blockIdx.x / pieces, piece = blockIdx.x % pieces;
-  const int64_t row = line / l.inner, column = line % l.inner;
-  const int64_t begin = piece * kScanPiece, end = begin + kScanPiece < l.length ? begin + kScanPiece : l.length;
-  const T* in = static_cast<const T*>(l.in) + row * l.length * l.inner + column;
-  T* out = l.out ? static_cast<T*>(l.out) + row * l.length * l.inner + column : nullptr;
-  const int64_t place = (row * pieces + piece) * l.inner + column;
-  S before = l.offsets && piece > 0 ? static_cast<const S*>(l.offsets)[place - l.inner] : S(0);
-  for (int64_t tile = begin; tile < end; tile += kThreads) {
-    const int64_t i = tile + threadIdx.x;
-    S total;
-    const S sum = block_sum_through<kThreads>(i < end ? convert<S>(in[i * l.inner]) : S(0), total);
-    if (out && i < end) out[i * l.inner] = convert<T>(before + sum);
-    before += total;
+/// Returns the sum of the values of this lane and those before it.
+template <class S>
+VESTA_DEVICE S warp_sum_through(S sum) {
+  const unsigned lane = lane_index();
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const S before = shuffle(sum, lane >= step ? lane - step : lane);
+    if (lane >= step) sum += before;
   }
-  if (l.totals && threadIdx.x == 0) static_cast<S*>(l.totals)[place] = before;
+  return sum;
+}
+
+/// A thread holds all its elements of a piece: packs of four in a row, 1024 apart. The order of the additions is the
+/// same whether they are loaded as packs or one by one.
+template <class T>
+VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) {
+  using S = SumOf<T>;
+  constexpr int N = 4, kPacks = int(kScanPiece) / int(kThreads * N);
+  constexpr unsigned kWarps = kThreads / 32, kSums = kPacks * kWarps;
+  static_assert(kSums == 64, "two sums of warps for each lane");
+  VESTA_SHARED(S, warp_sums, kSums);
+  const int64_t line = blockIdx.x / pieces, piece = blockIdx.x % pieces;
+  const int64_t row = line / l.inner, column = line % l.inner, begin = piece * kScanPiece;
+  const unsigned count = unsigned(l.length - begin < kScanPiece ? l.length - begin : kScanPiece);
+  const T* in = static_cast<const T*>(l.in) + (row * l.length + begin) * l.inner + column;
+  const unsigned lane = lane_index(), warp = warp_index();
+  S v[kPacks][N], through[kPacks];
+  VESTA_UNROLL
+  for (int u = 0; u < kPacks; ++u) {
+    const unsigned first = (u * kThreads + threadIdx.x) * N;
+    if (packed && first + N <= count) {
+      const auto pack = *reinterpret_cast<const Elements<T, N>*>(in + first);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) v[u][j] = convert<S>(pack.v[j]);
+    } else {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * l.inner]) : S(0);
+    }
+  }
+  VESTA_UNROLL
+  for (int u = 0; u < kPacks; ++u) {
+    through[u] = 0;
+    if (u * kThreads * N < count) {
+      VESTA_UNROLL
+      for (int j = 1; j < N; ++j) v[u][j] += v[u][j - 1];
+      through[u] = warp_sum_through(v[u][N - 1]);
+    }
+    if (lane == 31) warp_sums[u * kWarps + warp] = through[u];
+  }
+  block_barrier();
+  const int64_t place = (row * pieces + piece) * l.inner + column;
+  const S before = l.offsets && piece > 0 ? static_cast<const S*>(l.offsets)[place - l.inner] : S(0);
+  const S even = warp_sums[2 * lane], pairs = warp_sum_through(S(even + warp_sums[2 * lane + 1]));
+  if (l.totals && threadIdx.x == kThreads - 1) static_cast<S*>(l.totals)[place] = before + pairs;
+  if (!l.out) return;
+  T* out = static_cast<T*>(l.out) + (row * l.length + begin) * l.inner + column;
+  const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0), lane_before = lane > 0 ? pairs_before : S(0);
+  VESTA_UNROLL
+  for (int u = 0; u < kPacks; ++u) {
+    if (u * kThreads * N >= count) break;
+    const unsigned sums = u * kWarps + warp;  // of warps before this one's pack
+    S base = before + shuffle(lane_before, sums / 2);
+    const S last = shuffle(even, sums / 2), beside = shuffle(through[u], lane > 0 ? lane - 1 : 0);
+    if (sums % 2 == 1) base += last;
+    if (lane > 0) base += beside;
+    const unsigned first = (u * kThreads + threadIdx.x) * N;
+    if (packed && first + N <= count) {
+      Elements<T, N> pack;
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(S(base + v[u][j]));
+      *reinterpret_cast<Elements<T, N>*>(out + first) = pack;
+      continue;
+    }
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      if (first + j < count) out[int64_t(first + j) * l.inner] = convert<T>(S(base + v[u][j]));
+    }
+  }
 }
 
 }  // namespace
@@ -99,7 +157,10 @@ void run_scan_pieces(const ScanLaunch& l) {
   const int64_t pieces = scan_pieces(l.length);
   const uint64_t blocks = uint64_t(l.outer) * uint64_t(l.inner) * uint64_t(pieces);
   visit_device<kReals>(l.dtype, [&]<class T>() {
-    launch_block("scan_pieces", scan_pieces_kernel<T>, linear_shape(blocks * kThreads, kThreads, l.stream), l, pieces);
+    const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
+    const bool packed = l.inner == 1 && (l.length % 4 == 0 || l.outer == 1) && ends % alignof(Elements<T, 4>) == 0;
+    launch_block("scan_pieces", scan_pieces_kernel<T>, linear_shape(blocks * kThreads, kThreads, l.stream), l, pieces,
+                 packed);
   });
 }
 

@@ -1,8 +1,8 @@
 #include <vesta/cuda/kernels/sort.h>
 
 #include <vesta/core/ops/sort_key.h>
+#include <vesta/cuda/kernels/radix_pass.cuh>
 #include <vesta/cuda/kernels/radix_sort.cuh>
-#include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -91,17 +91,56 @@ VESTA_DEVICE bool element_of(SortKey<T> key, T& v) {
   }
 }
 
-/// Writes the results of a single line, whose sorted keys tell most elements: reading those would be in no order.
-template <class T, class Index>
-VESTA_KERNEL void line_results_kernel(LineSort l, const Index* order, const Index* keys) {
-  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= l.length) return;
-  const int64_t from = int64_t(order[i]);
-  const SortKey<T> key = SortKey<T>(keys[i]);
-  T v;
-  if (!element_of(l.descending ? SortKey<T>(~key) : key, v)) v = static_cast<const T*>(l.in)[from];
-  static_cast<T*>(l.values)[i] = v;
-  l.places[i] = from;
+/// A line's elements as the pairs of a sort.
+template <class T, class Key>
+struct LineIn {
+  static constexpr unsigned N = sizeof(T) == 8 ? 2 : 4;
+  using Pack = Elements<T, N>;
+  const T* elements;
+  bool descending;
+  VESTA_DEVICE bool aligned() const { return reinterpret_cast<uintptr_t>(elements) % alignof(Pack) == 0; }
+  VESTA_DEVICE Pack pack(int64_t i) const { return *reinterpret_cast<const Pack*>(elements + i); }
+  VESTA_DEVICE Key key_of(T v) const {
+    const SortKey<T> key = sort_key(v);
+    return Key(descending ? SortKey<T>(~key) : key);
+  }
+  VESTA_DEVICE Key key(Key i) const { return key_of(elements[i]); }
+  VESTA_DEVICE Key value(Key i) const { return i; }
+};
+/// A sort's results; most elements are known by their keys, so that they need not be read, in no order.
+template <class T, class Key>
+struct LineOut {
+  const T* elements;
+  T* values;
+  int64_t* places;
+  bool descending;
+  VESTA_DEVICE bool write_key(Key to, Key key) const {
+    T v;
+    if (!element_of(descending ? SortKey<T>(~SortKey<T>(key)) : SortKey<T>(key), v)) return true;
+    values[to] = v;
+    return false;
+  }
+  VESTA_DEVICE void write_value(Key to, Key value, bool waits) const {
+    if (waits) values[to] = elements[value];
+    places[to] = int64_t(value);
+  }
+};
+
+template <class T, class Key>
+void sort_line(const LineSort& l, const SortLaunch& s) {
+  const T* in = static_cast<const T*>(l.in);
+  const LineIn<T, Key> from{in, l.descending};
+  const LineOut<T, Key> to{in, static_cast<T*>(l.values), l.places, l.descending};
+  const int last = sort_pass_count(s.bits) - 1;
+  if constexpr (sizeof(T) == 1) {
+    run_pass<Key>(s, 0, from, to);
+  } else {
+    run_pass<Key>(s, 0, from, PairsOut<Key>{static_cast<Key*>(s.keys[1]), static_cast<Key*>(s.values[1])});
+    run_sort_passes(s, 1, last);
+    const int at = last % 2;
+    run_pass<Key>(s, last, PairsIn<Key>{static_cast<const Key*>(s.keys[at]), static_cast<const Key*>(s.values[at])},
+                  to);
+  }
 }
 
 template <class T, class Index>
@@ -156,12 +195,10 @@ void run_sort_results(const LineSort& l, const void* order, const void* lines, b
   });
 }
 
-void run_line_results(const LineSort& l, const void* order, const void* keys, bool wide) {
+void run_sort_line(const LineSort& l, const SortLaunch& s) {
   visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
-    with_index(wide, [&]<class Index>(Index) {
-      launch_independent("sort_results", line_results_kernel<T, Index>, shape_of(l), l,
-                         static_cast<const Index*>(order), static_cast<const Index*>(keys));
-    });
+    if constexpr (sizeof(T) == 8) sort_line<T, uint64_t>(l, s);
+    else sort_line<T, uint32_t>(l, s);
   });
 }
 

@@ -20,14 +20,16 @@ struct LineSort {
 /// Queues a sort of lines of at most kSortTile elements: a block takes as many lines as fit into a tile.
 void run_sort_lines(const LineSort& l);
 
-// Longer lines are sorted together: all elements by value, and then, in that order, by line.
+/// Queues a sort of a single longer line of less than 2^32 elements. `s` has two buffers of keys and values, none of
+/// them filled, that are wide where elements have 64 bits.
+void run_sort_line(const LineSort& l, const SortLaunch& s);
+
+// Several longer lines are sorted together: all elements by value, and then, in that order, by line.
 
 /// Queues keys[i] = the key of element i; keys have 64 bits if `wide`, else 32.
 void run_value_keys(const LineSort& l, void* keys, bool wide);
 /// Queues keys[j] = the line of element order[j].
 void run_line_keys(const LineSort& l, const void* order, void* keys, bool wide);
-/// Queues the results of a single line: element i is order[i], and `keys` are sorted.
-void run_line_results(const LineSort& l, const void* order, const void* keys, bool wide);
 /// Queues the results: the i-th element of all lines is order[lines[i]].
 void run_sort_results(const LineSort& l, const void* order, const void* lines, bool wide);
 

@@ -24,9 +24,9 @@ void sort_long_lines(const LineSort& l, Device device) {
   const int64_t lines = l.outer * l.inner, n = lines * l.length;
   const bool wide = itemsize(l.dtype) == 8 || n >= kNarrow;
   Keys values(n, int(8 * itemsize(l.dtype)), wide, device);
+  if (lines == 1 && n < kNarrow) return run_sort_line(l, values.launch());
   run_value_keys(l, values.input(), wide);
   values.sort();
-  if (lines == 1) return run_line_results(l, values.order(), values.keys(), wide);
   Keys by_line(n, int(std::bit_width(uint64_t(lines - 1))), wide, device);
   run_line_keys(l, values.order(), by_line.input(), wide);
   by_line.sort();
@@ -55,7 +55,7 @@ void cut_lines(RanksLaunch& l) {
   l.piece = l.length, l.pieces = 1;
   int64_t pieces = std::min(l.length / std::max(kPiece, 32 * int64_t(l.count)), kBlocks / l.lines);
   for (; pieces > 1; --pieces) {
-    const int64_t piece = (l.length / pieces + 15) / 16 * 16;  // aligned as lines are
+    const int64_t piece = (l.length + pieces - 1) / pieces;
     if (l.length - (pieces - 1) * piece < int64_t(l.count)) continue;
     l.piece = piece, l.pieces = pieces;
     return;

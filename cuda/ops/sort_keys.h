@@ -14,14 +14,18 @@ class Keys {
   }
   void* input() const { return keys_[0].data_ptr(); }
   void sort() {
+    at_ = run_sort(launch());
+    order_ = values_[at_].data_ptr();
+  }
+  /// Returns a sort's arguments, with all the memory that it needs.
+  SortLaunch launch() {
     keys_[1] = buffer(n_), values_[0] = buffer(n_), values_[1] = buffer(n_);
-    Tensor counts = empty_tensor({{sort_counts(n_, wide_)}}, DType::int64, device_);
+    counts_ = empty_tensor({{sort_counts(n_, wide_)}}, DType::int64, device_);
     SortLaunch l;
     for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
-    l.counts = static_cast<uint64_t*>(counts.data_ptr());
+    l.counts = static_cast<uint64_t*>(counts_.data_ptr());
     l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index).handle();
-    at_ = run_sort(l);
-    order_ = values_[at_].data_ptr();
+    return l;
   }
   const void* keys() const { return keys_[at_].data_ptr(); }
   /// Returns the places' numbers in the order of the keys; null before sort(): key j is of place j.
@@ -35,7 +39,7 @@ class Keys {
   int bits_;
   bool wide_;
   Device device_;
-  Tensor keys_[2], values_[2];
+  Tensor keys_[2], values_[2], counts_;
   int at_ = 0;
   const void* order_ = nullptr;
 };

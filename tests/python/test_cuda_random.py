@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a G
 FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
 INTEGERS = [vesta.uint8, vesta.int8, vesta.int16, vesta.int32, vesta.int64]
 COMPLEX = [vesta.complex64, vesta.complex128]
-SHAPES = [(), (0,), (1,), (3,), (5,), (4, 7), (1025,), (33, 31)]
+SHAPES = [(), (0,), (1,), (3,), (5,), (4, 7), (1025,), (33, 31), (9000,)]
 
 
 def same(got: Tensor, want: Tensor) -> None:

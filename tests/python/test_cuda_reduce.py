@@ -300,6 +300,7 @@ SCANS = [
     ((40, 4100), 0),
     ((9000,), 0),
     ((2, 8200, 3), 1),
+    ((3, 16400), 1),
     ((), 0),
 ]
 
@@ -316,6 +317,12 @@ def test_running_sums(shape, dim, dtype):
     size = np.cumsum(np.abs(as_numpy(x)), axis=dim) if x.dim() else np.abs(as_numpy(x))
     bound = 64 * min(EPS[dtype], 2.0**-24) * size + 2 * EPS[dtype] * np.abs(as_numpy(want))
     assert (np.abs(as_numpy(got.cpu()) - as_numpy(want)) <= bound).all()
+
+
+def test_running_sums_do_not_depend_on_the_layout():
+    x = draw((2, 8200), vesta.float32).cuda()
+    assert vesta.equal(x.cumsum(1), x.mT.contiguous().cumsum(0).mT)
+    assert vesta.equal(x[:, :4999].cumsum(1), x.cumsum(1)[:, :4999])  # loaded one by one, or four at a time
 
 
 def test_running_sums_keep_infinities_where_they_are():
