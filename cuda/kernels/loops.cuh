@@ -61,7 +61,12 @@ struct Forward {
     else return traits::forward<D, P>(p, v[K]...);
   }
   VESTA_HD VESTA_INLINE static auto call(const C* v, bool m, const double* p) {
-    return expanded(std::make_index_sequence<mask ? inputs - 1 : inputs>{}, v, m, p);
+#ifdef __CUDA_ARCH__  // a formula of its own for results of 16 bits
+    if constexpr (is_half_type<T> && requires(C x) { D::forward_of_16_bits(x); }) {
+      return D::forward_of_16_bits(v[0]);
+    } else
+#endif
+      return expanded(std::make_index_sequence<mask ? inputs - 1 : inputs>{}, v, m, p);
   }
   using Value = decltype(call(nullptr, false, nullptr));
   // the type written: bool for predicates, the real type of a complex op, the complex type of parts, else T
@@ -85,7 +90,14 @@ struct Backward {
   using Result_ = T;
   static constexpr bool pair = false;
   using Widest = T;
-  VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) { return G::template call<C>(v[0], v + 1, p); }
+  VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) {
+#ifdef __CUDA_ARCH__
+    if constexpr (is_half_type<T> && requires(C x) { D::backward_of_16_bits(x, x); }) {
+      return D::backward_of_16_bits(v[0], v[1]);
+    }
+#endif
+    return G::template call<C>(v[0], v + 1, p);
+  }
 };
 
 template <class F, int k>
