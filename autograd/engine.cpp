@@ -593,8 +593,14 @@ Tensor* Run::sum_in_progress() {
   Task& task = tasks_[index_.find(only_edge_->node.get())];
   if (!task.needed || only_edge_->input_nr >= task.grads.size()) return nullptr;
   Tensor& sum = task.grads[only_edge_->input_nr];
-  if (!sum.defined() || sum.device().type != DeviceType::cpu) return nullptr;
-  return held_only_here(sum) && sum.impl()->dense() ? &sum : nullptr;
+  if (!sum.defined() || !held_only_here(sum) || !sum.impl()->dense()) return nullptr;
+  const Device device = sum.device();
+  if (device.type != DeviceType::cpu) {  // where it is summed on the stream that this node runs on
+    const Node& to = *only_edge_->node;
+    const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
+    if (backend(device.type).current_stream(device) != wanted) return nullptr;
+  }
+  return &sum;
 }
 
 /// Returns the gradient a root starts with. An undefined `given` means one, for a root of one element.

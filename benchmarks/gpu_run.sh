@@ -13,6 +13,7 @@
 #     VESTA_BUILD          the build tree (build-gpu; build in a rehearsal)
 #     VESTA_TORCH_PYTHON   an interpreter with PyTorch (the one that runs this, if it has it)
 #     VESTA_GPU=emulation  a rehearsal: the same phases on the emulated device with tiny sizes; its times mean nothing
+#     VESTA_GPU_ROUNDS     how often a case is timed with each library in turn (2)
 #     VESTA_GPU_ONLY       cases whose name contains this
 #     VESTA_GPU_TESTS      pytest's -k for the phase tests
 set -uo pipefail
@@ -53,7 +54,7 @@ has_torch='import importlib.util as i, sys; sys.exit(i.find_spec("torch") is Non
 if [ -z "$torch" ] && "$python" -c "$has_torch"; then torch=$python; fi
 torch_option=${torch:+--torch-python $torch}
 
-tiny='' repeats=20 rounds=2 tests=${VESTA_GPU_TESTS:-} only=${VESTA_GPU_ONLY:-}
+tiny='' repeats=20 rounds=${VESTA_GPU_ROUNDS:-2} tests=${VESTA_GPU_TESTS:-} only=${VESTA_GPU_ONLY:-}
 [ "$mode" = full ] && repeats=50 rounds=3
 if [ "$VESTA_GPU" = emulation ]; then
   tiny=--tiny repeats=2 rounds=1 tests=${tests:-exp or devices or there_and_back}
@@ -103,7 +104,8 @@ tests_phase() {
     --seconds $((seconds_of_phase - 20)) --only "$tests"
 }
 
-# Runs every case once at tiny sizes under each tool; in a rehearsal, or without compute-sanitizer, under none.
+# Runs every case once at tiny sizes under each tool; in a rehearsal, or without compute-sanitizer, under none. Only our
+# own kernels are watched: racecheck does not know how those of cuDNN wait.
 sanitizer_phase() {
   local once=("$python" benchmarks/gpu/worker.py vesta --tiny --once) tools=(memcheck racecheck) tool status=0
   local end=$((SECONDS + seconds_of_phase))
@@ -114,7 +116,7 @@ sanitizer_phase() {
   fi
   for tool in "${tools[@]}"; do
     timeout -k 10 $((end - SECONDS > 5 ? end - SECONDS : 5)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      --print-limit 20 "${once[@]}" || status=$?
+      --kernel-name kernel_substring=vesta --print-limit 20 "${once[@]}" || status=$?
   done
   return $status
 }
@@ -124,7 +126,8 @@ compare() {
     --only "$only" $torch_option $tiny
 }
 micro_phase() {
-  compare micro ceilings host elementwise reductions rows products optimizers indexing random convolutions allocator
+  compare micro ceilings host elementwise reductions rows products optimizers indexing random convolutions attention \
+    recurrent allocator
 }
 models_phase() { compare models models; }
 

@@ -118,6 +118,7 @@ void register_all() {
   register_loss();
   register_norm();
   register_row_norm();
+  register_recurrence();
   register_group_norm();
   register_factory();
   register_index();

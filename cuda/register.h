@@ -16,6 +16,7 @@ void register_sort();
 void register_loss();
 void register_norm();
 void register_row_norm();
+void register_recurrence();
 void register_group_norm();
 void register_factory();
 void register_index();

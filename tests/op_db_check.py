@@ -269,7 +269,8 @@ def assert_close(got: Any, want: Any, dtype: str, row: Row, note: str = "") -> N
         np.testing.assert_array_equal(have, want.astype(spec.carrier), err_msg=note)
         return
     with np.errstate(all="ignore"):
-        wrong, error = _misses(have, want, dtype, row, 0.0 if got.device.type == "cpu" else CUDA_ULP)
+        more_ulp = 0.0 if got.device.type == "cpu" else CUDA_ULP.get(row.name, 1.0)
+        wrong, error = _misses(have, want, dtype, row, more_ulp)
     if wrong.any():
         place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         raise AssertionError(
@@ -278,8 +279,9 @@ def assert_close(got: Any, want: Any, dtype: str, row: Row, note: str = "") -> N
         )
 
 
-#: A CUDA device uses CUDA's functions, the emulated one those of the C library: one unit in the last place more.
-CUDA_ULP = 1.0
+#: A CUDA device uses CUDA's functions, the emulated one those of the C library: one unit in the last place more, or what
+#: CUDA promises (CUDA C++ Programming Guide, "Mathematical Functions": tanf is within 4 units).
+CUDA_ULP = {"tan": 3.0}
 
 
 def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row, more_ulp: float) -> tuple[np.ndarray, np.ndarray]:

@@ -458,3 +458,51 @@ def _(gpu: Gpu) -> Work:
     side = gpu.size(112, 8)
     x = gpu.normal(gpu.size(64, 2), gpu.size(64, 3), side, side)
     return Work(lambda: gpu.lib.nn.functional.max_pool2d(x, 2), moves=size_of(x) * 5 // 4)
+
+
+# ---- attention: GPT-2 small, 8 sequences of 1024 ----
+
+
+def _attention(dtype: str, causal: bool, backward: bool) -> None:
+    name = f"8x12x1024x64{', causal' if causal else ''}{', forward and backward' if backward else ''}, {dtype}"
+
+    @case("attention", name)
+    def _(gpu: Gpu) -> Work:
+        shape = gpu.size(8, 1), gpu.size(12, 2), gpu.size(1024, 40), gpu.size(64, 16)
+        q, k, v = (gpu.normal(*shape, dtype=dtype).requires_grad_(backward) for _ in range(3))
+        g = gpu.normal(*shape, dtype=dtype)
+        attend = gpu.lib.nn.functional.scaled_dot_product_attention
+        flops = 4 * shape[0] * shape[1] * shape[2] ** 2 * shape[3] // (2 if causal else 1)
+        if not backward:
+            return Work(lambda: attend(q, k, v, is_causal=causal), moves=4 * size_of(q), flops=flops, unit=dtype)
+
+        def run():
+            q.grad = k.grad = v.grad = None
+            attend(q, k, v, is_causal=causal).backward(g)
+
+        return Work(run, moves=9 * size_of(q), flops=7 * flops // 2, unit=dtype)
+
+
+for _dtype, _causal, _both in (
+    ("bfloat16", True, False), ("bfloat16", True, True), ("bfloat16", False, True), ("float32", True, True),
+):  # fmt: skip
+    _attention(_dtype, _causal, _both)
+
+
+# ---- recurrence ----
+
+
+@case("recurrent", "LSTM 2 layers, 512 wide, 64 steps, batch 64, forward and backward, float32")
+def _(gpu: Gpu) -> Work:
+    width, steps, batch = gpu.size(512, 8), gpu.size(64, 3), gpu.size(64, 2)
+    layer = gpu.lib.nn.LSTM(width, width, 2).to(gpu.device)
+    x, g = gpu.normal(steps, batch, width), gpu.normal(steps, batch, width)
+    # inputs and weights of both layers; 8 * width^2 multiply-adds a step, three times with the backward
+    flops = 2 * 2 * 8 * width * width * steps * batch * 3
+
+    def run():
+        for p in layer.parameters():
+            p.grad = None
+        layer(x)[0].backward(g)
+
+    return Work(run, moves=2 * size_of(x), flops=flops)

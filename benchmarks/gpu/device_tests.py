@@ -116,7 +116,7 @@ def main() -> int:
     if absent:
         report.update("tests", note=f"not installed: {', '.join(absent)}")
         return 4
-    workers = min(8, os.cpu_count() or 1) if has("xdist") and not emulated else 1
+    workers = min(12, os.cpu_count() or 1) if has("xdist") and not emulated else 1
     parts, status, end = [], 0, time.monotonic() + options.seconds
     for number, (patterns, expression) in enumerate(SETS):
         files = sorted(str(path) for pattern in patterns for path in TESTS.glob(pattern))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from work import Gpu, Work, case
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import architectures
 
-def _step(gpu: Gpu, model: Any, x: Any, classes: int, half: bool) -> Work:
-    """Returns a training step with Adam; ``half``: under autocast to bfloat16."""
+
+def _step(gpu: Gpu, model: Any, x: Any, classes: int, half: bool, target: Any = None) -> Work:
+    """Returns a training step with Adam; ``half``: under autocast to bfloat16. The target is random unless given."""
     lib = gpu.lib
     model = model.to(gpu.device)
     optimizer, loss_of = lib.optim.Adam(model.parameters(), lr=1e-3), lib.nn.CrossEntropyLoss()
-    target = gpu.integers(classes, x.shape[0])
+    target = gpu.integers(classes, x.shape[0]) if target is None else target.reshape(-1)
 
     def cast() -> Any:
         return lib.autocast(device_type=gpu.device, dtype=lib.bfloat16) if half else nullcontext()
@@ -21,7 +26,8 @@ def _step(gpu: Gpu, model: Any, x: Any, classes: int, half: bool) -> Work:
     def run():
         optimizer.zero_grad()
         with cast():
-            loss = loss_of(model(x), target)
+            out = model(x)
+            loss = loss_of(out.reshape(-1, out.shape[-1]), target)
         loss.backward()
         optimizer.step()
 
@@ -89,3 +95,20 @@ for _name, _make in (("MLP, batch 256", _mlp), ("LeNet, batch 256", _lenet), ("R
         def _(gpu: Gpu, make=_make, dtype=_dtype) -> Work:
             model, x = make(gpu)
             return _step(gpu, model, x, 10, half=dtype != "float32")
+
+
+@case("models", "ResNet-50 channels_last, batch 64, bfloat16 autocast")
+def _(gpu: Gpu) -> Work:
+    pixels, side = gpu.lib.channels_last, gpu.size(224, 32)
+    x = gpu.normal(gpu.size(64, 2), 3, side, side).contiguous(memory_format=pixels)
+    model = architectures.resnet50(gpu.lib, gpu.size(64, 2)).to(gpu.device).to(memory_format=pixels)
+    return _step(gpu, model, x, 1000, half=True)
+
+
+@case("models", "GPT-2 small, batch 8, 1024 long, bfloat16 autocast")
+def _(gpu: Gpu) -> Work:
+    layers, width, heads = gpu.size(12, 1), gpu.size(768, 16), gpu.size(12, 2)
+    vocabulary, length = gpu.size(50304, 64), gpu.size(1024, 16)
+    ids = gpu.integers(vocabulary, gpu.size(8, 2), length)
+    model = architectures.transformer(gpu.lib, layers, width, heads, vocabulary, length, True)
+    return _step(gpu, model, ids, vocabulary, half=True, target=ids)

@@ -115,8 +115,12 @@ State Layer::run(const State& start, bool reverse, std::vector<Tensor>& outputs,
 
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w) {
   const DeviceType device = x.device().type;
-  if ((device != DeviceType::cpu && device != DeviceType::meta) || autocast::mode(device).enabled) return false;
-  if (x.dtype() != DType::float32 && x.dtype() != DType::float64) return false;
+  if (device == DeviceType::cuda) {
+    if (!is_float(x.dtype()) || (autocast::active() && autocast::mode(device).enabled)) return false;
+  } else {
+    if ((device != DeviceType::cpu && device != DeviceType::meta) || autocast::mode(device).enabled) return false;
+    if (x.dtype() != DType::float32 && x.dtype() != DType::float64) return false;
+  }
   if (w.hr.defined() || x.numel() == 0 || start.h.numel() == 0) return false;
   const int64_t width = start.h.size(-1);
   for (const Tensor* t : {&start.h, &start.c, &w.hh, &w.b_hh}) {

@@ -20,13 +20,14 @@ using RecurrenceGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 VESTA_DECLARE_OPS(VESTA_OPS_RECURRENCE)
 
 // The bodies, for what a device's kernel leaves out.
-RecurrenceResults _recurrence_composite(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight,
-                                        MaybeTensor bias, IntList sizes, int64_t kind, bool reverse);
-RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c,
-                                                   const Tensor& x, const Tensor& h, MaybeTensor c,
-                                                   const Tensor& weight, MaybeTensor bias, const Tensor& out,
-                                                   MaybeTensor activations, MaybeTensor cells, IntList sizes,
-                                                   int64_t kind, bool reverse);
+VESTA_API RecurrenceResults _recurrence_composite(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight,
+                                                  MaybeTensor bias, IntList sizes, int64_t kind, bool reverse);
+VESTA_API RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTensor grad_h,
+                                                             MaybeTensor grad_c, const Tensor& x, const Tensor& h,
+                                                             MaybeTensor c, const Tensor& weight, MaybeTensor bias,
+                                                             const Tensor& out, MaybeTensor activations,
+                                                             MaybeTensor cells, IntList sizes, int64_t kind,
+                                                             bool reverse);
 
 namespace recurrence {
 
@@ -66,8 +67,9 @@ struct Layer {
   State backward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const;
 };
 
-/// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no 16-bit floats, no
-/// projections and no empty operands; autocast is for the products of single steps.
+/// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no projections and no empty
+/// operands, and the CPU's no 16-bit floats. Autocast is for the products of single steps; of CUDA's networks it has
+/// cast all operands before the first one, and is paused.
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w);
 
 /// Checks the operands of `_recurrence`. Error(runtime): sizes that do not fit; Error(type): dtypes that differ.

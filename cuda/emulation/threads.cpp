@@ -90,6 +90,7 @@ class Block {
     leave(*current_);
   }
   void exchange(void* value, unsigned nbytes, unsigned from);
+  unsigned match(unsigned value);
   void* shared() { return shared_.data(); }
   void enter_body();
 
@@ -198,6 +199,20 @@ void Block::exchange(void* value, unsigned nbytes, unsigned from) {
   yield(State::at_warp_barrier);  // so that no slot is overwritten that a slower lane has yet to read
 }
 
+unsigned Block::match(unsigned value) {
+  const unsigned me = current_number_, warp = me / 32 * 32;
+  std::memcpy(slots_[me].bytes, &value, sizeof value);
+  yield(State::at_warp_barrier);
+  unsigned equal = 0;
+  for (unsigned i = 0; i < 32 && warp + i < count_; ++i) {
+    unsigned other;
+    std::memcpy(&other, slots_[warp + i].bytes, sizeof other);
+    equal |= unsigned(other == value) << i;
+  }
+  yield(State::at_warp_barrier);
+  return equal;
+}
+
 /// Releases the threads whose barrier all have reached. Returns whether it released any.
 bool Block::release_barriers() {
   bool any = false;
@@ -299,6 +314,7 @@ void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std
 void block_barrier() { block.yield(State::at_block_barrier); }
 void warp_barrier() { block.yield(State::at_warp_barrier); }
 void warp_exchange(void* value, unsigned nbytes, unsigned from) { block.exchange(value, nbytes, from); }
+unsigned warp_match(unsigned value) { return block.match(value); }
 void* dynamic_shared() { return block.shared(); }
 
 }  // namespace vesta::cuda::emulation

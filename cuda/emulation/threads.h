@@ -29,6 +29,8 @@ void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std
 void block_barrier();
 /// Gives `value` (up to 16 bytes) to the warp and replaces it by the value of lane `from`. All live lanes take part.
 void warp_exchange(void* value, unsigned nbytes, unsigned from);
+/// Returns the lanes of the warp, a bit each, that gave the same `value`. All 32 lanes take part.
+unsigned warp_match(unsigned value);
 /// Waits for all live lanes of the warp.
 void warp_barrier();
 /// Returns the block's dynamic shared memory, which starts filled with 0xff (NaN).

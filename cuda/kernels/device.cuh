@@ -17,6 +17,8 @@
 
 #define VESTA_KERNEL __global__
 #define VESTA_DEVICE __device__ __forceinline__
+/// Keeps registers so few that `blocks` blocks of `threads` threads fit a multiprocessor.
+#define VESTA_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 /// Declares an array of a block's shared memory.
 #define VESTA_SHARED(type, name, count) __shared__ type name[count]
 /// Declares the block's dynamic shared memory (LaunchShape::shared_bytes), 16-byte aligned.
@@ -46,6 +48,22 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
   for (int i = 0; i < int(sizeof(T) / 4); ++i) u.words[i] = __shfl_sync(0xffffffffu, u.words[i], int(from));
   return u.value;
 }
+/// Returns the lanes, a bit each, that have the same `v`. All lanes of the warp take part.
+VESTA_DEVICE unsigned match_lanes(unsigned v) { return __match_any_sync(0xffffffffu, v); }
+/// The same for numbers of `bits` bits, by a vote on each.
+template <int bits>
+VESTA_DEVICE unsigned match_digits(unsigned v) {
+  unsigned equal = 0xffffffffu;
+#pragma unroll
+  for (int b = 0; b < bits; ++b) {
+    const unsigned set = __ballot_sync(0xffffffffu, v >> b & 1);
+    equal &= v >> b & 1 ? set : ~set;
+  }
+  return equal;
+}
+/// Returns whether `v` is true on any lane. All lanes of the warp take part.
+VESTA_DEVICE bool any_lane(bool v) { return __any_sync(0xffffffffu, v); }
+VESTA_DEVICE unsigned count_bits(unsigned v) { return unsigned(__popc(v)); }
 /// Makes earlier writes of this thread visible to the device before later ones.
 VESTA_DEVICE void device_fence() { __threadfence(); }
 /// Makes earlier writes of this thread visible to the host before later ones.
@@ -70,6 +88,7 @@ VESTA_DEVICE unsigned long long atomic_cas(unsigned long long* p, unsigned long 
 
 #define VESTA_KERNEL
 #define VESTA_DEVICE inline
+#define VESTA_BOUNDS(threads, blocks)
 // One block runs at a time, so its shared memory is one array. It starts with the contents that the last block left.
 #define VESTA_SHARED(type, name, count) static thread_local type name[count]
 #define VESTA_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::vesta::cuda::emulation::dynamic_shared())
@@ -96,6 +115,13 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
   emulation::warp_exchange(&v, sizeof(T), from);
   return v;
 }
+VESTA_DEVICE unsigned match_lanes(unsigned v) { return emulation::warp_match(v); }
+template <int bits>
+VESTA_DEVICE unsigned match_digits(unsigned v) {
+  return emulation::warp_match(v);
+}
+VESTA_DEVICE bool any_lane(bool v) { return emulation::warp_match(v) != 0xffffffffu || v; }
+VESTA_DEVICE unsigned count_bits(unsigned v) { return unsigned(__builtin_popcount(v)); }
 VESTA_DEVICE void device_fence() {}
 VESTA_DEVICE void system_fence() {}
 

@@ -5,7 +5,7 @@
 #include <vesta/cuda/kernels/block_scan.cuh>
 #include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/radix_sort.h>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
 
 namespace vesta::cuda {
@@ -33,16 +33,34 @@ struct Sorted {
   Index bad_key;
 };
 
+constexpr unsigned kTaken = 4;  // units that a thread takes: their places are read first, then they
+
 template <class T, class Index>
 VESTA_KERNEL void take_kernel(Walk<Index, 2> walk, MoveEnds m, Places places) {
-  const Index i = thread_number<Index>();
-  if (i >= m.total) return;
-  int64_t offset[2];
-  const Index j = walk.offsets(i, offset, m.marked);
-  const int64_t place = place_of(places, j);
-  T v{};
-  if (place != kBadPlace) v = *reinterpret_cast<const T*>(m.self + offset[0] + place);
-  *reinterpret_cast<T*>(m.other + offset[1]) = v;
+  const Index first = Index(blockIdx.x) * (kThreads * kTaken) + threadIdx.x;
+  const char* from[kTaken];
+  char* to[kTaken];
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    const Index i = first + u * kThreads;
+    from[u] = to[u] = nullptr;
+    if (i >= m.total) continue;
+    int64_t offset[2];
+    const Index j = walk.offsets(i, offset, m.marked);
+    const int64_t place = place_of(places, j);
+    to[u] = m.other + offset[1];
+    if (place != kBadPlace) from[u] = m.self + offset[0] + place;
+  }
+  T v[kTaken];
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    v[u] = T{};
+    if (from[u]) v[u] = *reinterpret_cast<const T*>(from[u]);
+  }
+  VESTA_UNROLL
+  for (unsigned u = 0; u < kTaken; ++u) {
+    if (to[u]) *reinterpret_cast<T*>(to[u]) = v[u];
+  }
 }
 
 template <class Index>
@@ -78,6 +96,27 @@ VESTA_KERNEL void gather_kernel(Walk<Index, 3> walk, ElementMoves m) {
   *reinterpret_cast<T*>(m.other + offset[2]) = v;
 }
 
+/// Gathers four elements of a line at a time, whose indices and places in the result lie side by side.
+template <class T, class Index>
+VESTA_KERNEL void gather_four_kernel(Walk<Index, 3> walk, ElementMoves m, int64_t self_step) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  Elements<int64_t, 2> at[2];
+  Elements<T, 4> v{};
+  VESTA_UNROLL
+  for (int u = 0; u < 2; ++u) at[u] = reinterpret_cast<const Elements<int64_t, 2>*>(m.index + offset[1])[u];
+  VESTA_UNROLL
+  for (int u = 0; u < 4; ++u) {
+    const int64_t given = at[u / 2].v[u % 2];
+    const bool good = uint64_t(given) < uint64_t(m.size);
+    if (good) v.v[u] = *reinterpret_cast<const T*>(m.self + offset[0] + u * self_step + given * m.stride);
+    else report(m.fault, FaultKind::element_index, m.name, given, m.size, m.dim);
+  }
+  *reinterpret_cast<Elements<T, 4>*>(m.other + offset[2]) = v;
+}
+
 template <class Index>
 VESTA_KERNEL void scatter_keys_kernel(Walk<Index, 3> walk, ElementMoves m, Index* keys) {
   const Index i = thread_number<Index>();
@@ -92,27 +131,34 @@ VESTA_KERNEL void scatter_keys_kernel(Walk<Index, 3> walk, ElementMoves m, Index
 
 constexpr unsigned kPerThread = unsigned(kNonzeroTile) / kThreads;
 
-/// Counts the true elements among a thread's eight in a row.
-VESTA_DEVICE unsigned count_own(const uint8_t* mask, int64_t begin, int64_t n) {
-  unsigned count = 0;
-  for (unsigned k = 0; k < kPerThread; ++k) count += begin + k < n && mask[begin + k] ? 1 : 0;
-  return count;
+/// Returns a thread's eight elements of the mask in a row, a bit each; those beyond the end are false.
+VESTA_DEVICE unsigned own_mask(const uint8_t* mask, int64_t begin, int64_t n) {
+  unsigned bits = 0;
+  if (begin + kPerThread <= n && reinterpret_cast<uintptr_t>(mask) % 8 == 0) {
+    const uint64_t word = *reinterpret_cast<const uint64_t*>(mask + begin);
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kPerThread; ++k) bits |= unsigned((word >> 8 * k & 255) != 0) << k;
+  } else {
+    for (unsigned k = 0; k < kPerThread; ++k) bits |= unsigned(begin + k < n && mask[begin + k]) << k;
+  }
+  return bits;
 }
 
 VESTA_KERNEL void nonzero_count_kernel(const uint8_t* mask, int64_t n, uint64_t* counts) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
-  block_sum_before<kThreads>(count_own(mask, begin, n), total);
+  block_sum_before<kThreads>(count_bits(own_mask(mask, begin, n)), total);
   if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
 VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
-  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_own(l.mask, begin, l.n), total);
+  const unsigned mask = own_mask(l.mask, begin, l.n);
+  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_bits(mask), total);
   for (unsigned k = 0; k < kPerThread; ++k) {
+    if ((mask >> k & 1) == 0) continue;
     const int64_t i = begin + k;
-    if (i >= l.n || !l.mask[i]) continue;
     uint64_t rest = uint64_t(i);
     for (int d = l.ndim - 1; d >= 0; --d) {
       const auto size = uint64_t(l.sizes[d]);
@@ -122,6 +168,37 @@ VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
     }
     ++at;
   }
+}
+
+/// Moves the elements where the mask is true, gathered in shared memory, to their places in a row.
+template <class T>
+VESTA_KERNEL void masked_take_kernel(NonzeroLaunch l, const T* from, T* to) {
+  constexpr unsigned N = sizeof(T) >= 16 ? 1 : 16 / sizeof(T) < kPerThread ? 16 / sizeof(T) : kPerThread;
+  VESTA_SHARED(T, staged, kNonzeroTile);
+  const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
+  const unsigned mask = own_mask(l.mask, begin, l.n);
+  T v[kPerThread];
+  if (mask != 0 && begin + kPerThread <= l.n && reinterpret_cast<uintptr_t>(from) % sizeof(Elements<T, N>) == 0) {
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kPerThread; u += N) {
+      const auto pack = *reinterpret_cast<const Elements<T, N>*>(from + begin + u);
+      VESTA_UNROLL
+      for (unsigned j = 0; j < N; ++j) v[u + j] = pack.v[j];
+    }
+  } else {
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kPerThread; ++k) {
+      if (mask >> k & 1) v[k] = from[begin + k];
+    }
+  }
+  unsigned total, at = block_sum_before<kThreads>(count_bits(mask), total);
+  VESTA_UNROLL
+  for (unsigned k = 0; k < kPerThread; ++k) {
+    if (mask >> k & 1) staged[at++] = v[k];
+  }
+  block_barrier();
+  T* const out = to + l.counts[blockIdx.x];
+  for (unsigned i = threadIdx.x; i < total; i += kThreads) out[i] = staged[i];
 }
 
 /// Calls f with a value of an unsigned type of `item` bytes.
@@ -142,6 +219,20 @@ void visit_index(bool wide, F f) {
   else f(uint32_t());
 }
 
+/// Makes a walk's steps four elements of index and result, if they lie side by side and aligned.
+bool in_fours(ElementMoves& m, int64_t item) {
+  WalkDims& w = m.walk;
+  if (w.ndim == 0 || w.sizes[0] % 4 != 0 || w.strides[1][0] != 8 || w.strides[2][0] != item) return false;
+  const int64_t unit = item * 4 < 16 ? item * 4 : 16;
+  if (reinterpret_cast<uintptr_t>(m.index) % 16 != 0 || reinterpret_cast<uintptr_t>(m.other) % unit != 0) return false;
+  for (int d = 1; d < w.ndim; ++d) {
+    if (w.strides[1][d] % 16 != 0 || w.strides[2][d] % unit != 0) return false;
+  }
+  w.sizes[0] /= 4, m.total /= 4;
+  for (auto& strides : w.strides) strides[0] *= 4;
+  return true;
+}
+
 template <class Index>
 Sorted<Index> sorted_of(const Moves& m) {
   return {static_cast<const Index*>(m.keys),
@@ -158,7 +249,8 @@ void run_take(const Moves& m, int64_t item) {
   const MoveEnds ends{m.self, m.other, uint64_t(m.total), m.marked};
   visit_item(item, [&]<class T>(T) {
     visit_index(m.wide, [&]<class Index>(Index) {
-      launch_independent(m.name, take_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+      launch_independent(m.name, take_kernel<T, Index>,
+                         linear_shape((uint64_t(m.total) + kTaken - 1) / kTaken, kThreads, m.stream),
                          Walk<Index, 2>(m.walk), ends, m.places);
     });
   });
@@ -182,8 +274,16 @@ void run_keys(const Moves& m, void* keys) {
 }
 
 void run_gather(const ElementMoves& m, int64_t item) {
+  ElementMoves four = m;
+  const int64_t self_step = m.walk.ndim ? m.walk.strides[0][0] : 0;
+  const bool fours = in_fours(four, item);
   visit_item(item, [&]<class T>(T) {
     visit_index(m.wide, [&]<class Index>(Index) {
+      if (fours) {
+        launch_independent(m.name, gather_four_kernel<T, Index>, linear_shape(uint64_t(four.total), kThreads, m.stream),
+                           Walk<Index, 3>(four.walk), four, self_step);
+        return;
+      }
       launch_independent(m.name, gather_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
                          Walk<Index, 3>(m.walk), m);
     });
@@ -207,6 +307,14 @@ void run_nonzero_count(const NonzeroLaunch& l) {
 void run_nonzero_write(const NonzeroLaunch& l) {
   launch_block("nonzero_write", nonzero_write_kernel,
                linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l);
+}
+
+void run_masked_take(const NonzeroLaunch& l, const void* from, void* to, int64_t item) {
+  visit_item(item, [&]<class T>(T) {
+    launch_block("masked_select", masked_take_kernel<T>,
+                 linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l,
+                 static_cast<const T*>(from), static_cast<T*>(to));
+  });
 }
 
 }  // namespace vesta::cuda

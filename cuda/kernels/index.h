@@ -49,8 +49,10 @@ struct Moves {
 void run_take(const Moves& m, int64_t item);
 /// Queues self[keys] = other; of equal keys the last one writes.
 void run_put(const Moves& m, int64_t item);
-/// Queues self[keys] += alpha * other, one by one in order of equal keys; 16-bit floats are summed in float.
-void run_add(const Moves& m, DType dtype, double alpha);
+/// Queues self[keys] += alpha * other, one by one in order of equal keys; 16-bit floats are summed in float. The walk's
+/// elements are units of so many bytes: one element, or added_together(its bytes) if keys have 32 bits.
+void run_add(const Moves& m, DType dtype, double alpha, int64_t unit);
+constexpr int64_t added_together(int64_t item) { return item == 1 ? 4 : 16; }
 /// Queues self[places] += alpha * other in any order, without keys: equal places get different bits from run to run.
 void run_add_in_any_order(const Moves& m, DType dtype, double alpha);
 /// Queues keys[j] = (offset of place j) / unit, or bad_key.
@@ -80,6 +82,9 @@ struct ElementMoves {
 void run_gather(const ElementMoves& m, int64_t item);
 /// Queues self at index += other, one thread per line.
 void run_scatter_lines(const ElementMoves& m, DType dtype);
+/// Queues self at index += other, one warp per line, whose sums fit into kScatterRoom bytes.
+void run_scatter_rows(const ElementMoves& m, DType dtype);
+inline constexpr int64_t kScatterRoom = 46 << 10;
 /// Queues self at index += other in any order.
 void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
 /// How elements are combined with a place.
@@ -95,7 +100,7 @@ struct NonzeroLaunch {
   const uint8_t* mask = nullptr;
   int64_t n = 0;
   uint64_t* counts = nullptr;  // of nonzero_tiles(n) tiles, followed by the total
-  int64_t* out = nullptr;      // [ndim][total]
+  int64_t* out = nullptr;  // [ndim][total]
   int64_t total = 0;
   int ndim = 0;
   int64_t sizes[64] = {};
@@ -106,5 +111,7 @@ inline int64_t nonzero_tiles(int64_t n) { return (n + kNonzeroTile - 1) / kNonze
 void run_nonzero_count(const NonzeroLaunch& l);
 /// Queues the writing of the indices, in order.
 void run_nonzero_write(const NonzeroLaunch& l);
+/// Queues to = those of the contiguous elements `from` where the mask is true, of 1, 2, 4, 8 or 16 bytes.
+void run_masked_take(const NonzeroLaunch& l, const void* from, void* to, int64_t item);
 
 }  // namespace vesta::cuda

@@ -2,31 +2,15 @@
 // bits. Where the program allows it, in any order: one launch, without keys.
 #include <vesta/cuda/kernels/index.h>
 
+#include <vesta/cuda/kernels/add_scaled.cuh>
 #include <vesta/cuda/kernels/places.cuh>
-#include <vesta/cuda/kernels/rounded.cuh>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
 
 namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kAhead = 8;  // values loaded ahead while one thread adds a long run of equal places
-
-/// Returns sum + alpha * v: integers wrap, bool is "or".
-template <class T, class C>
-VESTA_DEVICE C add_scaled(C sum, T v, double alpha) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return sum || (v && alpha != 0);
-  } else if constexpr (std::is_integral_v<T>) {
-    return T(uint64_t(sum) + uint64_t(v) * uint64_t(int64_t(alpha)));
-  } else if constexpr (is_complex_type<T>) {
-    using R = typename T::value_type;
-    return T(rounded::add(sum.re, rounded::mul(v.re, R(alpha))), rounded::add(sum.im, rounded::mul(v.im, R(alpha))));
-  } else {
-    return rounded::add(sum, rounded::mul(convert<C>(v), C(alpha)));
-  }
-}
 
 template <class Index>
 struct SortedAdditions {
@@ -42,34 +26,48 @@ struct SortedAdditions {
   double alpha;
 };
 
-/// Adds at sorted keys: the thread at the first of equal keys adds them all.
-template <class T, class Index>
+/// Adds N elements at sorted keys: the thread at the first of equal keys adds them all.
+template <class T, class Index, int N>
 VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
+  using Pack = Elements<T, N>;
+  constexpr Index kAhead = N == 1 ? 8 : 4;  // loaded ahead while one thread adds a long run of equal places
   const Index i = thread_number<Index>();
   if (i >= m.total) return;
   int64_t offset[2];
   const Index s = walk.offsets(i, offset, m.marked), key = m.keys[s];
   if (key == m.bad_key || (s > 0 && m.keys[s - 1] == key)) return;
-  T* to = reinterpret_cast<T*>(m.self + offset[0] + int64_t(key) * m.unit);
+  Pack* to = reinterpret_cast<Pack*>(m.self + offset[0] + int64_t(key) * m.unit);
   const char* from = m.other + offset[1] - int64_t(s) * m.step;
-  auto value = [&](Index k) { return *reinterpret_cast<const T*>(from + int64_t(m.order ? m.order[k] : k) * m.step); };
-  auto sum = add_scaled(convert<compute_of<T>>(*to), value(s), m.alpha);
+  auto value = [&](Index k) {
+    return *reinterpret_cast<const Pack*>(from + int64_t(m.order ? m.order[k] : k) * m.step);
+  };
+  compute_of<T> sum[N];
+  const Pack before = *to, first_value = value(s);
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) sum[j] = add_scaled(convert<compute_of<T>>(before.v[j]), first_value.v[j], m.alpha);
+  VESTA_ROLLED
   for (Index first = s + 1; first < m.count && m.keys[first] == key; first += kAhead) {
     bool equal[kAhead];
-    T v[kAhead];
-#pragma unroll
+    Pack v[kAhead];
+    VESTA_UNROLL
     for (Index k = 0; k < kAhead; ++k) equal[k] = first + k < m.count && m.keys[first + k] == key;
-#pragma unroll
+    VESTA_UNROLL
     for (Index k = 0; k < kAhead; ++k) {
       if (equal[k]) v[k] = value(first + k);
     }
-#pragma unroll
+    VESTA_UNROLL
     for (Index k = 0; k < kAhead; ++k) {
-      if (equal[k]) sum = add_scaled(sum, v[k], m.alpha);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        if (equal[k]) sum[j] = add_scaled(sum[j], v[k].v[j], m.alpha);
+      }
     }
     if (!equal[kAhead - 1]) break;
   }
-  *to = convert<T>(sum);
+  Pack result;
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) result.v[j] = convert<T>(sum[j]);
+  *to = result;
 }
 
 /// Adds along lines of the indexed dimension, one thread per line.
@@ -147,7 +145,7 @@ VESTA_KERNEL void combine_lines_kernel(Walk<Index, 3> walk, ElementMoves m, Comb
   }
 }
 
-template <class T, class Index>
+template <class T, class Index, int N>
 void add(const Moves& m, double alpha) {
   const SortedAdditions<Index> a{m.self,
                                  m.other,
@@ -160,7 +158,7 @@ void add(const Moves& m, double alpha) {
                                  m.walk.strides[1][m.marked],
                                  Index(m.bad_key),
                                  alpha};
-  launch_independent(m.name, add_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+  launch_independent(m.name, add_kernel<T, Index, N>, linear_shape(uint64_t(m.total), kThreads, m.stream),
                      Walk<Index, 2>(m.walk), a);
 }
 
@@ -174,10 +172,12 @@ constexpr DTypeSet kAll{0xfff};
 
 }  // namespace
 
-void run_add(const Moves& m, DType dtype, double alpha) {
+void run_add(const Moves& m, DType dtype, double alpha, int64_t unit) {
   visit_device<kAll>(dtype, [&]<class T>() {
-    if (m.wide) add<T, uint64_t>(m, alpha);
-    else add<T, uint32_t>(m, alpha);
+    constexpr int N = int(added_together(sizeof(T)) / int64_t(sizeof(T)));
+    if (unit == added_together(sizeof(T)) && !m.wide) add<T, uint32_t, N>(m, alpha);
+    else if (m.wide) add<T, uint64_t, 1>(m, alpha);
+    else add<T, uint32_t, 1>(m, alpha);
   });
 }
 

@@ -53,135 +53,219 @@ VESTA_DEVICE void write(const ChannelVector& v, int64_t c, double value) {
   }
 }
 
-/// The kernels' form of a launch. A block sums `width` channels: 32 where their elements lie side by side.
+/// Elements that a thread loads and stores at once: 16 bytes of neighbouring channels or of the flat tensor, and four
+/// neighbours of one channel.
+template <class T>
+constexpr int kWidePack = int(16 / sizeof(T));
+constexpr int kRunPack = 4;
+constexpr int kTurns = 4;  // packs of the same channels that a thread maps
+
+/// The kernels' form of a launch. A block sums `width` channels side by side, or packs of channels; `tiles` blocks have
+/// all channels of a piece.
 struct NormArgs {
   BatchNormLaunch l;
   Divider inner, channels;
   unsigned width, tiles;
-  bool pack_in_run;  // the elements of a pack are of one channel
+  bool pack_in_run;  // the elements of a flat pack are of one channel
+  int64_t stride;    // threads that map pixels, a multiple of the packs of a pixel
 };
 
-/// Calls f(offset) for a thread's runs of N elements of its channel and piece.
-template <int N, class F>
-VESTA_DEVICE void each_run(const NormArgs& a, int64_t channel, int64_t part, F f) {
-  const BatchNormLaunch& l = a.l;
-  const int64_t count = l.batch * l.inner, begin = part * l.piece;
-  const int64_t end = begin + l.piece < count ? begin + l.piece : count;
-  const unsigned lanes = kTeamThreads / a.width;
-  if (channel >= l.channels) return;
-  for (int64_t i = begin + int64_t(threadIdx.x / a.width) * N; i < end; i += int64_t(lanes) * N) {
-    const int64_t n = a.inner.divide(i);
-    f((n * l.channels + channel) * l.inner + (i - n * l.inner));
-  }
-}
-
 /// Loads N neighbouring elements, in one access if addresses allow it: which thread has which depends on the shape
-/// alone.
+/// alone. `end` is the number of elements that there are.
 template <int N, class T>
-VESTA_DEVICE void load_run(const T* x, int64_t at, bool packed, compute_of<T>* to) {
-  if constexpr (N == kPack) load_columns(x, at, at + N, packed, compute_of<T>(0), to);
-  else to[0] = convert<compute_of<T>>(x[at]);
-}
-
-/// Calls f with the length of runs as an integral constant: kPack where no run of that length leaves a channel.
-template <class F>
-VESTA_DEVICE void with_run_length(const NormArgs& a, F f) {
-  if (a.pack_in_run) f(std::integral_constant<int, kPack>());
-  else f(std::integral_constant<int, 1>());
-}
-
-/// Combines the threads of a channel and writes widen(result) for this piece.
-template <class S, class F>
-VESTA_DEVICE void write_sums(const NormArgs& a, int64_t channel, int64_t part, S s, F widen) {
-  VESTA_SHARED(S, parts, kTeamThreads);
-  const unsigned lane = threadIdx.x / a.width;
-  parts[threadIdx.x] = s;
-  for (unsigned half = kTeamThreads / a.width / 2; half > 0; half /= 2) {
-    block_barrier();
-    if (lane < half) parts[threadIdx.x] = s = combine(s, parts[threadIdx.x + half * a.width]);
+VESTA_DEVICE void load_pack(const T* x, int64_t at, int64_t end, bool packed, compute_of<T>* to) {
+  using C = compute_of<T>;
+  if (N > 1 && packed && at + N <= end) {
+    const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + at);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) to[j] = convert<C>(pack.v[j]);
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) to[j] = at + j < end ? convert<C>(x[at + j]) : C(0);
   }
-  if (lane != 0 || channel >= a.l.channels) return;
-  const auto wide = widen(s);
-  reinterpret_cast<std::remove_const_t<decltype(wide)>*>(a.l.sums)[channel * a.l.pieces + part] = wide;
+}
+template <int N, class T>
+VESTA_DEVICE void store_pack(T* y, int64_t at, int64_t end, bool packed, const compute_of<T>* from) {
+  if (N > 1 && packed && at + N <= end) {
+    Elements<T, N> pack;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(from[j]);
+    *reinterpret_cast<Elements<T, N>*>(y + at) = pack;
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      if (at + j < end) y[at + j] = convert<T>(from[j]);
+    }
+  }
 }
 
-template <class T>
+/// What a thread of the sums has: K channels from `channel` on, of a piece of their elements. It reads N elements at
+/// once: of one channel (K = 1), or one of each of its channels (K = N, in pixels).
+template <int N, int K>
+struct Part {
+  int64_t channel, piece;
+  unsigned lane, lanes;
+  VESTA_DEVICE explicit Part(const NormArgs& a)
+      : channel((int64_t(blockIdx.x % a.tiles) * a.width + threadIdx.x % a.width) * K),
+        piece(blockIdx.x / a.tiles),
+        lane(threadIdx.x / a.width),
+        lanes(kTeamThreads / a.width) {}
+  /// Calls f(offset) for each pack.
+  template <class F>
+  VESTA_DEVICE void each(const NormArgs& a, F f) const {
+    constexpr int kStep = K > 1 ? 1 : N;
+    const BatchNormLaunch& l = a.l;
+    const int64_t count = l.batch * l.inner, begin = piece * l.piece;
+    const int64_t end = begin + l.piece < count ? begin + l.piece : count;
+    if (channel >= l.channels) return;
+    for (int64_t i = begin + int64_t(lane) * kStep; i < end; i += int64_t(lanes) * kStep) {
+      if constexpr (K > 1) {
+        f(i * l.channels + channel);
+      } else {
+        const int64_t n = a.inner.divide(i);
+        f((n * l.channels + channel) * l.inner + (i - n * l.inner));
+      }
+    }
+  }
+  /// Combines the threads of each channel and writes widen(number of the channel within the thread, result).
+  template <class S, class F>
+  VESTA_DEVICE void write(const NormArgs& a, S* s, F widen) const {
+    VESTA_SHARED(S, parts, K * kTeamThreads);
+    VESTA_UNROLL
+    for (int j = 0; j < K; ++j) parts[j * kTeamThreads + threadIdx.x] = s[j];
+    for (unsigned half = lanes / 2; half > 0; half /= 2) {
+      block_barrier();
+      if (lane < half) {
+        VESTA_UNROLL
+        for (int j = 0; j < K; ++j) {
+          S* mine = parts + j * kTeamThreads + threadIdx.x;
+          *mine = s[j] = combine(s[j], mine[half * a.width]);
+        }
+      }
+    }
+    if (lane != 0 || channel >= a.l.channels) return;
+    VESTA_UNROLL
+    for (int j = 0; j < K; ++j) {
+      const auto wide = widen(j, s[j]);
+      reinterpret_cast<std::remove_const_t<decltype(wide)>*>(a.l.sums)[(channel + j) * a.l.pieces + piece] = wide;
+    }
+  }
+};
+
+template <class T, int N, int K>
 VESTA_KERNEL void moments_kernel(NormArgs a) {
   using C = compute_of<T>;
-  const int64_t part = blockIdx.x / a.tiles, channel = int64_t(blockIdx.x % a.tiles) * a.width + threadIdx.x % a.width;
+  const Part<N, K> part(a);
   const T* x = reinterpret_cast<const T*>(a.l.x);
-  C shift = 0, sum = 0, squares = 0;
+  C shift[K] = {}, sum[K] = {}, squares[K] = {};
   int64_t count = 0;
-  with_run_length(a, [&](auto length) {
-    constexpr int N = decltype(length)::value;
-    each_run<N>(a, channel, part, [&](int64_t at) {
-      C v[N];
-      load_run<N>(x, at, a.l.packed, v);
-      if (count == 0) shift = v[0];
-      count += N;
+  part.each(a, [&](int64_t at) {
+    C v[N];
+    load_pack<N>(x, at, at + N, a.l.packed, v);
+    if (count == 0) {
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) {
-        const C d = v[j] - shift;
-        sum = sum + d, squares = squares + d * d;
-      }
-    });
+      for (int j = 0; j < K; ++j) shift[j] = v[j];
+    }
+    count += K > 1 ? 1 : N;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      const int k = K > 1 ? j : 0;
+      const C d = v[j] - shift[k];
+      sum[k] = sum[k] + d, squares[k] = squares[k] + d * d;
+    }
   });
-  // the first value of the piece, which the first thread of a channel begins with
+  // the first values of the piece, which the first thread of a channel begins with
   VESTA_SHARED(C, firsts, kTeamThreads);
-  if (threadIdx.x < a.width) firsts[threadIdx.x] = shift;
+  if (threadIdx.x < a.width) {
+    VESTA_UNROLL
+    for (int j = 0; j < K; ++j) firsts[threadIdx.x * K + j] = shift[j];
+  }
   block_barrier();
-  const C first = firsts[threadIdx.x % a.width];
-  Moments<C> m{0, 0, 0};
-  if (count) m = {C(count), (shift - first) + sum / C(count), squares - sum * (sum / C(count))};
-  write_sums(a, channel, part, m, [&](const Moments<C>& s) {
-    return Moments<double>{double(s.count), double(first) + double(s.mean), double(s.squares)};
+  const C* first = firsts + threadIdx.x % a.width * K;
+  Moments<C> m[K];
+  VESTA_UNROLL
+  for (int j = 0; j < K; ++j) {
+    m[j] = {0, 0, 0};
+    if (count) m[j] = {C(count), (shift[j] - first[j]) + sum[j] / C(count), squares[j] - sum[j] * (sum[j] / C(count))};
+  }
+  part.write(a, m, [&](int j, const Moments<C>& s) {
+    return Moments<double>{double(s.count), double(first[j]) + double(s.mean), double(s.squares)};
   });
 }
 
-template <class T>
+template <class T, int N, int K>
 VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   using C = compute_of<T>;
-  const int64_t part = blockIdx.x / a.tiles, channel = int64_t(blockIdx.x % a.tiles) * a.width + threadIdx.x % a.width;
+  const Part<N, K> part(a);
   const T *x = reinterpret_cast<const T*>(a.l.x), *g = reinterpret_cast<const T*>(a.l.grad);
-  const C mean = channel < a.l.channels ? C(read(a.l.mean, channel, 0)) : C(0);
-  C sum = 0, product = 0;
-  with_run_length(a, [&](auto length) {
-    constexpr int N = decltype(length)::value;
-    each_run<N>(a, channel, part, [&](int64_t at) {
-      C v[N], w[N];
-      load_run<N>(g, at, a.l.packed, v);
-      load_run<N>(x, at, a.l.packed, w);
-      VESTA_UNROLL
-      for (int j = 0; j < N; ++j) sum = sum + v[j], product = product + v[j] * (w[j] - mean);
-    });
+  C mean[K];
+  GradientSums<C> s[K];
+  VESTA_UNROLL
+  for (int j = 0; j < K; ++j) {
+    mean[j] = part.channel < a.l.channels ? C(read(a.l.mean, part.channel + j, 0)) : C(0);
+    s[j] = {0, 0, 0};
+  }
+  part.each(a, [&](int64_t at) {
+    C v[N], w[N];
+    load_pack<N>(g, at, at + N, a.l.packed, v);
+    load_pack<N>(x, at, at + N, a.l.packed, w);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      const int k = K > 1 ? j : 0;
+      s[k].sum = s[k].sum + v[j], s[k].product = s[k].product + v[j] * (w[j] - mean[k]);
+    }
   });
-  write_sums(a, channel, part, GradientSums<C>{sum, product, C(0)},
-             [](const GradientSums<C>& s) { return GradientSums<double>{double(s.sum), double(s.product), 0}; });
+  part.write(a, s, [](int, const GradientSums<C>& t) {
+    return GradientSums<double>{double(t.sum), double(t.product), 0};
+  });
 }
 
-/// Combines the pieces of a channel in place, neighbours first. A warp per channel.
-template <class S>
-VESTA_DEVICE S combine_pieces(const NormArgs& a, int64_t channel, S s) {
-  const S* parts = reinterpret_cast<const S*>(a.l.sums) + channel * a.l.pieces;
-  if (channel < a.l.channels) {
-    for (int64_t p = lane_index(); p < a.l.pieces; p += 32) s = combine(s, parts[p]);
+/// Sums over the lanes of a warp; every lane gets the result.
+VESTA_DEVICE double sum_of_lanes(double v) {
+  return warp_reduce(v, [](double p, double q) { return p + q; });
+}
+
+/// Combines the pieces of a channel: first their mean, then the squares around it. A warp per channel.
+VESTA_DEVICE Moments<double> moments_of_pieces(const BatchNormLaunch& l, int64_t channel) {
+  using M = Moments<double>;
+  const M* parts = reinterpret_cast<const M*>(l.sums) + channel * l.pieces;
+  const int64_t pieces = channel < l.channels ? l.pieces : 0;
+  const double count = double(l.batch) * double(l.inner), weight = 1 / count;
+  double mean = 0, squares = 0;
+  for (int64_t p = lane_index(); p < pieces; p += 32) mean = mean + parts[p].mean * (parts[p].count * weight);
+  mean = sum_of_lanes(mean);
+  for (int64_t p = lane_index(); p < pieces; p += 32) {
+    const double d = parts[p].mean - mean;
+    squares = squares + (parts[p].squares + d * d * parts[p].count);
   }
-  for (unsigned step = 16; step > 0; step /= 2) {
-    const unsigned other = lane_index() ^ step;
-    S w;  // three doubles, each shuffled by itself
-    double *to = reinterpret_cast<double*>(&w), *from = reinterpret_cast<double*>(&s);
-    for (int i = 0; i < 3; ++i) to[i] = shuffle(from[i], other);
-    s = lane_index() < other ? combine(s, w) : combine(w, s);
-  }
-  return s;
+  return {count, mean, sum_of_lanes(squares)};
+}
+VESTA_DEVICE GradientSums<double> gradient_sums_of_pieces(const BatchNormLaunch& l, int64_t channel) {
+  using S = GradientSums<double>;
+  const S* parts = reinterpret_cast<const S*>(l.sums) + channel * l.pieces;
+  S s{0, 0, 0};
+  for (int64_t p = lane_index(); channel < l.channels && p < l.pieces; p += 32) s = combine(s, parts[p]);
+  return {sum_of_lanes(s.sum), sum_of_lanes(s.product), 0};
+}
+
+/// A channel's numbers in BatchNormLaunch::map.
+struct MapEntry {
+  double v[4];
+};
+template <class C>
+VESTA_DEVICE void write_map(const BatchNormLaunch& l, int64_t c, const MapEntry& entry) {
+  C* map = reinterpret_cast<C*>(l.map);
+  VESTA_UNROLL
+  for (int k = 0; k < 4; ++k) map[k * l.channels + c] = C(entry.v[k]);
 }
 
 /// Computes for each channel its statistics, the running ones, and the map.
+template <class C>
 VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
   Moments<double> m{0, 0, 0};
-  if (l.training) m = combine_pieces(a, c, m);
+  if (l.training) m = moments_of_pieces(l, c);
   if (c >= l.channels || lane_index() != 0) return;
   double mean = read(l.running_mean, c, 0), variance = read(l.running_var, c, 1);
   if (l.training) {
@@ -198,17 +282,17 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
   write(l.invstd, c, inverse);
   // What is subtracted is a number of the dtype of statistics: large means cost no digits.
   const double center = read(l.mean, c, 0), rest = mean - center;
-  l.map[4 * c] = center, l.map[4 * c + 1] = scale;
-  l.map[4 * c + 2] = read(l.bias, c, 0) - (math::isfinite(center) ? rest * scale : 0);
+  write_map<C>(l, c, {center, scale, read(l.bias, c, 0) - (math::isfinite(center) ? rest * scale : 0), 0});
 }
 
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
+template <class C>
 VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
-  const GradientSums<double> s = combine_pieces(a, c, GradientSums<double>{0, 0, 0});
+  const GradientSums<double> s = gradient_sums_of_pieces(l, c);
   if (c >= l.channels || lane_index() != 0) return;
   const double mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), count = double(l.batch) * double(l.inner);
   write(l.weight_gradient, c, count > 0 ? s.product * inverse : 0);
@@ -219,61 +303,139 @@ VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
     slope = -scale * s.product * inverse * inverse / count;
     offset = -scale * s.sum / count;
   }
-  l.map[4 * c] = mean, l.map[4 * c + 1] = scale, l.map[4 * c + 2] = slope, l.map[4 * c + 3] = offset;
+  write_map<C>(l, c, {mean, scale, slope, offset});
 }
 
-/// Maps four neighbouring elements per thread (BatchNormLaunch::map).
+/// Maps an element, with a channel's four numbers (BatchNormLaunch::map).
+template <bool gradient, class C>
+VESTA_DEVICE C mapped(bool training, C x, C g, C center, C scale, C third, C fourth) {
+  const C d = x - center;
+  if constexpr (gradient) {
+    const C of_x = training ? d * third : C(0);  // in evaluation x has no part, NaN or not
+    return g * scale + of_x + fourth;
+  } else return d * scale + third;
+}
+
+/// Maps pixels, whose channels are a multiple of a pack: a thread has the same channels in each of its packs, and loads
+/// these all before it stores one.
+template <class T, bool gradient>
+VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
+  using C = compute_of<T>;
+  constexpr int N = kWidePack<T>;
+  const BatchNormLaunch& l = a.l;
+  const int64_t t = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, packs = l.batch * (l.channels / N);
+  if (t >= a.stride) return;
+  const int64_t channel = (t - a.channels.divide(t) * a.channels.divisor) * N;
+  const C* map = reinterpret_cast<const C*>(l.map);
+  C numbers[4][N];
+  VESTA_UNROLL
+  for (int k = 0; k < (gradient ? 4 : 3); ++k) {
+    load_pack<N>(map, k * l.channels + channel, 4 * l.channels, true, numbers[k]);
+  }
+  Elements<T, N> x[kTurns], g[gradient ? kTurns : 1];
+  VESTA_UNROLL
+  for (int k = 0; k < kTurns; ++k) {
+    const int64_t pack = t + k * a.stride;
+    if (pack >= packs) continue;
+    x[k] = reinterpret_cast<const Elements<T, N>*>(l.x)[pack];
+    if constexpr (gradient) g[k] = reinterpret_cast<const Elements<T, N>*>(l.grad)[pack];
+  }
+  VESTA_UNROLL
+  for (int k = 0; k < kTurns; ++k) {
+    const int64_t pack = t + k * a.stride;
+    if (pack >= packs) continue;
+    Elements<T, N> y;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      y.v[j] = convert<T>(mapped<gradient>(l.training, convert<C>(x[k].v[j]), gradient ? convert<C>(g[k].v[j]) : C(0),
+                                           numbers[0][j], numbers[1][j], numbers[2][j], gradient ? numbers[3][j] : C(0)));
+    }
+    reinterpret_cast<Elements<T, N>*>(l.y)[pack] = y;
+  }
+}
+
+/// Maps a pack of neighbouring elements per thread, of any shape.
 template <class T, bool gradient>
 VESTA_KERNEL void map_kernel(NormArgs a) {
   using C = compute_of<T>;
+  constexpr int N = kWidePack<T>;
   const BatchNormLaunch& l = a.l;
   const int64_t total = l.batch * l.channels * l.inner;
-  const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * kPack;
+  const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * N;
   if (first >= total) return;
-  C x[kPack], g[kPack] = {};
-  load_columns(reinterpret_cast<const T*>(l.x), first, total, l.packed, C(0), x);
-  if constexpr (gradient) load_columns(reinterpret_cast<const T*>(l.grad), first, total, l.packed, C(0), g);
-  const double* map = nullptr;
+  C x[N], g[N] = {};
+  load_pack<N>(reinterpret_cast<const T*>(l.x), first, total, l.packed, x);
+  if constexpr (gradient) load_pack<N>(reinterpret_cast<const T*>(l.grad), first, total, l.packed, g);
+  const C* map = nullptr;
   VESTA_UNROLL
-  for (int j = 0; j < kPack; ++j) {
+  for (int j = 0; j < N; ++j) {
     if (j == 0 || !a.pack_in_run) {
       const int64_t run = a.inner.divide(first + j);
-      map = l.map + 4 * (run - a.channels.divide(run) * l.channels);
+      map = reinterpret_cast<const C*>(l.map) + (run - a.channels.divide(run) * l.channels);
     }
-    const C d = x[j] - C(map[0]);
-    if constexpr (gradient) {
-      const C of_x = l.training ? d * C(map[2]) : C(0);  // in evaluation x has no part, NaN or not
-      x[j] = g[j] * C(map[1]) + of_x + C(map[3]);
-    } else x[j] = d * C(map[1]) + C(map[2]);
+    x[j] = mapped<gradient>(l.training, x[j], g[j], map[0], map[l.channels], map[2 * l.channels],
+                            gradient ? map[3 * l.channels] : C(0));
   }
-  store_columns(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
+  store_pack<N>(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
+}
+
+/// Queues the map.
+template <class T, bool gradient>
+void map_elements(const char* name, NormArgs a) {
+  constexpr int N = kWidePack<T>;
+  const BatchNormLaunch& l = a.l;
+  const int64_t elements = l.batch * l.channels * l.inner;
+  if (elements == 0) return;
+  if (l.inner == 1 && l.channels % N == 0 && l.packed) {
+    const int64_t packs = elements / N, groups = l.channels / N;
+    a.channels = Divider(groups);
+    a.stride = ((packs + kTurns - 1) / kTurns + groups - 1) / groups * groups;
+    const LaunchShape shape = linear_shape(uint64_t(a.stride), kTeamThreads, l.stream);
+    return launch_independent(name, map_pixels_kernel<T, gradient>, shape, a);
+  }
+  const LaunchShape shape = linear_shape(uint64_t(elements + N - 1) / N, kTeamThreads, l.stream);
+  launch_independent(name, map_kernel<T, gradient>, shape, a);
+}
+
+/// Queues the sums over pieces.
+template <class T, bool gradient>
+void sum_pieces(const char* name, NormArgs a) {
+  constexpr int kWide = kWidePack<T>;
+  const BatchNormLaunch& l = a.l;
+  const auto queue = [&]<int N, int K>() {
+    const int64_t groups = (l.channels + K - 1) / K;
+    a.width = 1;
+    while (l.inner == 1 && a.width < 32 && a.width < groups) a.width *= 2;
+    a.tiles = unsigned((groups + a.width - 1) / a.width);
+    const uint64_t blocks = uint64_t(a.tiles) * uint64_t(l.pieces);
+    const LaunchShape shape = linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream);
+    if constexpr (gradient) launch_block(name, gradient_sums_kernel<T, N, K>, shape, a);
+    else launch_block(name, moments_kernel<T, N, K>, shape, a);
+  };
+  if (l.inner == 1 && l.channels % kWide == 0) queue.template operator()<kWide, kWide>();
+  else if (l.inner % kRunPack == 0) queue.template operator()<kRunPack, 1>();
+  else queue.template operator()<1, 1>();
 }
 
 }  // namespace
 
 void batch_norm(const BatchNormLaunch& l) {
-  NormArgs a{l,
-             Divider(l.inner > 0 ? l.inner : 1),
-             Divider(l.channels > 0 ? l.channels : 1),
-             l.inner == 1 ? 32u : 1u,
-             0,
-             l.inner % kPack == 0};
-  a.tiles = unsigned((l.channels + a.width - 1) / a.width);
-  const LaunchShape sums = linear_shape(uint64_t(a.tiles) * uint64_t(l.pieces) * kTeamThreads, kTeamThreads, l.stream);
-  const LaunchShape channels = linear_shape(uint64_t(l.channels) * 32, kTeamThreads, l.stream);
-  const uint64_t elements = uint64_t(l.batch) * uint64_t(l.channels) * uint64_t(l.inner);
-  const LaunchShape all = linear_shape((elements + kPack - 1) / kPack, kTeamThreads, l.stream);
   if (l.channels == 0) return;
+  const bool gradient = l.weight_gradient.data != nullptr;
+  const char* const name = gradient ? "_batch_norm_backward" : "batch_norm";
+  const LaunchShape channels = linear_shape(uint64_t(l.channels) * 32, kTeamThreads, l.stream);
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    if (l.weight_gradient.data) {  // of an empty batch there is no memory of grad
-      launch_block("_batch_norm_backward", gradient_sums_kernel<T>, sums, a);
-      launch_block("_batch_norm_backward", gradient_statistics_kernel, channels, a);
-      if (elements) launch_independent("_batch_norm_backward", map_kernel<T, true>, all, a);
-      return;
+    using C = compute_of<T>;
+    const NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels), 1, 1, l.inner % kWidePack<T> == 0, 0};
+    if (gradient) {
+      sum_pieces<T, true>(name, a);
+      launch_block(name, gradient_statistics_kernel<C>, channels, a);
+      map_elements<T, true>(name, a);
+    } else {
+      if (l.training) sum_pieces<T, false>(name, a);
+      launch_block(name, statistics_kernel<C>, channels, a);
+      map_elements<T, false>(name, a);
     }
-    if (l.training) launch_block("batch_norm", moments_kernel<T>, sums, a);
-    launch_block("batch_norm", statistics_kernel, channels, a);
-    if (elements) launch_independent("batch_norm", map_kernel<T, false>, all, a);
   });
 }
 

@@ -28,9 +28,10 @@ struct BatchNormLaunch {
   ChannelVector mean, invstd;                      // written, or read for the gradient
   ChannelVector weight_gradient, bias_gradient;    // written
   double* sums = nullptr;                          // [channels, pieces, 3]
-  double* map = nullptr;  // [channels, 4], d = x - map[0]: y = d map[1] + map[2], or gx = g map[1] + d map[2] + map[3]
+  char* map = nullptr;  // [4, channels] of the type of the computation, d = x - map[0]:
+                        // y = d map[1] + map[2], or gx = g map[1] + d map[2] + map[3]
   int64_t piece = 0, pieces = 0;  // elements of a channel that one block sums
-  bool packed = false;  // inner runs are aligned for packs of four
+  bool packed = false;  // all pointers are aligned for 16 bytes
 };
 
 /// Queues the launch.

@@ -1,6 +1,6 @@
-// What the kernels of layer and group normalisation share: two sums at once, and vectors of weights.
+// What normalisations and moments over rows share: two sums at once, and vectors of weights.
 #pragma once
-#include <vesta/cuda/kernels/teams.cuh>
+#include <vesta/cuda/kernels/rows.cuh>
 
 namespace vesta::cuda {
 
@@ -14,6 +14,14 @@ VESTA_DEVICE Pair<C> add_pairs(const Pair<C>& p, const Pair<C>& q) {
   return {p.a + q.a, p.b + q.b};
 }
 
+/// Sets the columns of a pack that lie beyond a row of n to 0.
+template <class C>
+VESTA_DEVICE void clear_past(int64_t c, int64_t n, C* v) {
+  if (c + kPack <= n) return;
+  VESTA_UNROLL
+  for (int j = 0; j < kPack; ++j) v[j] = c + j < n ? v[j] : C(0);
+}
+
 /// A vector of the columns, of T or of the type of the computation; null: `otherwise`.
 template <class T>
 struct ColumnVector {
@@ -24,6 +32,18 @@ struct ColumnVector {
   VESTA_DEVICE C operator[](int64_t c) const {
     if (!data) return otherwise;
     return wide ? reinterpret_cast<const C*>(data)[c] : convert<C>(reinterpret_cast<const T*>(data)[c]);
+  }
+  /// Loads a pack of columns of a row of n.
+  VESTA_DEVICE void load(int64_t c, int64_t n, C* to) const {
+    const bool packed = reinterpret_cast<uintptr_t>(data) % 16 == 0;
+    if (data && wide) {
+      load_columns(reinterpret_cast<const C*>(data), c, n, packed, otherwise, to);
+    } else if (data) {
+      load_columns(reinterpret_cast<const T*>(data), c, n, packed, otherwise, to);
+    } else {
+      VESTA_UNROLL
+      for (int j = 0; j < kPack; ++j) to[j] = otherwise;
+    }
   }
 };
 

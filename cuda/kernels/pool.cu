@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <vesta/core/ops/tap_range.h>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -19,34 +19,55 @@ VESTA_HD T lowest() {
   else return convert<T>(-INFINITY);
 }
 
+/// A launch with prepared divisors, and numbers of type I for places in an image.
+template <class I>
+struct PoolArgs {
+  PoolLaunch l;
+  Divider channels, out, area, width;
+  I in[3], kernel[3], stride[3], padding[3], dilation[3];
+  explicit PoolArgs(const PoolLaunch& launch)
+      : l(launch), channels(l.channels), out(l.out[0] * l.out[1] * l.out[2]), area(l.out[1] * l.out[2]), width(l.out[2]) {
+    for (int d = 0; d < 3; ++d) {
+      in[d] = I(l.in[d]), kernel[d] = I(l.kernel[d]), stride[d] = I(l.stride[d]);
+      padding[d] = I(l.padding[d]), dilation[d] = I(l.dilation[d]);
+    }
+  }
+};
+
 /// Finds the maxima of windows, one thread per output.
-template <class T>
-VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
+template <class T, class I>
+VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
   using C = compute_of<T>;
-  const int64_t area = l.out[1] * l.out[2], out = l.out[0] * area, in = l.in[0] * l.in[1] * l.in[2];
+  const PoolLaunch& l = a.l;
   for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
-    const int64_t pixel = i / l.channels, image = pixel / out, place = pixel - image * out, layer = place / area,
-                  row = (place - layer * area) / l.out[2];
-    const int64_t corner[3] = {layer * l.stride[0] - l.padding[0], row * l.stride[1] - l.padding[1],
-                               place % l.out[2] * l.stride[2] - l.padding[2]};
-    const TapRange layers = taps_inside(corner[0], l.kernel[0], l.dilation[0], l.in[0]),
-                   rows = taps_inside(corner[1], l.kernel[1], l.dilation[1], l.in[1]),
-                   columns = taps_inside(corner[2], l.kernel[2], l.dilation[2], l.in[2]);
-    const T* x = static_cast<const T*>(l.input) + image * in * l.channels + (i - pixel * l.channels);
-    int64_t best_at = -1;
-    C best{};
-    for (int64_t a = layers.first; a < layers.last; ++a) {
-      for (int64_t b = rows.first; b < rows.last; ++b) {
-        const int64_t z = corner[0] + a * l.dilation[0], r = corner[1] + b * l.dilation[1];
-        const int64_t line = (z * l.in[1] + r) * l.in[2] + corner[2];
-        for (int64_t k = columns.first; k < columns.last; ++k) {
-          const int64_t at = line + k * l.dilation[2];
-          const C v = convert<C>(x[at * l.channels]);
-          if (best_at < 0 || v > best || v != v) best = v, best_at = at;
+    const int64_t pixel = a.channels.divide(i), image = a.out.divide(pixel), place = pixel - image * a.out.divisor;
+    const int64_t layer = a.area.divide(place), line = a.width.divide(place);
+    const I corner[3] = {I(layer) * a.stride[0] - a.padding[0],
+                         I(line - layer * l.out[1]) * a.stride[1] - a.padding[1],
+                         I(place - line * l.out[2]) * a.stride[2] - a.padding[2]};
+    I first[3], last[3];
+    VESTA_UNROLL
+    for (int d = 0; d < 3; ++d) {
+      const Taps<I> t = taps_inside(corner[d], a.kernel[d], a.dilation[d], a.in[d]);
+      first[d] = t.first, last[d] = t.last;
+    }
+    const T* x = static_cast<const T*>(l.input) +
+                 (image * (l.in[0] * l.in[1] * l.in[2]) * l.channels + (i - pixel * l.channels));
+    I best_at = -1;
+    T value = lowest<T>();
+    C best = convert<C>(value);
+    for (I p = first[0]; p < last[0]; ++p) {
+      for (I q = first[1]; q < last[1]; ++q) {
+        I at = ((corner[0] + p * a.dilation[0]) * a.in[1] + corner[1] + q * a.dilation[1]) * a.in[2] + corner[2] +
+               first[2] * a.dilation[2];
+        for (I r = first[2]; r < last[2]; ++r, at += a.dilation[2]) {
+          const T t = x[at * I(l.channels)];
+          const C v = convert<C>(t);
+          if (best_at < 0 || v > best || v != v) best = v, value = t, best_at = at;
         }
       }
     }
-    static_cast<T*>(l.values)[i] = best_at < 0 ? lowest<T>() : x[best_at * l.channels];
+    static_cast<T*>(l.values)[i] = value;
     l.indices[i] = best_at;
   }
 }
@@ -110,6 +131,40 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   }
 }
 
+constexpr unsigned kPixelChannels = 32, kPixelRows = 16;  // of a block over pixels
+
+/// Adds gradients of pixels: a block takes 32 channels of an image, 16 outputs of each at a time. Outputs of a channel
+/// that go to the same element are added by the first of them, in order.
+template <class T>
+VESTA_KERNEL void max_pool_gradient_pixels_kernel(PoolGradientLaunch l, int64_t groups) {
+  using C = compute_of<T>;
+  VESTA_SHARED(int64_t, places, kPixelChannels * kPixelRows);
+  VESTA_SHARED(C, terms, kPixelChannels * kPixelRows);
+  const unsigned lane = threadIdx.x % kPixelChannels, row = threadIdx.x / kPixelChannels;
+  const int64_t image = blockIdx.x / groups, channel = (blockIdx.x - image * groups) * kPixelChannels + lane;
+  T* const to = static_cast<T*>(l.result) + image * l.in * l.channels + channel;
+  for (int64_t first = 0; first < l.out; first += kPixelRows) {
+    const int64_t i = (image * l.out + first + row) * l.channels + channel;
+    const bool exists = channel < l.channels && first + row < l.out;
+    int64_t at = exists ? l.indices[i] : -1;  // -1: a window that covered only padding
+    if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in), at = -1;
+    const C term = at >= 0 ? convert<C>(static_cast<const T*>(l.grad)[i]) : C(0);
+    block_barrier();  // the last round's places have been read, and its sums written
+    places[threadIdx.x] = at, terms[threadIdx.x] = term;
+    block_barrier();
+    if (at < 0) continue;
+    bool is_first = true;
+    for (unsigned r = 0; r < row; ++r) is_first = is_first && places[r * kPixelChannels + lane] != at;
+    if (!is_first) continue;
+    T sum = convert<T>(convert<C>(to[at * l.channels]) + term);
+    for (unsigned r = row + 1; r < kPixelRows; ++r) {
+      const unsigned other = r * kPixelChannels + lane;
+      if (places[other] == at) sum = convert<T>(convert<C>(sum) + terms[other]);
+    }
+    to[at * l.channels] = sum;
+  }
+}
+
 /// Adds gradients in any order, one thread per output.
 template <class T>
 VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) {
@@ -126,16 +181,28 @@ VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) 
 
 void run_max_pool(const PoolLaunch& l) {
   const int64_t n = l.planes * l.out[0] * l.out[1] * l.out[2];
+  const LaunchShape shape = linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream);
+  // places in an image, and beyond it by a window
+  double most = double(l.channels);
+  for (int d = 0; d < 3; ++d) most *= double(l.in[d]) + 2.0 * double(l.kernel[d]) * double(l.dilation[d]);
   visit_device<kReals>(l.dtype, [&]<class T>() {
-    launch_independent(l.name, max_pool_kernel<T>,
-                       linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream), l, n);
+    if (most < double(1 << 30)) launch_independent(l.name, max_pool_kernel<T, int32_t>, shape, PoolArgs<int32_t>(l), n);
+    else launch_independent(l.name, max_pool_kernel<T, int64_t>, shape, PoolArgs<int64_t>(l), n);
   });
 }
 
 void run_max_pool_gradient(const PoolGradientLaunch& l) {
   LaunchShape shape;
-  shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
   shape.stream = l.stream;
+  const int64_t groups = (l.channels + kPixelChannels - 1) / kPixelChannels, blocks = l.planes / l.channels * groups;
+  if (l.channels > 1 && blocks < int64_t(1) << 31) {
+    shape.grid[0] = unsigned(blocks), shape.block[0] = kPixelChannels * kPixelRows;
+    visit_device<kFloats>(l.dtype, [&]<class T>() {
+      launch_block(l.name, max_pool_gradient_pixels_kernel<T>, shape, l, groups);
+    });
+    return;
+  }
+  shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
   visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_kernel<T>, shape, l); });
 }
 

@@ -1,18 +1,18 @@
-// A stable radix sort, four bits at a time from the lowest. A tour: a tile is 2048 pairs, eight in a row for each of
-// 256 threads. Within a tile, a table counts for each digit and thread; its running sum in that order gives the place
-// of each pair, so that equal digits keep their order. A larger sort runs three kernels per digit: counts per tile,
-// the running sum over (digit, tile), and the move of every tile's pairs to their places. No step depends on the order
-// in which threads or blocks run.
+// A stable radix sort. A tour: up to 2048 pairs are sorted by one block (radix_sort.cuh), four bits at a time from the
+// lowest. A larger sort takes up to eight bits at a time, by three kernels: counts of digits per tile, their running
+// sums over the tiles, and the move of every tile's pairs to their places. Within a tile, a table counts for each digit
+// and warp; its running sum in that order gives the place of each pair, so that equal digits keep their order. No step
+// depends on the order in which threads or blocks run.
 #include <vesta/cuda/kernels/radix_sort.h>
 
 #include <vesta/cuda/kernels/block_scan.cuh>
 #include <vesta/cuda/kernels/radix_sort.cuh>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 namespace {
 
-constexpr unsigned kThreads = kSortThreads, kItems = kSortItems, kDigits = kSortDigits, kDigitBits = kSortDigitBits;
+constexpr unsigned kThreads = kSortThreads, kItems = kSortItems;
 
 /// Sorts a whole array of at most a tile.
 template <class Key>
@@ -32,72 +32,197 @@ VESTA_KERNEL void sort_tile_kernel(const Key* keys, Key* keys_out, Key* values_o
   }
 }
 
-/// Counts a tile's digits: counts[digit][tile].
+constexpr unsigned kPassThreads = 512, kPassWarps = kPassThreads / 32, kPassDigits = unsigned(kSortDigitsOfPass);
+
+/// One pass: the digit of a key is `key >> shift & mask`.
 template <class Key>
-VESTA_KERNEL void count_digits_kernel(const Key* keys, int64_t n, int shift, uint64_t* counts) {
-  constexpr unsigned kWarps = kThreads / 32;
-  VESTA_SHARED(unsigned, bins, kWarps* kDigits);
+struct Pass {
+  const Key* keys;
+  const Key* values;  // null at first: pair i has value i
+  Key* keys_out;
+  Key* values_out;
+  Key* counts;  // [tile][digit], then a total for each digit
+  int64_t n;
+  int shift;
+  unsigned mask;
+  VESTA_DEVICE unsigned digit(Key key) const { return unsigned(key >> shift) & mask; }
+};
+
+/// Counts a tile's digits.
+template <class Key, unsigned items>
+VESTA_KERNEL void count_digits_kernel(Pass<Key> p) {
+  constexpr unsigned N = 16 / sizeof(Key);
+  VESTA_SHARED(unsigned, bins, kPassDigits);
   const unsigned t = threadIdx.x;
-  if (t < kWarps * kDigits) bins[t] = 0;
+  if (t < kPassDigits) bins[t] = 0;
   block_barrier();
-  const int64_t begin = int64_t(blockIdx.x) * kSortTile;
-#pragma unroll
-  for (unsigned k = 0; k < kItems; ++k) {
-    const int64_t i = begin + k * kThreads + t;
-    if (i < n) atomic_add(&bins[warp_index() * kDigits + digit_of(keys[i], shift)], 1u);
+  const int64_t begin = int64_t(blockIdx.x) * kPassThreads * items;
+  if (begin + kPassThreads * items <= p.n) {
+    Elements<Key, N> pack[items / N];
+    VESTA_UNROLL
+    for (unsigned u = 0; u < items / N; ++u)
+      pack[u] = *reinterpret_cast<const Elements<Key, N>*>(p.keys + begin + (u * kPassThreads + t) * N);
+    VESTA_UNROLL
+    for (unsigned u = 0; u < items / N; ++u) {
+      VESTA_UNROLL
+      for (unsigned j = 0; j < N; ++j) atomic_add(&bins[p.digit(pack[u].v[j])], 1u);
+    }
+  } else {
+    for (int64_t i = begin + t; i < p.n; i += kPassThreads) atomic_add(&bins[p.digit(p.keys[i])], 1u);
   }
   block_barrier();
-  if (t >= kDigits) return;
-  unsigned sum = 0;
-  for (unsigned w = 0; w < kWarps; ++w) sum += bins[w * kDigits + t];
-  counts[uint64_t(t) * gridDim.x + blockIdx.x] = sum;
+  if (t < kPassDigits) p.counts[uint64_t(blockIdx.x) * kPassDigits + t] = Key(bins[t]);
 }
 
-/// Moves a tile's pairs to their places in the order of one digit. `values` is null at first: pair i has value i.
+constexpr unsigned kColumnThreads = 1024, kColumns = 32, kColumnRows = kColumnThreads / kColumns;
+
+/// Makes of each digit's counts their running sum over the tiles, and writes the digit's total. A block has 32 digits;
+/// each of its warps a run of tiles.
 template <class Key>
-VESTA_KERNEL void move_pairs_kernel(const Key* keys, const Key* values, Key* keys_out, Key* values_out, int64_t n,
-                                    int shift, const uint64_t* counts) {
-  VESTA_SHARED(Key, tile_keys, kSortTile);
-  VESTA_SHARED(Key, tile_values, kSortTile);
-  VESTA_SHARED(unsigned, first, kDigits);
-  VESTA_SHARED(uint64_t, base, kDigits);
-  const unsigned t = threadIdx.x;
-  const int64_t tile = int64_t(blockIdx.x) * kSortTile, begin = tile + t * kItems;
-  const unsigned count = begin >= n ? 0 : n - begin < kItems ? unsigned(n - begin) : kItems;
-  Key key[kItems];
-  unsigned place[kItems];
-#pragma unroll
-  for (unsigned k = 0; k < kItems; ++k) {
-    if (k < count) key[k] = keys[begin + k];
+VESTA_KERNEL void sum_counts_kernel(Key* counts, unsigned tiles) {
+  constexpr unsigned kAhead = 8;
+  VESTA_SHARED(Key, sums, kColumnThreads);
+  const unsigned column = threadIdx.x % kColumns, row = threadIdx.x / kColumns;
+  const unsigned share = (tiles + kColumnRows - 1) / kColumnRows, begin = row * share;
+  const unsigned end = begin + share < tiles ? begin + share : tiles;
+  Key* const at = counts + blockIdx.x * kColumns + column;
+  Key sum = 0;
+  for (unsigned first = begin; first < end; first += kAhead) {
+    Key v[kAhead];
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kAhead; ++k) v[k] = first + k < end ? at[uint64_t(first + k) * kPassDigits] : Key(0);
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kAhead; ++k) sum += v[k];
   }
-  if (t < kDigits) base[t] = counts[uint64_t(t) * gridDim.x + blockIdx.x];
-  rank(key, count, shift, place, first);
-#pragma unroll
-  for (unsigned k = 0; k < kItems; ++k) {
-    if (k >= count) continue;
-    tile_keys[place[k]] = key[k];
-    tile_values[place[k]] = values ? values[begin + k] : Key(begin + k);
+  sums[threadIdx.x] = sum;
+  block_barrier();
+  Key before = 0;
+  for (unsigned r = 0; r < row; ++r) before += sums[r * kColumns + column];
+  if (row + 1 == kColumnRows) at[uint64_t(tiles) * kPassDigits] = before + sum;
+  for (unsigned first = begin; first < end; first += kAhead) {
+    Key v[kAhead];
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kAhead; ++k) v[k] = first + k < end ? at[uint64_t(first + k) * kPassDigits] : Key(0);
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kAhead; ++k) {
+      if (first + k < end) at[uint64_t(first + k) * kPassDigits] = before;
+      before += v[k];
+    }
+  }
+}
+
+/// Moves a tile's pairs to their places in the order of one digit. A warp has 32 * items pairs in a row, a lane every
+/// 32nd of them. Lanes with the same digit find each other by votes, so that a warp counts its digits in order.
+template <class Key, unsigned items>
+VESTA_KERNEL void VESTA_BOUNDS(kPassThreads, 2) move_pairs_kernel(Pass<Key> p) {
+  constexpr unsigned kTile = kPassThreads * items;
+  VESTA_SHARED(Key, staged, kTile);
+  VESTA_SHARED(uint16_t, table, kPassWarps* kPassDigits);  // [warp][digit]
+  VESTA_SHARED(Key, base, kPassDigits);  // where a digit's pairs go, less their place in the tile
+  const unsigned t = threadIdx.x, lane = lane_index();
+  const int64_t tile = int64_t(blockIdx.x) * kTile;
+  const unsigned filled = p.n - tile < int64_t(kTile) ? unsigned(p.n - tile) : kTile;
+  const unsigned own = warp_index() * 32 * items + lane;
+  uint16_t* const mine = table + warp_index() * kPassDigits;
+  Key key[items];
+  unsigned place[items / 2] = {};  // in the tile, two to a register
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {
+    const unsigned i = own + k * 32;
+    key[k] = i < filled ? p.keys[tile + i] : Key(~Key(0));  // beyond the end: the last of the last digit
+  }
+  for (unsigned d = lane; d < kPassDigits; d += 32) mine[d] = 0;
+  warp_barrier();
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {
+    const unsigned d = p.digit(key[k]), equal = match_digits<8>(d), lower = count_bits(equal & ((1u << lane) - 1));
+    const unsigned before = mine[d];
+    warp_barrier();
+    if (lower == 0) mine[d] = uint16_t(before + count_bits(equal));
+    warp_barrier();
+    place[k / 2] |= (before + lower) << k % 2 * 16;
   }
   block_barrier();
-  const unsigned filled = n - tile < kSortTile ? unsigned(n - tile) : unsigned(kSortTile);
-  for (unsigned i = t; i < filled; i += kThreads) {  // runs of equal digits are written together
-    const unsigned d = digit_of(tile_keys[i], shift);
-    const uint64_t to = base[d] + (i - first[d]);
-    keys_out[to] = tile_keys[i], values_out[to] = tile_values[i];
+  unsigned here = 0, total;
+  if (t < kPassDigits) {
+    for (unsigned w = 0; w < kPassWarps; ++w) {
+      const unsigned count = table[w * kPassDigits + t];
+      table[w * kPassDigits + t] = uint16_t(here);
+      here += count;
+    }
+  }
+  const unsigned first = block_sum_before<kPassThreads>(here, total);
+  Key all;
+  const Key* const totals = p.counts + uint64_t(gridDim.x) * kPassDigits;
+  const Key digits = block_sum_before<kPassThreads>(t < kPassDigits ? totals[t] : Key(0), all);
+  if (t < kPassDigits) {
+    base[t] = Key(digits + p.counts[uint64_t(blockIdx.x) * kPassDigits + t] - first);
+    for (unsigned w = 0; w < kPassWarps; ++w) table[w * kPassDigits + t] = uint16_t(table[w * kPassDigits + t] + first);
+  }
+  block_barrier();
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {
+    place[k / 2] += unsigned(mine[p.digit(key[k])]) << k % 2 * 16;
+    staged[place[k / 2] >> k % 2 * 16 & 0xffff] = key[k];
+  }
+  block_barrier();
+  unsigned digits_moved[items / 4] = {};
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {  // runs of equal digits are written together
+    const unsigned i = k * kPassThreads + t;
+    const Key moved = staged[i];
+    const unsigned d = p.digit(moved);
+    digits_moved[k / 4] |= d << k % 4 * 8;
+    if (i < filled) p.keys_out[Key(base[d] + i)] = moved;
+  }
+  block_barrier();
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {
+    const unsigned i = own + k * 32;
+    staged[place[k / 2] >> k % 2 * 16 & 0xffff] = p.values && i < filled ? p.values[tile + i] : Key(tile + i);
+  }
+  block_barrier();
+  VESTA_UNROLL
+  for (unsigned k = 0; k < items; ++k) {
+    const unsigned i = k * kPassThreads + t;
+    const unsigned d = digits_moved[k / 4] >> k % 4 * 8 & 255;
+    if (i < filled) p.values_out[Key(base[d] + i)] = staged[i];
   }
 }
 
 constexpr unsigned kSumThreads = 1024;
 
+/// Each thread takes eight numbers in a row at a time.
 VESTA_KERNEL void running_sum_kernel(uint64_t* data, int64_t n) {
+  constexpr int64_t kEach = 8;
   uint64_t before = 0;
-  for (int64_t at = 0; at < n; at += kSumThreads) {
-    const int64_t i = at + threadIdx.x;
-    uint64_t total, sum = block_sum_before<kSumThreads>(i < n ? data[i] : uint64_t(0), total);
-    if (i < n) data[i] = before + sum;
+  for (int64_t at = 0; at < n; at += kSumThreads * kEach) {
+    const int64_t first = at + threadIdx.x * kEach;
+    uint64_t v[kEach], own = 0, total;
+    VESTA_UNROLL
+    for (int64_t k = 0; k < kEach; ++k) v[k] = first + k < n ? data[first + k] : 0;
+    VESTA_UNROLL
+    for (int64_t k = 0; k < kEach; ++k) own += v[k];
+    uint64_t sum = before + block_sum_before<kSumThreads>(own, total);
+    VESTA_UNROLL
+    for (int64_t k = 0; k < kEach; ++k) {
+      if (first + k < n) data[first + k] = sum;
+      sum += v[k];
+    }
     before += total;
   }
   if (threadIdx.x == 0) data[n] = before;
+}
+
+template <class Key, unsigned items>
+void run_pass(const Pass<Key>& p, StreamHandle stream) {
+  const uint64_t tiles = (uint64_t(p.n) + kPassThreads * items - 1) / (kPassThreads * items);
+  const LaunchShape shape = linear_shape(tiles * kPassThreads, kPassThreads, stream);
+  launch_block("sort_count", count_digits_kernel<Key, items>, shape, p);
+  launch_block("sort_sum", sum_counts_kernel<Key>,
+               linear_shape(kPassDigits / kColumns * kColumnThreads, kColumnThreads, stream), p.counts,
+               unsigned(tiles));
+  launch_block("sort_move", move_pairs_kernel<Key, items>, shape, p);
 }
 
 template <class Key>
@@ -109,14 +234,20 @@ int sort_array(const SortLaunch& l) {
                  unsigned(l.n), l.bits);
     return 1;
   }
-  const auto tiles = uint64_t((l.n + kSortTile - 1) / kSortTile);
-  const LaunchShape shape = linear_shape(tiles * kThreads, kThreads, l.stream);
+  const int passes = (l.bits + 7) / 8;
   int from = 0;
-  for (int shift = 0; shift < l.bits; shift += kDigitBits, from ^= 1) {
-    launch_block("sort_count", count_digits_kernel<Key>, shape, keys[from], l.n, shift, l.counts);
-    run_running_sum(l.counts, int64_t(kDigits * tiles), l.stream);
-    launch_block("sort_move", move_pairs_kernel<Key>, shape, keys[from], shift == 0 ? nullptr : values[from],
-                 keys[from ^ 1], values[from ^ 1], l.n, shift, l.counts);
+  for (int k = 0; k < passes; ++k, from ^= 1) {
+    const int shift = l.bits * k / passes, end = l.bits * (k + 1) / passes;
+    const Pass<Key> p{keys[from],
+                      k == 0 ? nullptr : values[from],
+                      keys[from ^ 1],
+                      values[from ^ 1],
+                      reinterpret_cast<Key*>(l.counts),
+                      l.n,
+                      shift,
+                      (1u << (end - shift)) - 1};
+    if (sort_tile_of(l.n, l.wide) == kPassThreads * 4) run_pass<Key, 4>(p, l.stream);
+    else run_pass<Key, sizeof(Key) == 8 ? 8 : 16>(p, l.stream);
   }
   return from;
 }

@@ -13,14 +13,22 @@ inline constexpr int64_t kSortTile = 2048;  // pairs that a block sorts in its s
 struct SortLaunch {
   void* keys[2] = {};    // [0]: the input; both are overwritten
   void* values[2] = {};  // values need no input: the pair number i starts with value i
-  uint64_t* counts = nullptr;  // sort_counts(n) numbers of scratch
+  uint64_t* counts = nullptr;  // sort_counts(n, wide) numbers of scratch
   int64_t n = 0;
   int bits = 0;
   bool wide = false;
   StreamHandle stream = nullptr;
 };
+/// How a sort is cut into tiles, one per block, and its keys' bits into passes.
+inline constexpr int64_t kSortDigitsOfPass = 256;
+inline int64_t sort_tile_of(int64_t n, bool wide) {
+  return n < (int64_t(1) << (wide ? 19 : 20)) ? 2048 : wide ? 4096 : 8192;
+}
+inline int64_t sort_tiles(int64_t n, bool wide) { return (n + sort_tile_of(n, wide) - 1) / sort_tile_of(n, wide); }
 /// Returns the numbers of scratch that a sort of n pairs needs; 0 for n <= kSortTile.
-inline int64_t sort_counts(int64_t n) { return n <= kSortTile ? 0 : 16 * ((n + kSortTile - 1) / kSortTile) + 1; }
+inline int64_t sort_counts(int64_t n, bool wide) {
+  return n <= kSortTile ? 0 : kSortDigitsOfPass * (sort_tiles(n, wide) + 1);
+}
 /// Queues a sort; returns which of the two buffers (0 or 1) gets the sorted keys and values.
 int run_sort(const SortLaunch& l);
 

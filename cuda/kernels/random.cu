@@ -167,6 +167,33 @@ struct Bits {
   }
 };
 
+struct Keys {
+  using T = uint32_t;
+  static constexpr int count = 2;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    return {{w.word[0] >> l.from, w.word[2] >> l.from}};
+  }
+};
+
+/// Elements with equal keys find their places among each other.
+VESTA_KERNEL void permutation_kernel(RandomLaunch l, const uint32_t* keys, const uint32_t* order) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= l.n) return;
+  const uint32_t key = keys[i], own = order[i];
+  int64_t begin = i, end = i + 1;
+  while (begin > 0 && keys[begin - 1] == key) --begin;
+  while (end < l.n && keys[end] == key) ++end;
+  int64_t to = begin;
+  if (end - begin > 1) {
+    const uint64_t mine = random_bits64(l.seed, l.offset, own);
+    for (int64_t k = begin; k < end; ++k) {
+      const uint64_t other = random_bits64(l.seed, l.offset, order[k]);
+      to += other < mine || (other == mine && order[k] < own) ? 1 : 0;
+    }
+  }
+  static_cast<int64_t*>(l.out)[to] = own;
+}
+
 }  // namespace
 
 void run_uniform(const RandomLaunch& l) {
@@ -188,5 +215,13 @@ void run_dropout(const RandomLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() { run<Dropout<T>>(l); });
 }
 void run_random_bits(const RandomLaunch& l) { run<Bits>(l); }
+void run_random_keys(const RandomLaunch& l, int bits) {
+  RandomLaunch keys = l;
+  keys.from = 32 - bits;
+  run<Keys>(keys);
+}
+void run_permutation(const RandomLaunch& l, const uint32_t* keys, const uint32_t* order) {
+  launch_independent(l.name, permutation_kernel, linear_shape(uint64_t(l.n), kThreads, l.stream), l, keys, order);
+}
 
 }  // namespace vesta::cuda

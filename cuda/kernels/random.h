@@ -34,5 +34,9 @@ void run_bernoulli_of(const RandomLaunch& l);  // probabilities `in`
 void run_dropout(const RandomLaunch& l);
 /// Queues out[i] = the 64 random bits of element i.
 void run_random_bits(const RandomLaunch& l);
+/// Queues out[i] = the highest `bits` of these, at most 32, as a 32-bit number.
+void run_random_keys(const RandomLaunch& l, int bits);
+/// Queues out = order, the elements' numbers by such keys, in the order of all 64 bits: equal keys are few.
+void run_permutation(const RandomLaunch& l, const uint32_t* keys, const uint32_t* order);
 
 }  // namespace vesta::cuda

@@ -1,4 +1,6 @@
-// The places of extrema: the accumulator holds the value and its number.
+// The places of extrema: the accumulator holds the value and its number; if only the place is wanted, as one number
+// that is larger the better they are.
+#include <vesta/core/ops/sort_key.h>
 #include <vesta/cuda/kernels/reduce.cuh>
 
 namespace vesta::cuda {
@@ -35,11 +37,36 @@ struct Place {
   }
 };
 
+/// Place for elements of at most four bytes and results of less than 2^32 of them: the value's key, above the
+/// complement of the place.
+template <class T>
+struct PlaceAlone {
+  using In = T;
+  using Acc = uint64_t;
+  int64_t* out_places;
+  bool smallest;
+
+  VESTA_DEVICE Acc identity() const { return 0; }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
+  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const {
+    SortKey<T> key = sort_key(v);
+    bool nan = false;  // wins in any case
+    if constexpr (!std::is_integral_v<T>) nan = key == SortKey<T>(~SortKey<T>(0));
+    if (smallest && !nan) key = SortKey<T>(~key);
+    return uint64_t(key) << 32 | uint32_t(~uint32_t(i));
+  }
+  VESTA_DEVICE void store(int64_t k, Acc a) const { out_places[k] = int64_t(uint32_t(~uint32_t(a))); }
+};
+
 }  // namespace
 
 void reduce_places(const ReduceStage& s) {
   const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
+  const bool alone = !s.out && !s.places && s.reduced.numel() < UINT32_MAX;
   visit_device<kReals>(d, [&]<class T>() {
+    if constexpr (sizeof(T) <= 4) {
+      if (alone) return run_stage(PlaceAlone<T>{s.out_places, s.op == Reduction::argmin}, s);
+    }
     run_stage(Place<T>{reinterpret_cast<T*>(s.out), s.out_places, s.places, s.op == Reduction::argmin}, s);
   });
 }

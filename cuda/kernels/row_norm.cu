@@ -40,11 +40,12 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
   }
   Pair<C> s{C(0), C(0)};
   held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
+    C d[kPack];
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
-      const C d = c + j < n ? v[j] - mean : C(0);
-      s.a = s.a + d, s.b = s.b + d * d;
-    }
+    for (int j = 0; j < kPack; ++j) d[j] = v[j] - mean;
+    clear_past(c, n, d);
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) s.a = s.a + d[j], s.b = s.b + d[j] * d[j];
   });
   s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
   const C rest = a.mean ? s.a / C(a.n) : C(0), variance = (s.b - s.a * rest) / C(a.n);
@@ -54,10 +55,10 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
     if (a.mean) a.mean[team.row] = mean + rest;
   }
   held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, C* v) {
+    C w[kPack], b[kPack];
+    a.weight.load(c, n, w), a.bias.load(c, n, b);
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
-      if (c + j < n) v[j] = ((v[j] - mean) - rest) * rstd * a.weight[c + j] + a.bias[c + j];
-    }
+    for (int j = 0; j < kPack; ++j) v[j] = ((v[j] - mean) - rest) * rstd * w[j] + b[j];
     store_columns(a.y + at, c, n, a.packed, v);
   });
 }
@@ -77,23 +78,23 @@ VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   Row held(team, a.grad + at, n, a.packed, C(0), exists);
   Pair<C> s{C(0), C(0)};
   held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g) {
-    C x[kPack];
+    C x[kPack], h[kPack], product[kPack];
     load_columns(a.x + at, c, n, a.packed, C(0), x);
+    a.weight.load(c, n, h);
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
-      const C h = c + j < n ? g[j] * a.weight[c + j] : C(0);
-      s.a = s.a + h, s.b = s.b + (c + j < n ? h * ((x[j] - mean) * rstd) : C(0));
-    }
+    for (int j = 0; j < kPack; ++j) h[j] = g[j] * h[j], product[j] = h[j] * ((x[j] - mean) * rstd);
+    clear_past(c, n, h), clear_past(c, n, product);
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) s.a = s.a + h[j], s.b = s.b + product[j];
   });
   s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
   const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
   held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g) {
-    C x[kPack];
+    C x[kPack], w[kPack];
     load_columns(a.x + at, c, n, a.packed, C(0), x);
+    a.weight.load(c, n, w);
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
-      if (c + j < n) g[j] = rstd * (g[j] * a.weight[c + j] - average - (x[j] - mean) * rstd * slope);
-    }
+    for (int j = 0; j < kPack; ++j) g[j] = rstd * (g[j] * w[j] - average - (x[j] - mean) * rstd * slope);
     store_columns(a.y + at, c, n, a.packed, g);
   });
 }

@@ -1,6 +1,6 @@
-// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns, a warp or less) or in
-// shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four columns, of which
-// every member of the team takes each size-th.
+// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns a warp or less, up to 8192 a
+// block) or in shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four columns,
+// of which every member of the team takes each size-th.
 #pragma once
 #include <vesta/cuda/kernels/teams.cuh>
 
@@ -38,12 +38,14 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
-/// A lane's part of a row, kept in registers: kPacks packs.
+/// A thread's part of a row, kept in registers: kPacks packs. What `each` gives may be changed, and is kept.
 template <class T, int kPacks>
 struct RegisterRow {
+  static constexpr bool keeps_changes = true;
   using C = compute_of<T>;
   C at[kPacks][kPack];
-  VESTA_DEVICE RegisterRow(const GroupTeam& team, const T* row, int64_t n, bool packed, C rest, bool exists) {
+  template <class Team>
+  VESTA_DEVICE RegisterRow(const Team& team, const T* row, int64_t n, bool packed, C rest, bool exists) {
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
@@ -51,8 +53,8 @@ struct RegisterRow {
     }
   }
   /// Calls f(first column, values) for each pack that begins within the row.
-  template <class F>
-  VESTA_DEVICE void each(const GroupTeam& team, const T*, int64_t n, bool, C, F f) {
+  template <class Team, class F>
+  VESTA_DEVICE void each(const Team& team, const T*, int64_t n, bool, C, F f) {
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
@@ -65,6 +67,7 @@ struct RegisterRow {
 /// so no barrier is needed.
 template <class T>
 struct BlockRow {
+  static constexpr bool keeps_changes = false;
   using C = compute_of<T>;
   C* kept;
   VESTA_DEVICE BlockRow(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, bool) {
@@ -128,7 +131,13 @@ template <class T, class F>
 void with_rows(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   const unsigned width = team_width(n, kPack);
   LaunchShape shape = team_shape(rows, width, stream);
-  if (width > 32) {
+  constexpr int64_t kBlockPack = int64_t(kTeamThreads) * kPack;
+  constexpr int kMost = sizeof(T) < 8 ? 8 : 4;  // packs: 32 registers
+  if (width > 32 && n <= 4 * kBlockPack) {
+    f.template operator()<RegisterRow<T, 4>, BlockTeam>(shape, width);
+  } else if (width > 32 && n <= kMost * kBlockPack) {
+    f.template operator()<RegisterRow<T, kMost>, BlockTeam>(shape, width);
+  } else if (width > 32) {
     if (BlockRow<T>::fits(n)) shape.shared_bytes = unsigned(BlockRow<T>::bytes(n));
     f.template operator()<BlockRow<T>, BlockTeam>(shape, width);
   } else if (n <= 32 * kPack) {

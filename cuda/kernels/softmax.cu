@@ -1,6 +1,6 @@
-// Softmax and log-softmax over rows, and their gradients. The sum of exponentials is found in one pass over the row
-// (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), so that a row too long to keep is read
-// twice and not three times.
+// Softmax and log-softmax over rows, and their gradients. A row in registers is gone over for its maximum, its sum and
+// its result. Of a longer one the sum of exponentials is found in one pass (Milakov and Gimelshein, "Online normalizer
+// calculation for softmax", 2018), so that a row too long to keep is read twice and not three times.
 #include <vesta/cuda/kernels/rows.cuh>
 #include <vesta/cuda/kernels/softmax.h>
 
@@ -24,6 +24,27 @@ VESTA_KERNEL void softmax_kernel(SoftmaxArgs<T> a) {
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   const C rest = C(-INFINITY);
   Row held(team, a.x + at, n, a.packed, rest, exists);
+  if constexpr (Row::keeps_changes) {  // one exp for each element
+    C top = rest, sum = 0;
+    held.each(team, a.x + at, n, a.packed, rest, [&](int64_t, const C* v) {
+      top = math::maximum(top, math::maximum(math::maximum(v[0], v[1]), math::maximum(v[2], v[3])));
+    });
+    top = finite_top(team.reduce(top, [](C p, C q) { return math::maximum(p, q); }));
+    held.each(team, a.x + at, n, a.packed, rest, [&](int64_t, C* v) {
+      C e[kPack];
+      VESTA_UNROLL
+      for (int j = 0; j < kPack; ++j) v[j] = v[j] - top, e[j] = math::exp(v[j]), v[j] = a.log ? v[j] : e[j];
+      sum = sum + ((e[0] + e[1]) + (e[2] + e[3]));
+    });
+    sum = team.reduce(sum, [](C p, C q) { return p + q; });
+    const C scale = C(1) / sum, less = a.log ? math::log(sum) : C(0);  // a row of -inf gives NaN, as 0 / 0 does
+    held.each(team, a.x + at, n, a.packed, rest, [&](int64_t c, C* v) {
+      VESTA_UNROLL
+      for (int j = 0; j < kPack; ++j) v[j] = a.log ? v[j] - less : v[j] * scale;
+      store_columns(a.y + at, c, n, a.packed, v);
+    });
+    return;
+  }
   const ExpSum<C> s = row_exp_sum(held, team, a.x + at, n, a.packed);
   // a row of -inf gives NaN, as the quotient 0 / 0 does
   const C shift = finite_top(s.top), scale = C(1) / s.sum, less = a.log ? math::log(s.sum) : C(0);

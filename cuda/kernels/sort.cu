@@ -73,10 +73,41 @@ VESTA_KERNEL void line_keys_kernel(int64_t length, int64_t n, const Index* order
   if (i < n) keys[i] = Index(int64_t(order[i]) / length);
 }
 
+/// Returns the element that has a key; false where several do: zeros, and NaNs.
+template <class T>
+VESTA_DEVICE bool element_of(SortKey<T> key, T& v) {
+  using Key = SortKey<T>;
+  constexpr Key kSign = Key(Key(1) << (8 * sizeof(Key) - 1));
+  if constexpr (std::is_same_v<T, bool>) {
+    v = key != 0;
+    return true;
+  } else if constexpr (std::is_integral_v<T>) {
+    v = T(std::is_signed_v<T> ? Key(key ^ kSign) : key);
+    return true;
+  } else {
+    if (key == kSign || key == Key(~Key(0))) return false;
+    v = __builtin_bit_cast(T, key & kSign ? Key(key ^ kSign) : Key(~key));
+    return true;
+  }
+}
+
+/// Writes the results of a single line, whose sorted keys tell most elements: reading those would be in no order.
+template <class T, class Index>
+VESTA_KERNEL void line_results_kernel(LineSort l, const Index* order, const Index* keys) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= l.length) return;
+  const int64_t from = int64_t(order[i]);
+  const SortKey<T> key = SortKey<T>(keys[i]);
+  T v;
+  if (!element_of(l.descending ? SortKey<T>(~key) : key, v)) v = static_cast<const T*>(l.in)[from];
+  static_cast<T*>(l.values)[i] = v;
+  l.places[i] = from;
+}
+
 template <class T, class Index>
 VESTA_KERNEL void sort_results_kernel(LineSort l, int64_t n, const Index* order, const Index* lines) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) write<T>(l, i / l.length, i % l.length, int64_t(order[lines ? lines[i] : Index(i)]) % l.length);
+  if (i < n) write<T>(l, i / l.length, i % l.length, int64_t(order[lines[i]]) % l.length);
 }
 
 int64_t elements(const LineSort& l) { return l.outer * l.length * l.inner; }
@@ -121,6 +152,15 @@ void run_sort_results(const LineSort& l, const void* order, const void* lines, b
     with_index(wide, [&]<class Index>(Index) {
       launch_independent("sort_results", sort_results_kernel<T, Index>, shape_of(l), l, elements(l),
                          static_cast<const Index*>(order), static_cast<const Index*>(lines));
+    });
+  });
+}
+
+void run_line_results(const LineSort& l, const void* order, const void* keys, bool wide) {
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+    with_index(wide, [&]<class Index>(Index) {
+      launch_independent("sort_results", line_results_kernel<T, Index>, shape_of(l), l,
+                         static_cast<const Index*>(order), static_cast<const Index*>(keys));
     });
   });
 }

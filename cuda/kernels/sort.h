@@ -26,7 +26,9 @@ void run_sort_lines(const LineSort& l);
 void run_value_keys(const LineSort& l, void* keys, bool wide);
 /// Queues keys[j] = the line of element order[j].
 void run_line_keys(const LineSort& l, const void* order, void* keys, bool wide);
-/// Queues the results: the i-th element of all lines is order[lines[i]], or order[i] if `lines` is null.
+/// Queues the results of a single line: element i is order[i], and `keys` are sorted.
+void run_line_results(const LineSort& l, const void* order, const void* keys, bool wide);
+/// Queues the results: the i-th element of all lines is order[lines[i]].
 void run_sort_results(const LineSort& l, const void* order, const void* lines, bool wide);
 
 }  // namespace vesta::cuda

@@ -206,6 +206,15 @@ struct Compute<BFloat16> {
 template <class T>
 using compute_of = typename Compute<T>::type;
 
+#ifdef __CUDA_ARCH__
+/// Rounds in one instruction, to the bits of core/base/half.h; a NaN becomes the canonical one.
+__device__ __forceinline__ BFloat16 rounded_to_bfloat16(float v) {
+  uint16_t bits;
+  asm("{ .reg .b16 b; cvt.rn.bf16.f32 b, %1; mov.b16 %0, b; }" : "=h"(bits) : "f"(v));
+  return BFloat16::from_bits(bits);
+}
+#endif
+
 /// Converts between element types by the CPU's rules: 16-bit types go through float, a complex number gives its real
 /// part, any value but zero is true; floats to integers saturate and NaN becomes 0, so that every result is defined.
 template <class To, class From>
@@ -226,6 +235,9 @@ VESTA_HD VESTA_INLINE To convert(From v) {
   } else if constexpr (is_half_type<From>) {
     return convert<To>(static_cast<float>(v));
   } else if constexpr (is_half_type<To>) {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<To, BFloat16>) return rounded_to_bfloat16(static_cast<float>(v));
+#endif
     return To(static_cast<float>(v));
   } else if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);

@@ -140,7 +140,8 @@ class Plan {
   Plan(const Plan&) = delete;
   bool usable() const { return usable_; }
   const std::string& problem() const { return problem_; }
-  bool run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const;
+  /// Queues a product. `workspace` is what this or an earlier one on the stream has left; it grows if it must.
+  bool run(const GemmDesc& d, lt::Handle handle, StreamHandle stream, Tensor& workspace) const;
 
  private:
   const lt::Functions& f_ = Loaded::get().f;
@@ -259,15 +260,14 @@ Plan::~Plan() {
   }
 }
 
-bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const {
+bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream, Tensor& workspace) const {
   // 1 and 0 in every scale type: a real one reads the first number of its kind
   alignas(16) const float ones[2] = {1, 0};
   alignas(16) const double wide_ones[2] = {1, 0};
   static constexpr double zeros[2] = {0, 0};
   const bool wide = d.dtype == DType::float64 || d.dtype == DType::complex128;
   const void* alpha = wide ? static_cast<const void*>(wide_ones) : ones;
-  Tensor workspace;
-  if (workspace_)
+  if (workspace_ && (!workspace.defined() || workspace.numel() < int64_t(workspace_)))
     workspace = empty_tensor(Dims{int64_t(workspace_)}, DType::uint8, Device(DeviceType::cuda, key_.device));
   void* scratch = workspace_ ? workspace.impl()->data() : nullptr;
   lt::MatmulDesc desc = desc_;
@@ -320,6 +320,8 @@ std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   return it->second;
 }
 
+bool may_use_tf32(DType d) { return d == DType::float32 && product_settings().matmul_allow_tf32; }
+
 }  // namespace
 
 bool gemm_available(DType dtype) {
@@ -341,16 +343,40 @@ bool gemm(const GemmDesc& d, int device, StreamHandle stream) {
   if (!gemm_available(d.dtype) || d.count > kMost) return false;
   const lt::Handle handle = handle_of(device);
   if (!handle) return false;
-  const bool tf32 = d.dtype == DType::float32 && product_settings().matmul_allow_tf32;
-  const auto plan = plan_of(key_of(d, device, tf32), handle);
-  return plan->usable() && plan->run(d, handle, stream);
+  const auto plan = plan_of(key_of(d, device, may_use_tf32(d.dtype)), handle);
+  Tensor workspace;
+  return plan->usable() && plan->run(d, handle, stream, workspace);
+}
+
+struct RepeatedGemm::State {
+  lt::Handle handle;
+  int device;
+  StreamHandle stream;
+  bool tf32;
+  Key key{};
+  std::shared_ptr<const Plan> plan;
+  Tensor workspace;
+};
+
+RepeatedGemm::RepeatedGemm(DType dtype, int device, StreamHandle stream) {
+  const lt::Handle handle = gemm_available(dtype) ? handle_of(device) : nullptr;
+  if (handle) state_.reset(new State{handle, device, stream, may_use_tf32(dtype), {}, {}, {}});
+}
+RepeatedGemm::~RepeatedGemm() = default;
+
+bool RepeatedGemm::operator()(const GemmDesc& d) {
+  if (!state_) return false;
+  State& s = *state_;
+  if (const Key key = key_of(d, s.device, s.tf32); !s.plan || !(s.key == key)) {
+    s.plan = plan_of(key, s.handle), s.key = key;
+  }
+  return s.plan->usable() && s.plan->run(d, s.handle, s.stream, s.workspace);
 }
 
 bool gemm_takes_pointers(const GemmDesc& d, int device) {
   if (!gemm_available(d.dtype) || d.count > INT32_MAX) return false;
   const lt::Handle handle = handle_of(device);
-  const bool tf32 = d.dtype == DType::float32 && product_settings().matmul_allow_tf32;
-  return handle && plan_of(key_of(d, device, tf32), handle)->usable();
+  return handle && plan_of(key_of(d, device, may_use_tf32(d.dtype)), handle)->usable();
 }
 
 GemmCounters gemm_counters() { return {hits.load(), misses.load()}; }

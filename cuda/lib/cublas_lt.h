@@ -1,5 +1,7 @@
 // Matrix products by cuBLASLt.
 #pragma once
+#include <memory>
+
 #include <vesta/core/dtype.h>
 #include <vesta/cuda/runtime.h>
 
@@ -38,6 +40,20 @@ bool gemm_takes_bias(DType dtype);
 /// them; then nothing was queued. Of what only an epilogue or pointers add, a refusal gives no warning. float32 keeps
 /// its digits unless product_settings().matmul_allow_tf32.
 bool gemm(const GemmDesc& desc, int device, StreamHandle stream);
+
+/// Products that are queued one after another on one stream, such as those of a recurrent layer's steps. As long as
+/// sizes and alignment stay, the algorithm is looked up once; all share one workspace.
+class RepeatedGemm {
+ public:
+  RepeatedGemm(DType dtype, int device, StreamHandle stream);
+  ~RepeatedGemm();
+  /// Queues a product as gemm() does, of the dtype above, one at a time. Returns false if nothing was queued.
+  bool operator()(const GemmDesc& desc);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;  // null: the library is not there
+};
 
 /// Returns whether gemm() takes products by pointers; `pointers` need not be there yet. Older versions take none.
 bool gemm_takes_pointers(const GemmDesc& desc, int device);

@@ -7,6 +7,7 @@
 // thread at a run of equal keys handles it whole. Sorting is left out if places cannot be equal: a single one, or
 // those of a mask; and if the program allows sums whose bits change (vesta/core/precision.h), which are added in any
 // order.
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -142,7 +143,8 @@ class Slices {
     if (!finish(true)) return;
     if (!distinct && adds_in_any_order(self_)) return run_add_in_any_order(m_, self_.dtype(), alpha);
     const Keys keys = sorted(distinct);
-    run_add(m_, self_.dtype(), alpha);
+    const int64_t unit = added_together(item());
+    run_add(m_, self_.dtype(), alpha, !m_.wide && widen_to(unit) ? unit : item());
   }
 
  private:
@@ -193,21 +195,25 @@ class Slices {
   }
   /// Makes units of several elements where rows are dense and aligned; returns the bytes of a unit.
   int64_t widen() {
+    for (int64_t wide = 16; wide > item(); wide /= 2) {
+      if (widen_to(wide)) return wide;
+    }
+    return item();
+  }
+  /// Makes units of `wide` bytes if it can.
+  bool widen_to(int64_t wide) {
     WalkDims& w = m_.walk;
     const int64_t one = item();
-    if (w.ndim == 0 || m_.marked == 0 || w.strides[0][0] != one || w.strides[1][0] != one) return one;
-    for (int64_t wide = 16; wide > one; wide /= 2) {
-      int64_t all = w.sizes[0] * one | int64_t(reinterpret_cast<uintptr_t>(m_.self)) |
-                    int64_t(reinterpret_cast<uintptr_t>(m_.other));
-      for (int d = 1; d < w.ndim; ++d) all |= w.strides[0][d] | w.strides[1][d];
-      for (int k = 0; k < m_.places.n; ++k) all |= m_.places.stride[k];
-      if (all % wide != 0) continue;
-      w.sizes[0] = w.sizes[0] * one / wide;
-      w.strides[0][0] = w.strides[1][0] = wide;
-      m_.total = total_of(w);
-      return wide;
-    }
-    return one;
+    if (w.ndim == 0 || m_.marked == 0 || w.strides[0][0] != one || w.strides[1][0] != one) return false;
+    int64_t all = w.sizes[0] * one | int64_t(reinterpret_cast<uintptr_t>(m_.self)) |
+                  int64_t(reinterpret_cast<uintptr_t>(m_.other));
+    for (int d = 1; d < w.ndim; ++d) all |= w.strides[0][d] | w.strides[1][d];
+    for (int k = 0; k < m_.places.n; ++k) all |= m_.places.stride[k];
+    if (all % wide != 0) return false;
+    w.sizes[0] = w.sizes[0] * one / wide;
+    w.strides[0][0] = w.strides[1][0] = wide;
+    m_.total = total_of(w);
+    return true;
   }
 
   const Tensor &self_, &other_;
@@ -249,8 +255,45 @@ Tensor contiguous_copy(const Tensor& t) {
   return r;
 }
 
+/// The true elements of a mask, counted: waits for the device, for they are the shape of a result.
+struct TrueElements {
+  explicit TrueElements(const Tensor& input) : mask(input) {
+    if (input.dtype() != DType::bool_ || !input.is_contiguous()) {
+      mask = empty_tensor(input.sizes(), DType::bool_, input.device());
+      copy_values(mask, input);
+    }
+    launch.stream = stream_of(input);
+    launch.mask = static_cast<const uint8_t*>(mask.data_ptr());
+    launch.n = mask.numel(), launch.ndim = int(mask.dim());
+    for (int d = 0; d < launch.ndim; ++d) launch.sizes[d] = mask.sizes()[size_t(d)];
+    if (launch.n == 0) return;
+    const int64_t tiles = nonzero_tiles(launch.n);
+    counts = empty_tensor({{tiles + 1}}, DType::int64, input.device());
+    launch.counts = static_cast<uint64_t*>(counts.data_ptr());
+    run_nonzero_count(launch);
+    launch.total = ops::select.kernel(counts, 0, tiles).item<int64_t>();
+  }
+  Tensor mask, counts;
+  NonzeroLaunch launch;
+};
+
+/// Returns whether the only index is a mask of all elements, as in x[x > 0].
+bool selects_by_mask(const Tensor& input, const TensorVector& indices) {
+  return indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::bool_ && input.dim() > 0 &&
+         std::ranges::equal(indices[0].sizes(), input.sizes()) && input.is_contiguous();
+}
+
+Tensor masked_take(const Tensor& input, const Tensor& mask) {
+  DeviceGuard guard(input.device().index);
+  const TrueElements found(mask);
+  Tensor r = empty_tensor({{found.launch.total}}, input.dtype(), input.device());
+  if (found.launch.total) run_masked_take(found.launch, input.data_ptr(), r.data_ptr(), input.element_size());
+  return r;
+}
+
 Tensor _index(const Tensor& input, TensorList given) {
   const TensorVector indices = on_device_of(input, given, "index");
+  if (selects_by_mask(input, indices)) return masked_take(input, indices[0]);
   IndexPlan plan = index_plan(input, indices, "index");
   Tensor r = empty_tensor(plan.result_sizes, input.dtype(), input.device());
   Slices s("index", input, r);
@@ -392,7 +435,15 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool 
   a.unit = m.unit, a.bad_key = m.bad_key;
   a.keys = keys.keys(), a.order = keys.order();
   if (puts) run_put(a, a.unit);
-  else run_add(a, self.dtype(), 1);
+  else run_add(a, self.dtype(), 1, a.unit);
+}
+
+/// Returns whether a warp should take a whole line: it fits into shared memory, most of it changes, and the lines are
+/// short or many enough. Longer and fewer ones are sorted.
+bool scatters_rows(const ElementMoves& m, int64_t length, DType dtype) {
+  const int64_t bytes = m.size * std::max<int64_t>(itemsize(dtype), 4);  // 16-bit floats are summed in float
+  const int64_t lines = m.total / length;
+  return bytes + 16 <= kScatterRoom && m.size <= 4 * length && (length <= 1 << 14 || lines >= 64);
 }
 
 constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; longer lines are sorted
@@ -408,13 +459,15 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves("scatter_add_", d, self, places, other);
   const int64_t length = index.dim() ? index.sizes()[size_t(d)] : 1;
-  if (length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4)) {  // 16-bit floats need a sum in float
+  const bool short_lines = length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4);  // else sums in float
+  if (short_lines || scatters_rows(m, length, self.dtype())) {
     Dims lines(index.sizes());
     if (index.dim()) lines[size_t(d)] = 1;
     m.walk = element_walk("scatter_add_", lines, d, self, places, other);
     m.total = total_of(m.walk);
     m.length = length, m.index_step = step_of(places, d), m.other_step = step_of(other, d);
-    run_scatter_lines(m, self.dtype());
+    if (short_lines) run_scatter_lines(m, self.dtype());
+    else run_scatter_rows(m, self.dtype());
   } else if (adds_in_any_order(self)) {
     run_scatter_in_any_order(m, self.dtype());
   } else {
@@ -463,24 +516,8 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
 
 Tensor nonzero(const Tensor& input) {
   DeviceGuard guard(input.device().index);
-  Tensor mask = input;
-  if (input.dtype() != DType::bool_ || !input.is_contiguous()) {
-    mask = empty_tensor(input.sizes(), DType::bool_, input.device());
-    copy_values(mask, input);
-  }
-  NonzeroLaunch l;
-  l.stream = stream_of(input);
-  l.mask = static_cast<const uint8_t*>(mask.data_ptr());
-  l.n = mask.numel(), l.ndim = int(mask.dim());
-  for (int d = 0; d < l.ndim; ++d) l.sizes[d] = mask.sizes()[size_t(d)];
-  Tensor counts;
-  if (l.n) {
-    const int64_t tiles = nonzero_tiles(l.n);
-    counts = empty_tensor({{tiles + 1}}, DType::int64, input.device());
-    l.counts = static_cast<uint64_t*>(counts.data_ptr());
-    run_nonzero_count(l);
-    l.total = ops::select.kernel(counts, 0, tiles).item<int64_t>();  // the shape of the result: waits for the device
-  }
+  TrueElements found(input);
+  NonzeroLaunch& l = found.launch;
   // The indices of one dimension lie together, as x[mask] needs them.
   Tensor columns = empty_tensor({{l.ndim, l.total}}, DType::int64, input.device());
   l.out = static_cast<int64_t*>(columns.data_ptr());

@@ -70,6 +70,7 @@ TensorPair cholesky(const Tensor& A, bool upper, bool check_errors) {
   if (A.numel() == 0) return {empty_by_columns(s.batch, s.rows, s.columns, A), info};
   const Tensor factor = by_columns(upper ? triu(A) : tril(A), s.batch, s.rows, s.columns);  // one triangle is worked on
   Solver(A).potrf(upper, s.rows, matrices(factor, s.count, s.rows, s.columns), info);
+  if (s.count > 1) copy_values(factor, upper ? triu(factor) : tril(factor));  // the batched one uses the other as scratch
   if (check_errors) check_all(info, check_cholesky, op);
   return {factor, info};
 }

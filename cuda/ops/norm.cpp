@@ -9,18 +9,22 @@
 #include <vesta/core/ops/norm.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
-#include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // elements of its channels that a block sums; at least 1 / 16 of it
+constexpr int64_t kPiece = 16384;  // elements of a channel that a block sums; at least 1 / 16 of it
 constexpr int64_t kTeams = 512;  // so many blocks keep the largest GPUs busy
 
 ChannelVector vector_of(const Tensor& t) {
   if (!t.defined()) return {};
   return {t.impl()->data(), t.dtype(), t.strides()[0]};
+}
+
+/// Returns whether 16 bytes can be loaded at once from all of these.
+bool are_aligned(std::initializer_list<const char*> pointers) {
+  return std::ranges::all_of(pointers, [](const char* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; });
 }
 
 /// A launch and its scratch memory. Pieces depend on the shape alone: any GPU gives the same bits.
@@ -35,13 +39,14 @@ struct Launch {
     const int64_t most = l.inner == 1 ? kPiece / 16 : kPiece;  // there a block's threads share 32 channels
     l.piece = most;
     auto pieces = [&] { return std::max<int64_t>(1, (shape.count() + l.piece - 1) / l.piece); };
-    const int64_t tiles = l.inner == 1 ? (l.channels + 31) / 32 : l.channels;
+    const int64_t pack = 16 / itemsize(l.dtype), groups = l.channels % pack == 0 ? l.channels / pack : l.channels;
+    const int64_t tiles = l.inner == 1 ? (groups + 31) / 32 : l.channels;
     while (l.piece > most / 16 && tiles * pieces() < kTeams) l.piece /= 2;
     l.pieces = pieces();
     const int64_t sizes[] = {l.channels, l.pieces, 3};
     sums = empty_tensor(sizes, DType::float64, x.device());
-    map = empty_tensor(Dims{l.channels, 4}, DType::float64, x.device());
-    l.sums = sums.data_ptr<double>(), l.map = map.data_ptr<double>();
+    map = empty_tensor(Dims{4, l.channels}, statistics_dtype(l.dtype), x.device());
+    l.sums = sums.data_ptr<double>(), l.map = static_cast<char*>(map.impl()->data());
   }
 };
 
@@ -61,7 +66,7 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   l.weight = vector_of(weight), l.bias = vector_of(bias);
   l.running_mean = vector_of(running_mean), l.running_var = vector_of(running_var);
   l.mean = vector_of(mean), l.invstd = vector_of(invstd);
-  l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y});
+  l.packed = are_aligned({l.x, l.y});
   batch_norm(l);
   if (shape.update) {
     running_mean->impl()->bump("batch_norm");
@@ -87,7 +92,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   l.grad = g.impl()->data(), l.training = training;
   l.weight = vector_of(weight), l.mean = vector_of(mean), l.invstd = vector_of(invstd);
   l.weight_gradient = vector_of(gw), l.bias_gradient = vector_of(gb);
-  l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y, l.grad});
+  l.packed = are_aligned({l.x, l.y, l.grad});
   batch_norm(l);
   return {gx, gw, gb};
 }

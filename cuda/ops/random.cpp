@@ -2,13 +2,14 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 
+#include <bit>
 #include <cmath>
 
 #include <vesta/core/backend.h>
 #include <vesta/cuda/fault.h>
-#include <vesta/cuda/kernels/radix_sort.h>
 #include <vesta/cuda/kernels/random.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/sort_keys.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
@@ -120,24 +121,24 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
 }
 
 /// Sorts 0 to n - 1 by random keys, equal keys by number.
+/// The numbers below n in the order of 64 random bits each. Only the highest bits are sorted, as many as leave few of
+/// them equal; a last kernel looks at the others there.
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   const DType d = check_randperm(n, dtype);
   const Device on = settled(*device);
   DeviceGuard guard(on.index);
-  Tensor keys[2], values[2];
-  for (int k = 0; k < 2; ++k) {
-    keys[k] = empty_tensor({{n}}, DType::int64, on);
-    values[k] = empty_tensor({{n}}, DType::int64, on);
-  }
-  RandomLaunch l = launch_of("randperm", keys[0], generator);
+  const bool wide = n >= int64_t(1) << 31;
+  Tensor order = empty_tensor({{n}}, DType::int64, on);
+  RandomLaunch l = launch_of("randperm", order, generator);
   if (n == 0) return empty_tensor({{0}}, d, on);
-  run_random_bits(l);
-  Tensor counts = empty_tensor({{sort_counts(n)}}, DType::int64, on);
-  SortLaunch s;
-  for (int k = 0; k < 2; ++k) s.keys[k] = keys[k].data_ptr(), s.values[k] = values[k].data_ptr();
-  s.counts = static_cast<uint64_t*>(counts.data_ptr());
-  s.n = n, s.bits = 64, s.wide = true, s.stream = l.stream;
-  const Tensor& order = values[run_sort(s)];
+  Keys keys(n, wide ? 64 : std::min(32, int(std::bit_width(uint64_t(n))) + 8), wide, on);
+  RandomLaunch drawn = l;
+  drawn.out = keys.input();
+  if (wide) run_random_bits(drawn);
+  else run_random_keys(drawn, keys.bits());
+  keys.sort();
+  if (wide) order = keys.order_tensor();
+  else run_permutation(l, static_cast<const uint32_t*>(keys.keys()), static_cast<const uint32_t*>(keys.order()));
   if (d == DType::int64) return order;
   Tensor r = empty_tensor({{n}}, d, on);
   copy_values(r, order);

@@ -16,8 +16,10 @@
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
+#include <vesta/cuda/kernels/moments.h>
 #include <vesta/cuda/kernels/reduce.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
@@ -327,6 +329,35 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
 }
 
+constexpr int64_t kManyRows = 64, kShortRow = 16384;  // a block each keeps a GPU busy, or one is soon done
+
+/// Means and squares in one pass where the reduced elements of each result lie side by side and results are many.
+TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const ReduceShape shape = reduce_shape(input, dim, keepdim, "var");
+  const int64_t results = shape.count ? input.numel() / shape.count : 0;
+  const auto is_last = [&] {  // the reduced dimensions
+    int64_t n = 1;
+    for (int64_t d = input.dim(); d-- > 0 && n < shape.count; n *= input.sizes()[size_t(d)]) {
+      if (input.sizes()[size_t(d)] != 1 && !(shape.mask >> d & 1)) return false;
+    }
+    return true;
+  };
+  if (!kFloats.has(input.dtype()) || results == 0 || !input.is_contiguous() || !is_last() ||
+      (results < kManyRows && shape.count > kShortRow)) {
+    return ops::_moments.body()(input, dim, keepdim);
+  }
+  DeviceGuard guard(input.device().index);
+  const DType wide = input.dtype() == DType::float64 ? DType::float64 : DType::float32;
+  Tensor squares = empty_tensor(shape.sizes, wide, input.device()), mean = empty_tensor(shape.sizes, wide, input.device());
+  MomentsLaunch l;
+  l.name = "var", l.stream = stream_of(input), l.dtype = input.dtype(), l.x = input.impl()->data();
+  l.mean = mean.impl()->data(), l.squares = squares.impl()->data();
+  l.rows = results, l.n = shape.count;
+  l.packed = rows_fit_packs(l.n, l.dtype, {l.x});
+  moments(l);
+  return {squares, mean};
+}
+
 }  // namespace
 
 void register_reductions() {
@@ -342,6 +373,7 @@ void register_reductions() {
   ops::min_dim.set_kernel(cuda, extremum_dim_kernel<Reduction::argmin>);
   ops::argmax.set_kernel(cuda, arg_kernel<Reduction::argmax>);
   ops::argmin.set_kernel(cuda, arg_kernel<Reduction::argmin>);
+  ops::_moments.set_kernel(cuda, moments_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -1,11 +1,15 @@
 // Sorting: lines that fit into a tile are sorted there, several to a block. Longer ones are sorted all together, by
-// value and then by line; both sorts are stable (kernels/radix_sort.h).
+// value and then by line; both sorts are stable (kernels/radix_sort.h). The first few elements of a line are found
+// without a sort of the rest (kernels/ranks.cu).
 #include <vesta/core/ops/sort.h>
 
 #include <bit>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
+#include <vesta/core/ops/view.h>
+#include <vesta/cuda/kernels/ranks.h>
 #include <vesta/cuda/kernels/sort.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/sort_keys.h>
@@ -22,7 +26,7 @@ void sort_long_lines(const LineSort& l, Device device) {
   Keys values(n, int(8 * itemsize(l.dtype)), wide, device);
   run_value_keys(l, values.input(), wide);
   values.sort();
-  if (lines == 1) return run_sort_results(l, values.order(), nullptr, wide);
+  if (lines == 1) return run_line_results(l, values.order(), values.keys(), wide);
   Keys by_line(n, int(std::bit_width(uint64_t(lines - 1))), wide, device);
   run_line_keys(l, values.order(), by_line.input(), wide);
   by_line.sort();
@@ -44,8 +48,77 @@ TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descend
   return {values, places};
 }
 
+/// Cuts lines that are too few for a GPU into pieces; each has at least `count` elements, and many more of them than
+/// of results.
+void cut_lines(RanksLaunch& l) {
+  constexpr int64_t kBlocks = 1024, kPiece = 16384;
+  l.piece = l.length, l.pieces = 1;
+  int64_t pieces = std::min(l.length / std::max(kPiece, 32 * int64_t(l.count)), kBlocks / l.lines);
+  for (; pieces > 1; --pieces) {
+    const int64_t piece = (l.length / pieces + 15) / 16 * 16;  // aligned as lines are
+    if (l.length - (pieces - 1) * piece < int64_t(l.count)) continue;
+    l.piece = piece, l.pieces = pieces;
+    return;
+  }
+}
+
+/// Writes the places of the first elements of all lines.
+void first_places(const ScanPlan& plan, int64_t count, bool largest, StreamHandle stream, const Tensor& places) {
+  const Tensor& x = plan.input;
+  Tensor lines = x;
+  if (plan.inner > 1) {  // each line in one piece
+    lines = empty_tensor({{plan.outer, plan.inner, plan.length}}, x.dtype(), x.device());
+    copy_values(lines,
+                alias(x, lines.sizes(), {{plan.length * plan.inner, 1, plan.inner}}, x.storage_offset(), "topk"));
+  }
+  RanksLaunch l;
+  l.dtype = x.dtype(), l.stream = stream, l.in = lines.data_ptr();
+  l.lines = plan.outer * plan.inner, l.length = plan.length;
+  l.count = unsigned(count), l.largest = largest;
+  cut_lines(l);
+  Tensor chosen;
+  if (l.pieces > 1) {
+    chosen = empty_tensor({{l.lines, l.pieces, count}}, DType::int64, x.device());
+    l.places = chosen.data_ptr<int64_t>();
+    run_ranks(l);
+    l.chosen = l.places, l.piece = l.pieces * count, l.pieces = 1;
+  }
+  l.inner = plan.inner, l.places = places.data_ptr<int64_t>();
+  run_ranks(l);
+}
+
+/// Returns ranks [first, first + count) of ordered places.
+Tensor ranks_of(const Tensor& places, int64_t first, int64_t count, int64_t d) {
+  if (places.dim() == 0 || places.sizes()[size_t(d)] == count) return places;
+  Dims sizes(places.sizes());
+  sizes[size_t(d)] = count;
+  Tensor r = empty_tensor(sizes, DType::int64, places.device());
+  if (r.numel() == 0) return r;
+  copy_values(r, alias(places, sizes, places.strides(), first * places.strides()[size_t(d)], "_places_by_rank"));
+  return r;
+}
+
+Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
+  OperandDevice device(input);
+  const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
+  const int64_t last = first + count, d = wrap_dim(dim, input.dim(), "_places_by_rank");
+  // Several short lines share a block that sorts them; a long one that is wanted whole is sorted by all blocks.
+  const bool short_lines = plan.length <= kSortTile && (plan.length <= 256 || last * 4 > plan.length);
+  if (last < 1 || last > kMostRanks || plan.length >= kNarrow || short_lines || input.numel() == 0) {
+    return ranks_of(std::get<1>(sort_kernel(input, {}, dim, largest)), first, count, d);
+  }
+  Dims sizes(input.sizes());
+  if (!sizes.empty()) sizes[size_t(d)] = last;
+  Tensor places = empty_tensor(sizes, DType::int64, input.device());
+  first_places(plan, last, largest, device.stream(), places);
+  return ranks_of(places, first, count, d);
+}
+
 }  // namespace
 
-void register_sort() { ops::sort_stable.set_kernel(DeviceType::cuda, sort_kernel); }
+void register_sort() {
+  ops::sort_stable.set_kernel(DeviceType::cuda, sort_kernel);
+  ops::_places_by_rank.set_kernel(DeviceType::cuda, places_by_rank);
+}
 
 }  // namespace vesta::cuda

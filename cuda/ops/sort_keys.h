@@ -15,7 +15,7 @@ class Keys {
   void* input() const { return keys_[0].data_ptr(); }
   void sort() {
     keys_[1] = buffer(n_), values_[0] = buffer(n_), values_[1] = buffer(n_);
-    Tensor counts = empty_tensor({{sort_counts(n_)}}, DType::int64, device_);
+    Tensor counts = empty_tensor({{sort_counts(n_, wide_)}}, DType::int64, device_);
     SortLaunch l;
     for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
     l.counts = static_cast<uint64_t*>(counts.data_ptr());
@@ -26,6 +26,8 @@ class Keys {
   const void* keys() const { return keys_[at_].data_ptr(); }
   /// Returns the places' numbers in the order of the keys; null before sort(): key j is of place j.
   const void* order() const { return order_; }
+  const Tensor& order_tensor() const { return values_[at_]; }
+  int bits() const { return bits_; }
 
  private:
   Tensor buffer(int64_t n) const { return empty_tensor({{n}}, wide_ ? DType::int64 : DType::int32, device_); }

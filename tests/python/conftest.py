@@ -72,6 +72,24 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
         item.stash[BODY_FAILED] = outcome.get_result().outcome != "passed"
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """On a GPU, ends a process whose device a test has broken: every later test would fail of the same error.
+
+    pytest-xdist starts another worker and goes on. Without it the run ends here.
+    """
+    yield
+    vesta = sys.modules.get("vesta")
+    if not HAS_GPU or not item.stash.get(BODY_FAILED, False) or not vesta or not vesta.cuda.is_initialized():
+        return
+    try:
+        vesta.cuda.synchronize()
+    except RuntimeError as error:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            os._exit(1)
+        pytest.exit(f"{item.nodeid} left the device unusable: {error}", returncode=1)
+
+
 BODY_FAILED = pytest.StashKey[bool]()
 
 

@@ -6,7 +6,10 @@ import pytest
 import vesta
 from distributed_ranks import run_ranks
 
-pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the emulated device")
+pytestmark = [
+    pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the emulated device"),
+    pytest.mark.skipif(not vesta.distributed.is_gloo_available(), reason="needs Gloo"),
+]
 
 PROGRAM = """
 import contextlib

@@ -80,6 +80,8 @@ def test_reading_places(dtype: Any) -> None:
             g = whole(x.shape[dim], 6, 5, 8, seed=1)[:5, :4, :7]
             same(c.gather(dim, g.cuda()), x.gather(dim, g))
             same(c.gather(dim, g.mT.contiguous().mT.cuda()), x.gather(dim, g))
+            g = whole(min(x.shape), 5, 4, 8, seed=2)  # four at a time
+            same(c.gather(dim, g.cuda()), x.gather(dim, g))
         same(vesta.cat([c, c[:, :2], c], 1), vesta.cat([x, x[:, :2], x], 1))
 
 
@@ -115,12 +117,33 @@ def test_sums_add_in_the_order_of_the_indices(dtype: Any, n: int) -> None:
     both = [at, whole(3, n, seed=2)]
     same(x.cuda().index_put_(on("cuda", both), v[:, 0].cuda(), True), x.clone().index_put_(both, v[:, 0], True))
     same(x.cuda().index_put_(on("cuda", both), v[:1, 0].cuda(), True), x.clone().index_put_(both, v[:1, 0], True))
+    x8, v8 = values(7, 8, dtype=dtype), values(n, 16, dtype=dtype, seed=1)  # rows of whole units of 16 bytes
+    same(
+        x8.cuda().index_add_(0, at.cuda(), v8.cuda()[:, :8], alpha=alpha),
+        x8.clone().index_add_(0, at, v8[:, :8], alpha=alpha),
+    )
     g = whole(7, n, 3, seed=4)
     same(x.cuda().scatter_add_(0, g.cuda(), v.cuda()), x.clone().scatter_add_(0, g, v))
     line = x[:, 0].clone()
     same(line.cuda().scatter_add_(0, g[:, 1].cuda(), v[:, 1].cuda()), line.clone().scatter_add_(0, g[:, 1], v[:, 1]))
+    wide = values(4000, 3, dtype=dtype)  # few of its elements change
+    same(wide.cuda().scatter_add_(0, g.cuda(), v.cuda()), wide.clone().scatter_add_(0, g, v))
     few = whole(3, 7, 2, seed=5)
     same(x.cuda().scatter_add_(1, few.cuda(), x.cuda()), x.clone().scatter_add_(1, few, x))
+
+
+@pytest.mark.parametrize("dtype", SOME, ids=str)
+@pytest.mark.parametrize(("lines", "size", "length"), [(20, 70, 77), (3, 2500, 700), (70, 5, 300), (2, 3000, 20000)])
+def test_scatter_add_along_lines(dtype: Any, lines: int, size: int, length: int) -> None:
+    """Lines that a warp adds in shared memory, several to a block or one; the last ones are sorted."""
+    x, at, v = values(lines, size, dtype=dtype), whole(size, lines, length), values(lines, length, dtype=dtype, seed=1)
+    want = x.clone().scatter_add_(1, at, v)
+    same(x.cuda().scatter_add_(1, at.cuda(), v.cuda()), want)
+    same(x.mT.cuda().scatter_add_(0, at.mT.cuda(), v.mT.cuda()), want.mT)
+    at[1, 7] = size
+    x.cuda().scatter_add_(1, at.cuda(), v.cuda())
+    with pytest.raises(RuntimeError, match=f"scatter_add_: index {size} is out of bounds"):
+        vesta.cuda.synchronize()
 
 
 @pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
@@ -146,6 +169,12 @@ def test_nonzero(dtype: Any) -> None:
     same(x.cuda().masked_select(mask.cuda()), x.masked_select(mask))
     same(x.cuda().masked_fill(mask.cuda(), 1), x.masked_fill(mask, 1))
     same(x.cuda()[mask.cuda()], x[mask])
+    for dtype in (vesta.bool, vesta.int16, vesta.float32, vesta.float64, vesta.complex128):
+        y, chosen = values(5003, dtype=dtype), values(5003, seed=2) > 0.5
+        for first in (0, 1, 8):  # aligned or not
+            same(y.cuda()[first:][chosen.cuda()[first:]], y[first:][chosen[first:]])
+        same(y.cuda()[(chosen | ~chosen).cuda()], y)
+        same(y.cuda()[(chosen & ~chosen).cuda()], y[:0])
     same(vesta.where(mask.cuda(), x.cuda(), x.cuda()[:1]), vesta.where(mask, x, x[:1]))
 
 

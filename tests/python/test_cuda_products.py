@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,9 @@ CONVOLUTIONS = [  # input, weight, arguments
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("x_shape", "w_shape", "arguments"), CONVOLUTIONS)
-def test_convolution(x_shape: tuple[int, ...], w_shape: tuple[int, ...], arguments: dict[str, Any], dtype: str) -> None:
+def test_convolution(
+    x_shape: tuple[int, ...], w_shape: tuple[int, ...], arguments: dict[str, Any], dtype: str, full_precision: None
+) -> None:
     x, w, b = made(x_shape, dtype, 1), made(w_shape, dtype, 2), made(w_shape[:1], dtype, 3)
     terms = int(np.prod(w_shape[1:]))
     assert_same(F.conv2d(x.cuda(), w.cuda(), b.cuda(), **arguments), F.conv2d(x, w, b, **arguments), terms)
@@ -153,6 +156,20 @@ def test_convolution_of_views() -> None:
         y = F.conv2d(view(x), w.permute(3, 1, 2, 0) if view(x).shape[1] == 3 else w[:, :1].expand(3, 4, 2, 6))
         weight = w.cuda().permute(3, 1, 2, 0) if view(x).shape[1] == 3 else w.cuda()[:, :1].expand(3, 4, 2, 6)
         assert_same(F.conv2d(view(x.cuda()), weight), y, 24)
+
+
+@pytest.fixture
+def full_precision() -> Iterator[None]:
+    """Convolutions of float32 without TF32, which they may use by default, as in PyTorch."""
+    with vesta.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
+
+
+def test_convolution_in_tf32() -> None:
+    x, w = made((2, 20, 10, 9), "float32", 1), made((30, 20, 3, 3), "float32", 2)
+    exact = F.conv2d(x.double(), w.double())
+    error = (F.conv2d(x.cuda(), w.cuda()).cpu().double() - exact).norm() / exact.norm()
+    assert error < 2e-3  # 10 bits of the operands: 5e-4
 
 
 POOLS = [

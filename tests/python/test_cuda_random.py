@@ -91,7 +91,7 @@ def test_dropout(dtype: Any) -> None:
     assert mask.cpu().all()
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 100, 2048, 2049, 5000])
+@pytest.mark.parametrize("n", [0, 1, 2, 100, 2048, 2049, 5000, 70_000])
 def test_randperm(n: int) -> None:
     want, got = both(lambda d, g: vesta.randperm(n, generator=g, device=d))
     same(got, want)

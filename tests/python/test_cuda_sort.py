@@ -41,6 +41,16 @@ def test_sort(shape, dim, dtype) -> None:
         same(x.cuda().sort(dim, descending), x.sort(dim, descending))
 
 
+@pytest.mark.parametrize(
+    ("n", "dtype"), [(100_000, vesta.int32), ((1 << 20) + 77, vesta.int16), ((1 << 19) + 77, vesta.int64)]
+)
+def test_sort_of_many(n, dtype) -> None:
+    """Several tiles, of both sizes, of keys that differ in all bits."""
+    bits = np.random.default_rng(n).integers(-(1 << 62), 1 << 62, n)
+    x = vesta.tensor(bits).to(dtype)
+    same(x.cuda().sort(), x.sort())
+
+
 @pytest.mark.parametrize("dtype", [vesta.int64, vesta.float32], ids=str)
 def test_sort_of_strided_tensors(dtype) -> None:
     x = draw((30, 40), dtype)
@@ -65,3 +75,25 @@ def test_gradients() -> None:
     for t, w in ((here, weight), (there, weight.cuda())):
         ((t.sort(1).values + t.cummax(0).values) * w).sum().backward()
     assert vesta.equal(there.grad.cpu(), here.grad)
+
+
+# Lines whose first elements are found without a sort of the rest, one block a line or several, and others.
+RANKS = [((3000,), 0), ((3, 5000), 1), ((4, 300), 1), ((3000, 3), 0), ((2, 700, 5), 1), ((2, 40000), 1), ((70001,), 0)]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
+@pytest.mark.parametrize(("shape", "dim"), RANKS, ids=str)
+def test_first_ranks(shape, dim, dtype) -> None:
+    x = draw(shape, dtype)
+    there = x.cuda()
+    for first, count, largest in ((0, 1, True), (0, 40, False), (0, 200, True), (37, 1, False)):
+        want = vesta._C._private._places_by_rank(x, first, count, dim, largest)
+        assert vesta.equal(vesta._C._private._places_by_rank(there, first, count, dim, largest).cpu(), want)
+
+
+@pytest.mark.parametrize("rising", [False, True])
+@pytest.mark.parametrize("count", [1, 17, 900, 1024, 1025])
+def test_topk_of_sorted_lines(rising, count) -> None:
+    """The order in which nothing, or every element, is better than those before."""
+    x = vesta.arange(9000).to(vesta.float64).reshape(1, -1).repeat(2, 1) * (1 if rising else -1)
+    same(x.cuda().topk(count), x.topk(count))

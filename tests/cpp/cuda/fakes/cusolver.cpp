@@ -437,7 +437,15 @@ Status potrf_batched(int letter, sv::Handle h, int fill, int n, void* const* a, 
   if (told("refuse")) return kFailed;
   ++batched_calls;
   return enqueue(h, [=] {
-    for (int i = 0; i < count; ++i) info[i] = cholesky(type_of(letter), fill == sv::upper, n, a[i], lda);
+    for (int i = 0; i < count; ++i) {
+      info[i] = cholesky(type_of(letter), fill == sv::upper, n, a[i], lda);
+      for (int64_t j = 0; j < n; ++j) {  // the real one leaves numbers in the other triangle
+        for (int64_t k = 0; k < j; ++k) {
+          const int64_t row = fill == sv::upper ? j : k, column = fill == sv::upper ? k : j;
+          put(type_of(letter), a[i], column * lda + row, 7);
+        }
+      }
+    }
   });
 }
 Status getrf_batched(int letter, sv::Handle h, int n, void* const* a, int lda, int* pivots, int* info, int count) {

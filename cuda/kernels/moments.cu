@@ -1,0 +1,64 @@
+// Means and squares around them: a team for each row, which is read once if it can be kept.
+#include <vesta/cuda/kernels/moments.h>
+#include <vesta/cuda/kernels/norm_sums.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+template <class T>
+struct MomentsArgs {
+  using C = compute_of<T>;
+  const T* x;
+  C *mean, *squares;
+  int64_t rows, n;
+  unsigned width;
+  bool packed;
+};
+
+// The deviations from a first mean are small numbers, whose own mean corrects the first: a large mean costs no digits.
+template <class T, class Row, class Team>
+VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
+  using C = compute_of<T>;
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.rows;
+  const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
+  Row held(team, a.x + at, n, a.packed, C(0), exists);
+  C sum = 0;
+  held.each(team, a.x + at, n, a.packed, C(0),
+            [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
+  const C mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
+  Pair<C> s{C(0), C(0)};
+  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
+    C d[kPack];
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) d[j] = v[j] - mean;
+    clear_past(c, n, d);
+    s.a = s.a + ((d[0] + d[1]) + (d[2] + d[3]));
+    s.b = s.b + ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]));
+  });
+  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+  if (!exists || team.rank != 0) return;
+  const C rest = s.a / C(a.n);
+  a.mean[team.row] = math::isfinite(mean) ? mean + rest : mean;  // beside an infinity the rest is NaN
+  a.squares[team.row] = math::maximum(s.b - s.a * rest, C(0));
+}
+
+}  // namespace
+
+void moments(const MomentsLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    using C = compute_of<T>;
+    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      const MomentsArgs<T> a{reinterpret_cast<const T*>(l.x),
+                             reinterpret_cast<C*>(l.mean),
+                             reinterpret_cast<C*>(l.squares),
+                             l.rows,
+                             l.n,
+                             width,
+                             l.packed};
+      launch_block(l.name, moments_kernel<T, Row, Team>, shape, a);
+    });
+  });
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,93 @@
+// scatter_add_ of lines that fit into shared memory, without a sort. A tour: a warp takes a line of the result, adds 32
+// elements at a time, and writes it back. Lanes with the same place find each other and take turns, so that equal
+// places are added in the order of the line: the bits are those of one thread that adds them all.
+#include <vesta/cuda/kernels/add_scaled.cuh>
+#include <vesta/cuda/kernels/index.h>
+#include <vesta/cuda/kernels/walk.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kAhead = 8;  // elements that a lane loads before it adds them
+
+/// A line's bytes in shared memory.
+template <class C>
+VESTA_HD unsigned line_bytes(int64_t size) {
+  return (unsigned(size) * unsigned(sizeof(C)) + 15) / 16 * 16;
+}
+
+template <class T, class Index>
+VESTA_KERNEL void scatter_rows_kernel(Walk<Index, 3> walk, ElementMoves m) {
+  using C = compute_of<T>;
+  VESTA_DYNAMIC_SHARED(char, memory);
+  const unsigned lane = lane_index(), size = unsigned(m.size), length = unsigned(m.length);
+  const Index line = Index(blockIdx.x) * (blockDim.x / 32) + warp_index();
+  if (line >= Index(m.total)) return;
+  C* const sums = reinterpret_cast<C*>(memory + warp_index() * line_bytes<C>(m.size));
+  int64_t offset[3];
+  walk.offsets(line, offset);
+  char* const self = m.self + offset[0];
+  VESTA_ROLLED
+  for (unsigned first = lane; first < size; first += 32 * kAhead) {
+    T v[kAhead];
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kAhead; ++u) {
+      const unsigned i = first + u * 32;
+      if (i < size) v[u] = *reinterpret_cast<const T*>(self + int64_t(i) * m.stride);
+    }
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kAhead; ++u) {
+      if (first + u * 32 < size) sums[first + u * 32] = convert<C>(v[u]);
+    }
+  }
+  warp_barrier();
+  VESTA_ROLLED
+  for (unsigned first = 0; first < length; first += 32 * kAhead) {
+    int64_t at[kAhead];
+    T v[kAhead];
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kAhead; ++u) {
+      const unsigned i = first + u * 32 + lane;
+      at[u] = i < length ? *reinterpret_cast<const int64_t*>(m.index + offset[1] + int64_t(i) * m.index_step) : 0;
+      v[u] = i < length ? *reinterpret_cast<const T*>(m.other + offset[2] + int64_t(i) * m.other_step) : T{};
+    }
+    VESTA_UNROLL
+    for (unsigned u = 0; u < kAhead; ++u) {
+      if (first + u * 32 >= length) break;
+      const bool exists = first + u * 32 + lane < length, good = exists && uint64_t(at[u]) < uint64_t(size);
+      if (exists && !good) report(m.fault, FaultKind::element_index, m.name, at[u], m.size, m.dim);
+      const unsigned place = good ? unsigned(at[u]) : size + lane;
+      unsigned before = count_bits(match_lanes(place) & ((1u << lane) - 1));  // of the same place, yet to be added
+      VESTA_ROLLED
+      for (bool mine = true, more = true; more;) {
+        if (mine && before == 0) {
+          if (good) sums[place] = add_scaled(sums[place], v[u], 1.0);
+          mine = false;
+        } else {
+          --before;
+        }
+        warp_barrier();
+        more = any_lane(mine);
+      }
+    }
+  }
+  VESTA_ROLLED
+  for (unsigned i = lane; i < size; i += 32) *reinterpret_cast<T*>(self + int64_t(i) * m.stride) = convert<T>(sums[i]);
+}
+
+constexpr DTypeSet kAll{0xfff};
+
+}  // namespace
+
+void run_scatter_rows(const ElementMoves& m, DType dtype) {
+  visit_device<kAll>(dtype, [&]<class T>() {
+    const unsigned bytes = line_bytes<compute_of<T>>(m.size), fit = unsigned(kScatterRoom) / bytes;
+    const unsigned warps = fit < 8 ? fit : 8;
+    LaunchShape shape = linear_shape(uint64_t(m.total) * 32, warps * 32, m.stream);
+    shape.shared_bytes = warps * bytes;
+    if (m.wide) launch_block(m.name, scatter_rows_kernel<T, uint64_t>, shape, Walk<uint64_t, 3>(m.walk), m);
+    else launch_block(m.name, scatter_rows_kernel<T, uint32_t>, shape, Walk<uint32_t, 3>(m.walk), m);
+  });
+}
+
+}  // namespace vesta::cuda
