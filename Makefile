@@ -31,9 +31,11 @@ $(BUILD)/build.ninja: | .venv/.installed-build
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).log 2>&1 \
 	  || { cat $(BUILD).log; rm -rf $(BUILD).log $@; exit 1; }
 	@rm $(BUILD).log
+	@echo "Building into $(BUILD)/: this takes minutes the first time, later only what has changed is built"
 
+# Ninja shows in a terminal how far it is, in one line, and is silent where nobody watches.
 build: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- --quiet
+	@quiet=; [ -t 1 ] || quiet=--quiet; cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- $$quiet
 
 demo: TARGET = _C digits_evaluate
 demo: .venv/.installed-demo build

@@ -492,6 +492,40 @@ def test_ctrl_c_ends_a_wait():
             assert out == "interrupted\n" and first.returncode == 0, out + err
 
 
+def test_a_process_that_ends_lets_its_last_collective_end():
+    program = """
+    dist.init_process_group("gloo")
+    if rank == 1:
+        dist.all_reduce(vesta.ones({count}), async_op=True)
+        sys.exit(0)  # without waiting, and without destroy_process_group
+    time.sleep(0.5)
+    t = vesta.ones({count})
+    dist.all_reduce(t)
+    print(t.max().item())
+    """
+    for count in (3, MANY):
+        assert run_ranks(2, program.replace("{count}", str(count)))[0] == "2.0\n"
+
+
+def test_a_process_that_ends_does_not_wait_for_a_collective_that_nobody_else_calls():
+    outputs = run_ranks(
+        2,
+        """
+        dist.init_process_group("gloo")
+        start = time.monotonic()
+        if rank == 1:
+            dist.all_reduce(vesta.ones(3), async_op=True)
+            sys.exit(0)
+        try:
+            dist.recv(vesta.ones(3), 1)
+        except dist.DistributedError as error:
+            assert "its process ends before the operation is done" in str(error), error
+            print(time.monotonic() - start < 30)
+        """,
+    )
+    assert outputs[0] == "True\n"
+
+
 def test_a_worker_of_a_killed_rank_does_not_hide_its_death():
     outputs = run_ranks(
         2,

@@ -519,6 +519,20 @@ dist.destroy_process_group()
     )
 
 
+def test_a_process_that_ends_lets_its_last_collective_end() -> None:
+    run(
+        2,
+        """
+make()
+x = vesta.ones(4, device="cuda")
+dist.all_reduce(x)
+if rank == 0: time.sleep(0.5)
+dist.all_reduce(x)  # rank 1 ends without reading the result, and without destroy_process_group
+if rank == 0: assert x.tolist() == [4.0] * 4, x
+""",
+    )
+
+
 def test_a_rank_that_does_not_come_is_named_when_time_is_over() -> None:
     run(
         2,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -655,13 +656,23 @@ def _abort_process_group(group: ProcessGroup | None = None) -> None:
     destroy_process_group(pg)
 
 
+#: Seconds that a process which ends without destroy_process_group gives its operations to end.
+_LAST_OPERATIONS = 5.0
+
+
 def _leave_at_exit() -> None:
-    """Leaves the groups of a process that ends without destroy_process_group: others are told at once, so none
-    hangs."""
+    """Leaves the groups of a process that ends without destroy_process_group, so that no other rank hangs.
+
+    An exception is told to the others at once. Without one, operations end first: a CUDA device may still compute a
+    collective that the program has waited for, and what the others called is compared after that.
+    """
     if _world.default is None:
         return
     error = getattr(sys, "last_value", None)  # the exception that ends the process
+    deadline = time.monotonic() + _LAST_OPERATIONS
     for pg in list(_world.groups):
+        while error is None and pg._busy() and time.monotonic() < deadline:
+            time.sleep(0.001)
         if error is not None:
             pg.abort(f"its process ends with {type(error).__name__}: {error}")
         elif pg._busy():
