@@ -244,27 +244,13 @@ Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntL
   return std::get<0>(_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-namespace {
-
-/// Returns the values of a max pooling; the places, which the gradient needs, only where one is recorded.
-Tensor max_pool_values(const Tensor& x, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
-                       bool ceil_mode) {
-  if (GradMode::enabled() && x.requires_grad()) {
-    return std::get<0>(_max_pool(x, kernel_size, stride, padding, dilation, ceil_mode));
-  }
-  NoGrad off;  // a view would be looked at by autograd, which has no rule for the op
-  return _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-}  // namespace
-
 // The functions of 1 to 3 dimensions.
 #define VESTA_POOLING(n)                                                                                             \
   Tensor max_pool##n##d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,         \
                                   IntList dilation, bool ceil_mode) {                                                \
     const Pooling p{"max_pool" #n "d", n};                                                                           \
     const Tensor x = p.batch(input);                                                                                 \
-    return p.unbatch(input, max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                  \
+    return p.unbatch(input, _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                 \
   }                                                                                                                  \
   TensorPair max_pool##n##d_with_indices_composite(const Tensor& input, IntList kernel_size, IntList stride,         \
                                                    IntList padding, IntList dilation, bool ceil_mode) {              \
