@@ -73,7 +73,7 @@ struct Pooling {
 
 /// Returns a result, or a copy of it if nothing was computed and it shares the input's memory.
 Tensor own_memory(const Tensor& result, const Tensor& input) {
-  return result.impl()->storage() == input.impl()->storage() ? clone(result) : result;
+  return result.impl()->storage() == input.impl()->storage() ? clone_image(result) : result;
 }
 
 TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
@@ -178,11 +178,14 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
     return p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1)));
   }
   const DType dtype = x.dtype();
+  bool unchanged = true;
+  for (int64_t d = 0; d < p.dims; ++d) unchanged = unchanged && !changes(d);
+  if (unchanged) return own_memory(p.unbatch(input, x), input);
   x = x.to(compute_type(dtype));
   for (int64_t d = 0; d < p.dims; ++d) {
     if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
-  return own_memory(p.unbatch(input, x.to(dtype)), input);
+  return p.unbatch(input, x.to(dtype));
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
