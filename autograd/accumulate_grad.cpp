@@ -18,6 +18,18 @@ intrusive_ptr<AccumulateGrad> grad_accumulator(const Tensor& leaf) {
   return fresh;
 }
 
+void replace_memory(const Tensor& t, const Tensor& from, const char* op) {
+  const TensorImpl& f = *from.impl();
+  const bool fits =
+      t.dtype() == from.dtype() && t.device() == from.device() && std::ranges::equal(t.sizes(), f.sizes());
+  t.impl()->set_storage(f.storage(), f.sizes(), f.strides(), f.offset(), f.dtype(), op);
+  GradMeta* const m = meta(t);
+  if (fits || !m) return;
+  std::lock_guard lock(m->lock);
+  // One that somebody holds and directs (DDP) stays: it says that the leaf has changed.
+  if (m->accumulator && !m->accumulator->has_place()) m->accumulator = nullptr;
+}
+
 AccumulateGrad::AccumulateGrad(Tensor variable) : Node(kRunsAtOnce), variable_(std::move(variable)) {
   accumulates_ = true;
   borrows_hooks_ = true;

@@ -276,6 +276,8 @@ class VESTA_API AccumulateGrad final : public Node {
   void set_target(Tensor target);
   /// Sets an object that chooses such a target each time; null ends that. Must not be called while a backward runs.
   void set_place(std::shared_ptr<GradPlace> place) { place_ = std::move(place); }
+  /// Returns whether somebody has said where the first gradient goes.
+  bool has_place() const { return place_ != nullptr || target_.defined(); }
 
  private:
   Tensor chosen_target();

@@ -9,6 +9,8 @@
 #include <typeinfo>
 #include <unordered_map>
 
+#include <vesta/autograd/accumulate_grad.h>
+
 namespace vesta::nn {
 
 Tensor Module::forward(const Tensor&) {
@@ -182,10 +184,7 @@ std::vector<Tensor> values(const Module::Named& named) {
   return r;
 }
 /// Gives `t` the memory of `value`: the object stays the same, with another dtype or device.
-void replace(const Tensor& t, const Tensor& value) {
-  const TensorImpl& v = *value.impl();
-  t.impl()->set_storage(v.storage(), v.sizes(), v.strides(), v.offset(), v.dtype(), "to");
-}
+void replace(const Tensor& t, const Tensor& value) { autograd::replace_memory(t, value, "to"); }
 }  // namespace
 
 std::vector<Tensor> Module::parameters() const { return values(named_parameters()); }

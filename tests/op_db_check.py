@@ -307,6 +307,11 @@ def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row, more_ulp: 
     return wrong, error
 
 
+def known(name: str) -> str:
+    """Returns an op's name as errors have it: that of a private op without its underscore."""
+    return name if name.startswith("__") else name.removeprefix("_")
+
+
 def check_message(error: BaseException, *fragments: str) -> None:
     """Asserts that an error message contains each fragment."""
     for fragment in fragments:

@@ -43,7 +43,7 @@ struct MomentsRule {
     if (g[0].defined()) {
       const Tensor given = mean(), input = x().to(given.dtype());  // anew where the gradient is recorded
       const Tensor center = layer_state.grad_enabled ? vesta::mean(input, shape.dims(), true) : shape.keep(given);
-      r = shape.keep(g[0] * Scalar(2.0)) * (input - center);
+      r = shape.keep(g[0].to(given.dtype()) * Scalar(2.0)) * (input - center);
     }
     if (!g[1].defined()) return r;
     const Tensor even = shape.spread(g[1] / Scalar(double(shape.count())));
@@ -61,7 +61,8 @@ struct SumOfSquaresRule {
   Tensor operator()(const Tensor& g, Needs) const { return shape.keep(g * Scalar(2.0)) * x().to(g.dtype()); }
 };
 
-// The slope of log(sum(exp(x))) is softmax; where all is -inf, or something is inf, it is not a number.
+// The slope of log(sum(exp(x))) is softmax; where all is -inf, or something is inf, it is not a number. A large result
+// is rounded, which puts one factor on all of exp(x - result): they are divided by their sum, which should be 1.
 struct LogsumexpRule {
   Reduced shape;
   Saved x, y;
@@ -70,7 +71,9 @@ struct LogsumexpRule {
   }
   Tensor operator()(const Tensor& g, Needs) const {
     const DType wide = compute_type(g.dtype());
-    return shape.keep(g.to(wide)) * exp(x().to(wide) - shape.keep(y().to(wide)));
+    const Tensor result = shape.keep(y().to(wide)), parts = exp(x().to(wide) - result);
+    const Tensor total = where(isfinite(result), vesta::sum(parts, shape.dims(), true), wrapped(1.0));
+    return shape.keep(g.to(wide)) / total * parts;
   }
 };
 

@@ -14,6 +14,7 @@
 #include <vesta/core/cpu/allocator.h>
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/interruption.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/recurrence_kernels.h>
 #include <vesta/core/cpu/register.h>
@@ -219,8 +220,9 @@ RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& 
             .state = state.write(i).from(row, unit)});
     });
   };
+  StepsOfPieces pieces;
   each_group([&](int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < int64_t(steps()); ++i) take_step(i, begin, end);
+    for (int64_t i = 0; i < int64_t(steps()) && pieces.go_on(); ++i) take_step(i, begin, end);
   });
   // A sequence's last state is its output at its last step.
   for (size_t i = 0; i < steps(); ++i) {
@@ -304,8 +306,9 @@ RecurrenceGradients Layer<T>::differentiate(const Tensor& grad_out, const Tensor
           }
         });
   };
+  StepsOfPieces pieces;
   each_group([&](int64_t begin, int64_t end) {
-    for (int64_t i = int64_t(steps()) - 1; i >= -1; --i) step_back(i, begin, end);
+    for (int64_t i = int64_t(steps()) - 1; i >= -1 && pieces.go_on(); --i) step_back(i, begin, end);
   });
   const int64_t begun = *std::ranges::max_element(sizes_);
   for (int64_t r = begun; r < batch_; ++r) {  // sequences without a step

@@ -16,6 +16,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
@@ -239,13 +240,34 @@ void register_moments() {
   one.template operator()<Half>(), one.template operator()<BFloat16>();
 }
 
-/// Sums of squared deviations and means, in one pass over memory. Where a mean is not finite, an infinity may have made
-/// NaN of it: those come from sums.
+TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim);
+
+/// Computes squares again in double whose parts were below the range of float32: of those that are 0, though elements
+/// differ, and those that are too small for their parts to be floats of all digits. (Kernels see to those above it.)
+void mend_small(const Tensor& input, const MaybeDims& dim, bool keepdim, int64_t count, const Tensor& squares) {
+  if (input.dtype() == DType::float64 || input.dtype() == DType::float16 || count == 1) return;
+  const double least = double(count) * double(std::numeric_limits<float>::min());
+  double* const s = squares.data_ptr<double>();
+  if (std::none_of(s, s + squares.numel(), [&](double v) { return v < least; })) return;
+  const Tensor differ = contiguous(ne(amax(input, dim, keepdim), amin(input, dim, keepdim)));
+  const bool* const varies = differ.data_ptr<bool>();
+  const auto is_small = [&](int64_t i) { return s[i] < least && varies[i]; };
+  int64_t i = 0;
+  while (i < squares.numel() && !is_small(i)) ++i;
+  if (i == squares.numel()) return;
+  const Tensor exact = std::get<0>(moments_kernel(input.to(DType::float64), dim, keepdim));
+  for (; i < squares.numel(); ++i) {
+    if (is_small(i)) s[i] = exact.data_ptr<double>()[i];
+  }
+}
+
+/// Sums of squared deviations, in double, and means, in one pass over memory. Where a mean is not finite, an infinity
+/// may have made NaN of it: those come from sums.
 TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   const ReduceShape shape = reduce_shape(input, dim, keepdim, "var");
   if (!is_float(input.dtype()) || shape.count == 0) return ops::_moments.body()(input, dim, keepdim);
   const DType wide = compute_type(input.dtype());
-  const Tensor squares = empty_tensor(shape.sizes, wide), mean = empty_tensor(shape.sizes, wide);
+  const Tensor squares = empty_tensor(shape.sizes, DType::float64), mean = empty_tensor(shape.sizes, wide);
   const int64_t n = squares.numel();
   if (n == 0) return {squares, mean};
   std::unique_ptr<Statistics[]> all(new Statistics[size_t(n)]);
@@ -253,13 +275,15 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   bool finite = true;
   visit<kFloats>(wide, [&]<class T>() {
     if constexpr (std::is_same_v<T, compute_t<T>>) {
-      T *const s = squares.data_ptr<T>(), *const m = mean.data_ptr<T>();
+      double* const s = squares.data_ptr<double>();
+      T* const m = mean.data_ptr<T>();
       for (int64_t i = 0; i < n; ++i) {
-        s[i] = T(all[size_t(i)].squares), m[i] = T(all[size_t(i)].mean);
+        s[i] = all[size_t(i)].squares, m[i] = T(all[size_t(i)].mean);
         finite = finite && std::isfinite(m[i]);
       }
     }
   });
+  mend_small(input, dim, keepdim, shape.count, squares);
   return {squares, finite ? mean : vesta::mean(input.to(wide), dim, keepdim)};
 }
 

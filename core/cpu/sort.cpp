@@ -83,8 +83,8 @@ void sort_lines(const ScanPlan& plan, bool descending, T* values, int64_t* place
 }
 
 TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descending) {
-  const ScanPlan plan = order_plan(input, dim, "sort");
-  Tensor values = result_tensor(input.sizes(), input.dtype()), places = result_tensor(input.sizes(), DType::int64);
+  Tensor values = result_preserving(input, input.dtype()), places = result_preserving(input, DType::int64);
+  const ScanPlan plan = order_plan_into(values, input, dim, "sort");
   if (values.numel() == 0) return {values, places};
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
     T* const v = values.data_ptr<T>();

@@ -11,7 +11,8 @@
 // Note [A composite is an op with a default body]
 // A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
 // the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient rule of
-// its own the op then decomposes into its body where something records, and runs the kernel where nothing does.
+// its own the op then decomposes into its body where an operand requires grad, and runs the kernel where none does. The
+// bit alone does not tell: every view carries it, because its base may come to require grad.
 //
 // Note [Switching the profiler]
 // Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
@@ -87,6 +88,20 @@ concept Plain =
 template <Plain T>
 constexpr uint8_t bits(const T&) {
   return 0;
+}
+
+// Whether an argument has a tensor that requires grad: asked of autograd, where the bit says that it may.
+inline bool wants_gradient(const Tensor& t) { return (bits(t) & bit(Layer::autograd)) != 0 && t.requires_grad(); }
+inline bool wants_gradient(const TensorList& l) {
+  for (const Tensor& t : l) {
+    if (wants_gradient(t)) return true;
+  }
+  return false;
+}
+inline bool wants_gradient(const Out& o) { return o.tensor && wants_gradient(*o.tensor); }
+template <Plain T>
+constexpr bool wants_gradient(const T&) {
+  return false;
 }
 
 /// The devices of a call's arguments: whether all are present and on one device, and which.
@@ -188,7 +203,7 @@ class Op<R(A...)> : public OpBase {
     layers_[unsigned(l)] = f;
     add_slot(l);
   }
-  /// Enters the kernel of a device. A composite without a gradient rule runs it only where nothing is recorded.
+  /// Enters the kernel of a device. A composite without a gradient rule runs it only where no operand requires grad.
   void set_kernel(DeviceType d, Fn f) {
     kernels_[int(d)] = f;
     if (body_ && schema->differentiable) add_slot(Layer::autograd);
@@ -208,7 +223,16 @@ class Op<R(A...)> : public OpBase {
     Layer l = Layer(7 - std::countl_zero(active));
     if (Fn f = layers_[unsigned(l)]) return f(static_cast<A>(a)...);
     if (!body_) refuse_layer(l);
-    device_of(a...);
+    return decompose(l, static_cast<A>(a)...);
+  }
+  /// Runs the body of a composite that has no function for an active layer (Note [A composite is an op with a default
+  /// body]).
+  [[gnu::noinline]] R decompose(Layer l, A... a) const {
+    const DeviceType d = device_of(a...);
+    if (l == Layer::autograd && kernels_[int(d)] != body_ && !(dispatch::wants_gradient(a) || ...)) {
+      Below autograd(l);
+      return (*this)(static_cast<A>(a)...);
+    }
     return body_(static_cast<A>(a)...);
   }
 

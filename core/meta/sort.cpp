@@ -11,7 +11,7 @@ namespace {
 
 TensorPair sort(const Tensor& input, MaybeBool, int64_t dim, bool) {
   order_plan(input, dim, "sort");
-  return {like(input), like(input, DType::int64)};
+  return {result_preserving(input, input.dtype()), result_preserving(input, DType::int64)};
 }
 
 Tensor places_by_rank(const Tensor& input, int64_t, int64_t count, int64_t dim, bool) {

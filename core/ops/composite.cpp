@@ -293,12 +293,17 @@ Tensor sum_of_powers(const Tensor& a, double p, const MaybeDims& dim, bool keepd
   return sum(where(zero, wrapped(p < 0 ? std::numeric_limits<double>::infinity() : 0.0), powers), dim, keepdim);
 }
 
-/// The variance and the mean, for 16-bit floats in float32.
+/// The variance and the mean, in no fewer digits than float32 has, the variance in a wider range where there is one.
 TensorPair variance(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim, const char* op) {
   check_floating_or_complex(input, op);
   const auto [squares, center] = _moments(input, dim, keepdim);
-  const int64_t count = reduce_shape(input, dim, keepdim, op).count;
-  return {div(squares, wrapped(std::max(0.0, double(count) - correction.value_or(1).to<double>(op)))), center};
+  const double freedom = double(reduce_shape(input, dim, keepdim, op).count) - correction.value_or(1).to<double>(op);
+  Tensor r = div(squares, wrapped(std::max(0.0, freedom)));
+  if (freedom < 0 && dim && input.dim() > 0) {  // as in PyTorch, the gradient divides by what is below 0
+    const Tensor slope = div(squares, wrapped(freedom));
+    r = add(slope, sub(r, slope).detach());
+  }
+  return {r, center};
 }
 
 }  // namespace

@@ -162,7 +162,9 @@ Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& sou
   VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "put: tried to put elements into an empty tensor.");
   const Tensor r =
       reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
-  return suggests_channels_last(input) ? to_channels_last(r) : r;
+  // As PyTorch's, a copy of the input with its strides that is then written.
+  const bool rows = input.is_contiguous() && !suggests_channels_last(input);
+  return rows ? r : copy_(empty_preserving(input, input.dtype(), input.device()), r);
 }
 
 // ---- masks ----

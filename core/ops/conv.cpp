@@ -26,10 +26,10 @@ const char* conv_name(int64_t dims) {
   return dims >= 1 && dims <= 3 ? kNames[dims - 1] : "convolution";
 }
 
-void check_same_dtype(const Tensor& a, const Tensor& b, const char* op, const char* what) {
+void check_same_dtype(const Tensor& a, const char* whose, const Tensor& b, const char* what, const char* op) {
   if (!b.defined()) return;
-  VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected ", what, " of the input's dtype ", a.dtype(), ", got ",
-              b.dtype(), ". Convert one with .to().");
+  VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected ", what, " of the ", whose, "'s dtype ", a.dtype(),
+              ", got ", b.dtype(), ". Convert one with .to().");
 }
 /// Takes the windows that a gradient has, of those that fit.
 void take_windows_of(Window& w, const Tensor& grad, int64_t batch, int64_t channels, const char* op) {
@@ -53,8 +53,8 @@ Window check_shapes(const Tensor& input, const Tensor& weight, const Tensor& bia
                     IntList dilation, int64_t groups) {
   const char* op = conv_name(input.dim() - 2);
   Window w = conv_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
-  check_same_dtype(input, weight, op, "a weight");
-  check_same_dtype(input, bias, op, "a bias");
+  check_same_dtype(input, "input", weight, "a weight", op);
+  check_same_dtype(input, "input", bias, "a bias", op);
   VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), runtime, op,
               ": expected a bias [", weight.sizes()[0], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
   return w;
@@ -73,8 +73,8 @@ Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight
                                         IntList padding, IntList dilation, int64_t groups, const Tensor& bias) {
   constexpr const char* op = "convolution_backward";
   Window w = conv_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
-  check_same_dtype(grad, weight, op, "a weight");
-  check_same_dtype(grad, bias, op, "a bias");
+  check_same_dtype(grad, "grad", weight, "a weight", op);
+  check_same_dtype(grad, "grad", bias, "a bias", op);
   VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == input_size[1]), runtime, op, ": expected a bias [",
               input_size[1], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
   take_windows_of(w, grad, input_size[0], weight.sizes()[0], op);
@@ -86,7 +86,7 @@ Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input
                                          IntList padding, IntList dilation, int64_t groups) {
   constexpr const char* op = "convolution_backward";
   Window w = conv_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
-  check_same_dtype(grad, input, op, "an input");
+  check_same_dtype(grad, "grad", input, "an input", op);
   take_windows_of(w, grad, input.sizes()[0], weight_size[0], op);
   check_floating(grad, op);
   return w;
@@ -217,8 +217,8 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
   VESTA_CHECK(weight.dim() == dims + 2, runtime, op, ": expected a ", dims + 2,
               "-d weight [in, out / groups, kernel...], got ", weight.sizes(), ".");
   if (!is_integer(x)) check_floating(x, op);
-  check_same_dtype(x, weight, op, "a weight");
-  check_same_dtype(x, bias, op, "a bias");
+  check_same_dtype(x, "input", weight, "a weight", op);
+  check_same_dtype(x, "input", bias, "a bias", op);
   VESTA_CHECK(groups >= 1, runtime, op, ": expected groups >= 1, got ", groups, ".");
   VESTA_CHECK(x.size(1) == weight.size(0) && weight.size(0) % groups == 0, runtime, op, ": Given transposed=True, ",
               "weight of size ", weight.sizes(), ", expected input ", x.sizes(), " to have ", weight.size(0),

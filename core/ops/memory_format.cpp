@@ -57,6 +57,11 @@ Tensor dense_image(const Tensor& t, bool channels_last) {
   return r;
 }
 
+Tensor clone_image(const Tensor& t) {
+  if (!suggests_channels_last(t)) return clone(t, "contiguous_format");
+  return clone(t, t.dim() == 4 ? "channels_last" : "channels_last_3d");
+}
+
 /// Returns a view with exact strides of a tensor whose own differ from them in dimensions of size 1 alone.
 static Tensor with_strides(const Tensor& t, const Dims& want) {
   return std::ranges::equal(IntSpan(want), t.strides()) ? t : as_strided(t, t.sizes(), want);

@@ -26,6 +26,8 @@ VESTA_API Tensor image_result(IntSpan sizes, bool channels_last, DType dtype, De
 /// Returns the tensor itself if its elements lie densely in this order, else a copy that does.
 VESTA_API Tensor dense_image(const Tensor& t, bool channels_last);
 
+/// Returns a copy of a tensor in the layout that an op over images gives; its gradient passes.
+VESTA_API Tensor clone_image(const Tensor& t);
 /// Brings the result of other ops to channels last, with exact strides; its gradient passes.
 VESTA_API Tensor to_channels_last(const Tensor& t);
 /// The same for rows.

@@ -73,7 +73,7 @@ struct Pooling {
 
 /// Returns a result, or a copy of it if nothing was computed and it shares the input's memory.
 Tensor own_memory(const Tensor& result, const Tensor& input) {
-  return result.impl()->storage() == input.impl()->storage() ? clone(result) : result;
+  return result.impl()->storage() == input.impl()->storage() ? clone_image(result) : result;
 }
 
 TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
@@ -178,11 +178,14 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
     return p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1)));
   }
   const DType dtype = x.dtype();
+  bool unchanged = true;
+  for (int64_t d = 0; d < p.dims; ++d) unchanged = unchanged && !changes(d);
+  if (unchanged) return own_memory(p.unbatch(input, x), input);
   x = x.to(compute_type(dtype));
   for (int64_t d = 0; d < p.dims; ++d) {
     if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
-  return own_memory(p.unbatch(input, x.to(dtype)), input);
+  return p.unbatch(input, x.to(dtype));
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
@@ -244,27 +247,13 @@ Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntL
   return std::get<0>(_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-namespace {
-
-/// Returns the values of a max pooling; the places, which the gradient needs, only where one is recorded.
-Tensor max_pool_values(const Tensor& x, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
-                       bool ceil_mode) {
-  if (GradMode::enabled() && x.requires_grad()) {
-    return std::get<0>(_max_pool(x, kernel_size, stride, padding, dilation, ceil_mode));
-  }
-  NoGrad off;  // a view would be looked at by autograd, which has no rule for the op
-  return _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-}  // namespace
-
 // The functions of 1 to 3 dimensions.
 #define VESTA_POOLING(n)                                                                                             \
   Tensor max_pool##n##d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,         \
                                   IntList dilation, bool ceil_mode) {                                                \
     const Pooling p{"max_pool" #n "d", n};                                                                           \
     const Tensor x = p.batch(input);                                                                                 \
-    return p.unbatch(input, max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                  \
+    return p.unbatch(input, _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                 \
   }                                                                                                                  \
   TensorPair max_pool##n##d_with_indices_composite(const Tensor& input, IntList kernel_size, IntList stride,         \
                                                    IntList padding, IntList dilation, bool ceil_mode) {              \

@@ -189,6 +189,14 @@ Dims padded_sizes(const Tensor& input, IntList pad, const char* op) {
 Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
   constexpr const char* op = "constant_pad_nd";
   const Dims sizes = padded_sizes(input, pad, op);
+  if (std::ranges::all_of(pad, [](int64_t n) { return n <= 0; })) {  // nothing but a part: a copy of it, as PyTorch's
+    Tensor part = input;
+    for (size_t i = 0; i < pad.size(); i += 2) {
+      const int64_t d = input.dim() - 1 - int64_t(i / 2);
+      part = narrow(part, d, -pad[i], sizes[size_t(d)]);
+    }
+    return clone(part);
+  }
   Tensor result = image_result(sizes, suggests_channels_last(input), input.dtype(), input.device());
   // Of a large result the borders alone are filled, so that memory is written once; of a small one, or where each fill
   // is a launch, all of it is (build/bin/bandwidth pad).
@@ -262,7 +270,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
     x = resample(x, d, rows);
   }
   if (!elements) return without_elements(x, sizes);
-  if (x.impl() == input.impl()) x = clone(x);
+  if (x.impl() == input.impl()) x = clone_image(x);
   return mode == "circular" ? contiguous(x) : x;  // as PyTorch has it
 }
 
@@ -359,7 +367,7 @@ constexpr Mode kModes[] = {{"nearest", Filter::nearest, 0},  {"nearest-exact", F
 
 Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool align_corners, bool antialias,
                               MaybeDouble scale_d, MaybeDouble scale_h, MaybeDouble scale_w) {
-  constexpr const char* op = "_interpolate";
+  constexpr const char* op = "interpolate";
   const int64_t dims = input.dim() - 2;
   VESTA_CHECK(dims >= 1 && dims <= 3, not_implemented, op,
               ": Input Error: Only 3D, 4D and 5D input Tensors supported (", "got ", input.dim(), "D).");
@@ -385,7 +393,7 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
   for (int64_t n : size) result.push_back(n);
   if (!has_elements(result, input)) {
     const bool same = !has_values(input) && std::ranges::equal(IntSpan(result), input.sizes());
-    return same ? clone(input) : without_elements(input, result);
+    return same ? clone_image(input) : without_elements(input, result);
   }
   const auto along = [&](int64_t d) {
     return Interpolation{found->filter, input.size(d + 2), size[size_t(d)],
@@ -395,6 +403,9 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
     const Interpolation i = along(d);
     return i.in == i.out && (!i.factor || *i.factor == 1 || align_corners);
   };
+  bool unchanged = true;
+  for (int64_t d = 0; d < dims; ++d) unchanged = unchanged && same(d);
+  if (unchanged) return clone_image(input);
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool planes = dims == 2 && is_float(input.dtype()) && !same(0) && !same(1);
   if (planes) return resample_planes(input, 2, along(0).rows(), along(1).rows());
@@ -405,8 +416,7 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
     const int64_t d = grows ? dims - 1 - i : i;
     if (!same(d)) x = resample(x, d + 2, along(d).rows());
   }
-  x = x.to(input.dtype());
-  return x.impl() == input.impl() ? clone(x) : x;
+  return x.to(input.dtype());
 }
 
 // ---- Patches ----

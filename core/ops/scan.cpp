@@ -1,7 +1,13 @@
 #include <vesta/core/ops/scan.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/memory_format.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 namespace {
@@ -30,6 +36,22 @@ ScanPlan order_plan(const Tensor& input, int64_t dim, const char* op) {
   const int64_t d = wrap_dim(dim, input.dim(), op);
   check_real(input, op);
   return split(input, d);
+}
+
+ScanPlan order_plan_into(const Tensor& result, const Tensor& input, int64_t dim, const char* op) {
+  if (result.is_contiguous()) return order_plan(input, dim, op);
+  const int64_t d = wrap_dim(dim, input.dim(), op);
+  check_real(input, op);
+  Dims order(size_t(input.dim()), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return result.stride(a) > result.stride(b); });
+  return split(permute(input, order), std::ranges::find(order, d) - order.begin());
+}
+
+Tensor result_preserving(const Tensor& input, DType dtype) {
+  const bool rows = input.is_contiguous() && !suggests_channels_last(input);
+  return rows ? result_tensor(input.sizes(), dtype, input.device()) : empty_preserving(input, dtype, input.device());
 }
 
 }  // namespace vesta

@@ -73,7 +73,7 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
                           IntList dilation, int64_t groups) {
   const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
-  ConvLaunch l = launch_of("_convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
+  ConvLaunch l = launch_of("convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
   const bool last = convolution_is_channels_last(input, weight);
   if (Tensor y = by_one_graph(l, w, input, weight, bias, {}, false, last); y.defined()) return y;
   if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight, last); y.defined()) {
@@ -122,7 +122,7 @@ Tensor convolution_add_relu_kernel(const Tensor& input, const Tensor& weight, co
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
-  constexpr const char* op = "_convolution_backward_input";
+  constexpr const char* op = "convolution_backward_input";
   const Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
   if (bias.defined()) {  // in a pass of its own, as PyTorch has it: 16-bit floats are rounded before it as well
     const Tensor y = with_bias(
@@ -144,7 +144,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
                               IntList padding, IntList dilation, int64_t groups, bool channels_last) {
-  constexpr const char* op = "_convolution_backward_weight";
+  constexpr const char* op = "convolution_backward_weight";
   const Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());

@@ -35,9 +35,8 @@ void sort_long_lines(const LineSort& l, Device device) {
 
 TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descending) {
   OperandDevice device(input);
-  const ScanPlan plan = order_plan(input, dim, "sort");
-  Tensor values = result_tensor(input.sizes(), input.dtype(), input.device());
-  Tensor places = result_tensor(input.sizes(), DType::int64, input.device());
+  const Tensor values = result_preserving(input, input.dtype()), places = result_preserving(input, DType::int64);
+  const ScanPlan plan = order_plan_into(values, input, dim, "sort");
   if (values.numel() == 0) return {values, places};
   LineSort l;
   l.dtype = input.dtype(), l.stream = device.stream();

@@ -57,7 +57,7 @@ struct Param {
 
 /// What one form of a function takes.
 struct Table {
-  const char* op = "";
+  const char* op = "";              // as errors name it
   const Schema* schema = nullptr;   // null for a function written by hand
   std::string signature;            // for help(): "input, dim=None, *, keepdim=False"
   std::string doc;

@@ -61,12 +61,11 @@ void set_data(const Tensor& t, PyObject* value) {
   VESTA_CHECK(!autograd::requires_grad(t) || is_differentiable(from.dtype()), runtime,
               "data set to a tensor that requires gradients must be floating point or complex dtype, got ",
               from.dtype(), ".");
-  const TensorImpl& f = *from.impl();
   // Its version goes on: what was saved before is not said to be overwritten, and writes do not count for `value`.
   intrusive_ptr<VersionCounter> versions(new VersionCounter);
   versions->version = t.version(), versions->last_writer = t.impl()->last_writer();
   t.impl()->versions = std::move(versions);
-  t.impl()->set_storage(f.storage(), f.sizes(), f.strides(), f.offset(), f.dtype(), "data");
+  autograd::replace_memory(t, from, "data");
 }
 PyObject* base(const Tensor& t) { return wrap(autograd::view_base(t)); }
 

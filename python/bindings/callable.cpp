@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <vesta/core/dispatch/known_name.h>
 #include <vesta/core/ops/copy.h>
 
 #include "dtype_device.h"
@@ -181,8 +182,9 @@ PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args
     b.bind(*form.table, self, args, count, names);
     return run(callable, form, b, self, names);  // the conversion of an argument raises
   }
-  std::string text = callable.name + "() received an invalid combination of arguments - got (" +
-                     given_types(self, args, count, names) + "), but expected one of:";
+  std::string text = std::string(known_name(callable.name)) +
+                     "() received an invalid combination of arguments - got (" + given_types(self, args, count, names) +
+                     "), but expected one of:";
   for (const Form* f : current) text += shown(callable, *f->table);
   type_error("%s", text.c_str());
 }

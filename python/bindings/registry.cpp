@@ -228,9 +228,10 @@ void find_doc(const Callable& callable) {
   for (const Form& f : callable.forms) {
     if (!f.table->doc.empty()) return;
   }
-  for (const std::string& name : {std::string(first.op), "_" + std::string(first.op)}) {
+  const std::string own = first.schema->name;
+  for (const std::string& name : {own, "_" + own}) {
     for (const Table* t : tables()) {
-      if (t->op == name && !t->doc.empty()) {
+      if (t->schema->name == name && !t->doc.empty()) {
         first.doc = t->doc;
         return;
       }

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <vesta/core/dispatch/known_name.h>
+
 #include "arguments.h"
 
 namespace vesta::python {
@@ -110,7 +112,7 @@ void Table::read(const Schema& s) {
 }
 
 void Table::read(const char* name, const char* text) {
-  op = name;
+  op = known_name(name).data();  // the end of the name, which is a literal
   for (const Parameter& p : parameters_of(text)) params.push_back(read_param(p, name));
   VESTA_CHECK(slots() + kExtras <= kMaxSlots, not_implemented, op, ": expected at most ", kMaxSlots - kExtras,
               " parameters, got ", slots(), ". Raise kMaxSlots.");

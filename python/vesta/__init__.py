@@ -38,6 +38,7 @@ _LAZY = {
     **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "._lowrank"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
+        "_native_batch_norm_legit _native_batch_norm_legit_no_training "
         "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "
         "binomial chain_matmul conj_physical_ conv_tbc cosine_embedding_loss ctc_loss detach detach_ detach_copy "
         "diagonal_copy "

@@ -18,7 +18,7 @@ from ._C import Tensor
 
 __all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs"]
 
-_NAME = re.compile(r"[a-z0-9_.]+: ")  # of an op, at the beginning of a message
+_NAME = re.compile(r"[a-z0-9_.]+(\(\))?: ")  # of an op, at the beginning of a message
 
 F = TypeVar("F", bound=Callable[..., Any])
 

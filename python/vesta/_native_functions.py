@@ -8,7 +8,7 @@ that are methods as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import vesta
 from vesta import _C
@@ -295,6 +295,58 @@ def batch_norm(
                 [ 0.9995]])
     """
     return _functional().batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@overload
+def _native_batch_norm_legit(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def _native_batch_norm_legit(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]: ...
+def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any, **named: Any) -> Any:
+    """Returns ``native_batch_norm``: its result, the means and 1 / the deviations. Running statistics may be left out.
+
+    Example::
+
+        >>> import vesta
+        >>> y, mean, invstd = vesta._native_batch_norm_legit(vesta.tensor([[1.0], [3.0]]), None, None, True, 0.1, 0.0)
+        >>> mean
+        tensor([2.])
+    """
+    if len(rest) + len(named) < 5:
+        rest = (None, None, *rest)
+    return _ops.native_batch_norm(input, weight, bias, *rest, **named)
+
+
+def _native_batch_norm_legit_no_training(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns ``native_batch_norm`` of an evaluation.
+
+    Example::
+
+        >>> import vesta
+        >>> x, zeros, ones = vesta.tensor([[1.0], [3.0]]), vesta.zeros(1), vesta.ones(1)
+        >>> vesta._native_batch_norm_legit_no_training(x, None, None, zeros, ones, 0.1, 0.0)[0]
+        tensor([[1.],
+                [3.]])
+    """
+    return _ops.native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 def layer_norm(

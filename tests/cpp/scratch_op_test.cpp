@@ -78,12 +78,24 @@ struct ScratchCap {
      (MaybeDouble factor = {}, int64_t times = 1, bool negate = false), (factor, times, negate)) \
   OP(POINTWISE_PAIR, scratch_sum_product, ScratchSumProduct, (const Operand& other), (other),   \
      fields("sum", "product"))                                                                  \
-  OP(POINTWISE_PAIR, scratch_cap, ScratchCap, (), ())
+  OP(POINTWISE_PAIR, scratch_cap, ScratchCap, (), ())                                           \
+  OP(FUNCTION, Tensor, scratch_weighted, (const Tensor& input, TensorList weights, MaybeTensor bias), \
+     (input, weights, bias), composite)
 
 // ---- what the library does with every list
 namespace vesta {
+namespace doc {
+inline constexpr char scratch_weighted[] = "scratch_weighted(input, weights, bias): the sum of input * weight + bias.";
+}
 VESTA_DECLARE_OPS(SCRATCH_OPS)
 VESTA_DEFINE_OPS(SCRATCH_OPS)
+
+/// A composite; its kernel, which a test enters, says that it ran by negative values.
+Tensor scratch_weighted_composite(const Tensor& input, TensorList weights, MaybeTensor bias) {
+  Tensor sum = zeros_like(input);
+  for (const Tensor& w : weights) sum = sum + input * w;
+  return bias.defined() ? sum + *bias : sum;
+}
 }  // namespace vesta
 namespace vesta::cpu::VESTA_ISA_NS {
 VESTA_CPU_TOPIC(scratch, SCRATCH_OPS)
@@ -261,4 +273,33 @@ TEST_CASE("... and a gradient of each", "[scratch]") {
   CHECK((capped.requires_grad() && !above.requires_grad()));
   Tensor slopes = grad({capped.sum()}, {a})[0];
   CHECK((all_close(slopes, (a <= 1.0).to(DType::float64))));
+}
+
+TEST_CASE("A composite's kernel runs for views too; the body where an operand requires grad", "[scratch]") {
+  const Tensor base = ones({2, 3}), leaf = ones({3}).set_requires_grad();
+  const Tensor view = base.select(0, 1);
+  const auto ran_kernel = [](const Tensor& x, TensorList weights, MaybeTensor bias) {
+    return scratch_weighted(x, weights, bias).detach().select(0, 0).item<float>() < 0;
+  };
+  CHECK_FALSE(ran_kernel(view, {view}, view));  // there is none yet
+  ops::scratch_weighted.set_kernel(DeviceType::cpu, [](const Tensor& x, TensorList, MaybeTensor) { return x * -1.0; });
+  CHECK(ran_kernel(ones({3}), {ones({3})}, {}));
+  CHECK(ran_kernel(view, {ones({3}), view}, view));
+  CHECK(ran_kernel(view.detach(), {view}, {}));
+  CHECK_FALSE(ran_kernel(leaf, {view}, view));
+  CHECK_FALSE(ran_kernel(view, {view, leaf}, view));
+  CHECK_FALSE(ran_kernel(view, {view}, leaf));
+  CHECK_FALSE(ran_kernel(leaf.slice(0, 1, 3), {leaf.slice(0, 1, 3)}, {}));
+  CHECK_FALSE(scratch_weighted(view, {view}, view).requires_grad());
+  CHECK(scratch_weighted(view, {view, leaf}, view).requires_grad());
+  {
+    NoGrad off;
+    CHECK(ran_kernel(leaf, {view, leaf}, leaf));
+  }
+  // A view whose base comes to require grad by a write through the base.
+  const Tensor whole = ones({2, 3}), part = whole.select(0, 0);
+  CHECK(ran_kernel(part, {view}, {}));
+  whole.mul_(leaf);
+  CHECK_FALSE(ran_kernel(part, {view}, {}));
+  grad({scratch_weighted(part, {view}, {}).sum()}, {leaf});
 }

@@ -368,6 +368,28 @@ def run_on_a_small_stack(work, kibibytes: int = 512) -> None:
         raise failures[0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex128", "int64", "bool"])
+def test_reductions_need_no_large_stack(dtype: str) -> None:
+    """128 KiB is what a thread has by default where the C library is musl."""
+    x = vesta.ones(2048, 2048).to(getattr(vesta, dtype))
+    real = not x.is_complex() and x.is_floating_point()
+
+    def work() -> None:
+        for dim in (0, 1, None):
+            assert x.sum(dim).flatten()[0].item() == (2048**2 if dim is None else 2048)
+            x.any() if dim is None else x.prod(dim)
+            if real:
+                assert x.var(dim).flatten()[0].item() == 0 and x.amax(dim).flatten()[0].item() == 1
+                x.norm(dim=dim), x.softmax(dim or 0), x.argmax(dim)
+
+    before = vesta.get_num_threads()
+    vesta.set_num_threads(1)
+    try:
+        run_on_a_small_stack(work, 128)
+    finally:
+        vesta.set_num_threads(before)
+
+
 NODES = 1_000_000
 
 

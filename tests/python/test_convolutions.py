@@ -117,5 +117,14 @@ def test_gradients_as_functions_refuse_what_does_not_fit():
         nn.grad.conv1d_input((1, 1, 3), 3, vesta.ones(1, 1, 2))
     with pytest.raises(ValueError, match=r"nn.grad.conv2d_input: expected 4 dimensions, got 3 \(input_size\)"):
         nn.grad.conv2d_input((1, 1, 3), vesta.ones(1, 1, 2, 2), vesta.ones(1, 1, 2, 2))
-    with pytest.raises(RuntimeError, match="convolution_backward: expected a grad of shape"):
+    with pytest.raises(RuntimeError, match="nn.grad.conv1d_input: expected a grad of shape"):
         nn.grad.conv1d_input((1, 1, 3), vesta.ones(1, 1, 2), vesta.ones(1, 1, 3))
+    x, w, g = vesta.ones(1, 2, 5, 5), vesta.ones(3, 2, 3, 3), vesta.ones(1, 3, 3, 3)
+    for call, message in (
+        (lambda: nn.grad.conv2d_weight(x, w.shape, g.double()), "an input of the grad's dtype float64, got float32"),
+        (lambda: nn.grad.conv2d_input(x.shape, w, g.double()), "a weight of the grad's dtype float64, got float32"),
+    ):
+        with pytest.raises(RuntimeError, match=f"nn.grad.conv2d_[a-z]*: expected {message}"):
+            call()
+    with pytest.raises(TypeError, match="nn.grad.conv2d_input: argument 'stride' .* must be tuple of ints, not str"):
+        nn.grad.conv2d_input(x.shape, w, g, stride="one")

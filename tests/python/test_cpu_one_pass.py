@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import vesta
@@ -82,6 +84,61 @@ def test_moments_of_infinities_and_of_nothing() -> None:
     assert vesta.var(vesta.ones(0, 3), 1).shape == (0,)
     assert np.isnan(vesta.var(vesta.tensor(5.0)).item())
     assert vesta.std(vesta.full((70_000,), 0.1)).item() == 0
+
+
+@pytest.mark.parametrize("shape, dim", [((2, 5), 0), ((100, 3), 0), ((3, 70), 1), ((5, 70_001), 1), ((2100, 2), 0)])
+@pytest.mark.parametrize("scale", [2e38, 3e25, 1e-18, 3e-25, 1e-36])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_moments_that_leave_the_range_of_float32(shape, dim: int, scale: float, dtype: str) -> None:
+    """A root in float32 may be of a square that is none: PyTorch adds up in float64."""
+    x = np.random.default_rng(0).choice([-1.0, -0.5, 1.0], size=shape) * scale
+    first = np.moveaxis(x, dim, 0)
+    first[0], first[1] = scale, -scale
+    t = vesta.tensor(x).to(getattr(vesta, dtype))
+    true = t.double().numpy()
+    limit = 2e-6 if dtype == "float32" else 2e-2
+    std, square = vesta.std(t, dim), vesta.var(t, dim)
+    assert (np.abs(std.double().numpy() / true.std(dim, ddof=1) - 1) < limit).all()
+    with np.errstate(over="ignore"):
+        want = true.var(dim, ddof=1).astype(np.float32)
+    np.testing.assert_allclose(square.float().numpy(), want, rtol=limit, atol=2e-44)
+
+
+def test_small_moments_leave_those_beside_them_alone() -> None:
+    x = random(300, 4)
+    x[:, 1] *= 1e-25
+    x[:, 2] = 7.0
+    alone = vesta.stack([vesta.std(x[:, i : i + 1], 0)[0] for i in range(4)])
+    assert_same(vesta.std(x, 0), alone)
+    assert alone[2].item() == 0 and alone[1].item() > 0
+
+
+def test_gradients_of_a_variance_with_more_corrections_than_elements() -> None:
+    """The gradient divides by their difference, as PyTorch's does."""
+    for count, correction, want in ((1, 2, [0.0]), (2, 3, [1.0, -1.0]), (3, 5, [1.0, 0.0, -1.0])):
+        x = vesta.arange(float(count)).requires_grad_()
+        y = vesta.var(x, 0, correction=correction)
+        y.backward()
+        assert x.grad.tolist() == want and not math.isfinite(y.item())
+    x = vesta.arange(2.0).requires_grad_()
+    vesta.std(x, 0, correction=3).backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    vesta.var(x, 0, correction=2).backward()
+    assert x.grad.tolist() == [-math.inf, math.inf]
+
+
+@pytest.mark.parametrize("top", [0.0, 1e4, -1e6])
+@pytest.mark.parametrize("dim", [1, (0, 1)])
+def test_the_gradient_of_a_large_logarithm_of_a_sum(top: float, dim) -> None:
+    x = (random(4, 50) + top).requires_grad_()
+    vesta.logsumexp(x, dim).sum().backward()
+    exact = x.detach().double().numpy()
+    powers = np.exp(exact - exact.max())
+    want = powers / powers.sum(dim, keepdims=True)
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6, atol=1e-9)
+    edge = vesta.tensor([0.0, math.inf, 1.0], requires_grad=True)
+    vesta.logsumexp(edge, 0).backward()
+    np.testing.assert_array_equal(edge.grad.numpy(), [0.0, math.nan, 0.0])
 
 
 def test_gradients_of_moments() -> None:

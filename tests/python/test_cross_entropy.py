@@ -68,3 +68,49 @@ def test_attention_of_large_scores():
     q, k, v = vesta.full((1, 1, 2, 1), 1e4), vesta.tensor([[[[1.0], [1.0], [1.0]]]]), vesta.eye(3)[None, None]
     y = F.scaled_dot_product_attention(q, k, v)
     assert vesta.allclose(y, vesta.full((1, 1, 2, 3), 1 / 3), rtol=1e-6, atol=0)
+
+
+PARTS = [{}, {"batch_chunk_size": 4}, {"batch_chunk_size": 99}, {"chunking_method": "aspect_ratio:2"}]
+
+
+@pytest.mark.parametrize("options", PARTS)
+@pytest.mark.parametrize("probabilities", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_classifier_in_parts_of_the_batch(options, probabilities, reduction, weighted):
+    vesta.manual_seed(0)
+    x, w, b = (vesta.randn(*s, requires_grad=True) for s in ((13, 3), (7, 3), (7,)))
+    target = vesta.softmax(vesta.randn(13, 7), 1) if probabilities else vesta.randint(0, 7, (13,))
+    named = {"reduction": reduction, "label_smoothing": 0.1, "weight": vesta.rand(7) if weighted else None}
+    if not probabilities:
+        named["ignore_index"] = 3
+    results = []
+    for given in (None, vesta.nn.LinearCrossEntropyOptions(**options)):
+        loss = F.linear_cross_entropy(x, w, target, linear_bias=b, options=given, **named)
+        results.append([loss, *vesta.autograd.grad(loss.sum(), [x, w, b])])
+    for whole, parts in zip(*results, strict=True):
+        assert whole.shape == parts.shape and vesta.allclose(whole, parts, rtol=1e-5, atol=1e-6)
+
+
+def test_parts_of_the_batch_are_all_the_logits_in_memory():
+    """What backward needs of the parts is computed again: no saved tensor has as many elements as all logits."""
+    x, w = vesta.randn(64, 4, requires_grad=True), vesta.randn(1000, 4, requires_grad=True)
+    target, sizes = vesta.randint(0, 1000, (64,)), []
+    with vesta.autograd.graph.saved_tensors_hooks(lambda t: sizes.append(t.numel()) or t, lambda t: t):
+        F.linear_cross_entropy(x, w, target, options=vesta.nn.LinearCrossEntropyOptions(batch_chunk_size=8))
+    assert max(sizes) < 64 * 1000
+
+
+def test_what_options_of_a_classifier_refuses():
+    options = vesta.nn.LinearCrossEntropyOptions
+    x, w, target = vesta.ones(8, 3), vesta.ones(4, 3), vesta.zeros(8).long()
+    with pytest.raises(TypeError, match="linear_cross_entropy: expected LinearCrossEntropyOptions, got dict .options"):
+        F.linear_cross_entropy(x, w, target, options={})
+    with pytest.raises(ValueError, match="pass only one of them"):
+        F.linear_cross_entropy(x, w, target, options=options(batch_chunk_size=3, chunking_method="aspect_ratio"))
+    for method in ("aspect_ratio:0", "aspect_ratio:", "half"):
+        with pytest.raises(ValueError, match="chunking_method"):
+            options(chunking_method=method)
+    for count in (vesta.zeros(3).long(), vesta.full((8,), 9)):
+        with pytest.raises((ValueError, RuntimeError, IndexError), match="cross_entropy"):
+            F.linear_cross_entropy(x, w, count, options=options())

@@ -71,6 +71,9 @@ X, NINE = vesta.ones(2, 3), vesta.tensor([[9]])
         ("polar", lambda: vesta.polar(X, X.double())),
         ("__setitem__", lambda: X.clone().__setitem__(0, vesta.ones(5))),
         ("linalg.inv", lambda: vesta.linalg.inv(X)),
+        ("interpolate", lambda: F.interpolate(vesta.ones(1, 2, 5, 5), size=0)),
+        ("interpolate", lambda: F.interpolate(vesta.ones(1, 2, 5, 5).long(), size=4)),
+        ("interpolate", lambda: F.interpolate(vesta.ones(1, 2, 5, 5), size=(1 << 70, 4))),
     ],
 )
 def test_an_error_names_the_op_that_was_called(name: str, call: Any) -> None:

@@ -163,3 +163,59 @@ def test_the_layout_of_a_result_is_pytorchs(name):
     x.requires_grad_()
     (call(x) * weights).sum().backward()
     assert last.grad.stride() == CHANNELS and vesta.equal(last.grad, x.grad)
+
+
+#: A tensor [2, 4, 3, 5] and one [5, 4, 3, 2] that lie densely in another order, and what PyTorch 2.15 makes of them.
+ROTATED = (lambda: rows(2, 3, 4, 5).permute(0, 2, 1, 3), (60, 5, 20, 1), (60, 15, 5, 1))
+REVERSED = (lambda: rows(2, 3, 4, 5).permute(3, 2, 1, 0), (1, 5, 20, 60), (24, 6, 2, 1))
+PRESERVES = {
+    "sort": lambda x: x.sort(1)[0],
+    "indices of sort": lambda x: x.sort(-1).indices,
+    "stable sort": lambda x: x.sort(dim=0, stable=True, descending=True)[0],
+    "argsort": lambda x: x.argsort(1),
+    "msort": lambda x: x.msort(),
+    "put": lambda x: x.put(vesta.tensor([0, 7]), vesta.tensor([1.0, 2.0], dtype=x.dtype)),
+    "no padding": lambda x: nn.functional.pad(x, (0, 0)),
+}
+MAKES_ROWS = {
+    **{f"interpolate {mode}": lambda x, mode=mode: nn.functional.interpolate(x, scale_factor=1.0, mode=mode)
+       for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")},
+    "avg_pool2d": lambda x: nn.functional.avg_pool2d(x, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16])
+@pytest.mark.parametrize("make, own, dense", [ROTATED, REVERSED])
+@pytest.mark.parametrize("name", [*PRESERVES, *MAKES_ROWS])
+def test_results_of_other_dense_layouts_lie_as_pytorchs(name, make, own, dense, dtype, device):
+    x = make().to(dtype)
+    call, want = (PRESERVES[name], own) if name in PRESERVES else (MAKES_ROWS[name], dense)
+    y = call(x.to(device)) if device == "cpu" or name != "put" else call(x).to(device)
+    assert y.stride() == want and y.data_ptr() != x.data_ptr()
+    if device == "cpu":
+        assert vesta.equal(y, call(x.contiguous()))
+
+
+def test_a_crop_keeps_the_order_of_strides():
+    x = rows(2, 3, 4, 5).permute(0, 2, 1, 3)
+    y = nn.functional.pad(x, (-1, 0, -1, -1))
+    assert y.stride() == (16, 4, 16, 1) and vesta.equal(y, x[:, :, 1:-1, 1:])
+    y = nn.functional.pad(x, (0, 0, 0, 0, -1, 0))
+    assert y.stride() == (45, 5, 15, 1) and vesta.equal(y, x[:, 1:])
+    sliced = rows(2, 4, 6, 8).contiguous(memory_format=LAST)[:, 1:]
+    assert nn.functional.pad(sliced, (-1, -1)).stride() == (108, 1, 18, 3)
+    assert sliced.put(vesta.tensor([0]), vesta.tensor([1.0])).stride() == (144, 1, 24, 3)
+
+
+@pytest.mark.parametrize("make", [ROTATED[0], REVERSED[0], lambda: rows(2, 4, 6, 8).contiguous(memory_format=LAST)])
+def test_sorting_passes_gradients_in_any_layout(make):
+    x = make().sin().requires_grad_()
+    plain = x.detach().contiguous().requires_grad_()
+    for t in (x, plain):
+        values = t.sort(1).values
+        (values * rows(*values.shape)).sum().backward()
+    assert vesta.equal(x.grad, plain.grad)
+    out = vesta.empty(x.shape), vesta.empty(x.shape, dtype=vesta.int64)
+    vesta.sort(x.detach(), 1, out=out)
+    assert vesta.equal(out[0], plain.detach().sort(1).values) and out[0].is_contiguous()

@@ -8,6 +8,7 @@ import pickle
 import sys
 import weakref
 from collections import OrderedDict
+from typing import Any
 
 import pytest
 import vesta
@@ -131,6 +132,28 @@ def test_names_and_duplicates() -> None:
         net.get_submodule("2")
     net.set_submodule("1.0", nn.Tanh())
     assert isinstance(net[1][0], nn.Tanh)
+
+
+@pytest.mark.parametrize("target", [vesta.float64, vesta.bfloat16, "meta"])
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_module_is_converted_while_an_old_graph_lives(target: Any, trained: bool) -> None:
+    """The next graph's gradients have the form that the parameters have then, the old one's that of its time."""
+    model = vesta.nn.Linear(3, 2)
+    if trained:
+        model(vesta.ones(1, 3)).sum().backward()
+    old = model(vesta.ones(1, 3)).sum()
+    seen = []
+    model.weight.register_hook(lambda g: seen.append((g.dtype, g.device)))
+    model.to(target)
+    new = model(vesta.ones(1, 3).to(target)).sum()
+    new.backward()
+    for p in model.parameters():
+        assert (p.grad.dtype, p.grad.device) == (p.dtype, p.device)
+    assert seen == [(model.weight.dtype, model.weight.device)]
+    model.zero_grad()
+    if target != "meta":
+        old.backward()
+        assert model.weight.grad.tolist() == [[1.0] * 3] * 2
 
 
 def test_to_keeps_parameters_and_integer_buffers() -> None:

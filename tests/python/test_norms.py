@@ -51,11 +51,19 @@ def test_a_large_mean_costs_no_digits(name, last, training, device):
         assert np.abs(actual - wanted).max() < limit
 
 
-def test_group_norm_of_a_large_mean():
-    x = np.random.default_rng(5).standard_normal((2, 6, 9, 9)).astype(np.float32) + np.float32(1000)
-    rows = x.astype(np.float64).reshape(2, 2, -1)
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mean", [0, 1000, 10000])
+@pytest.mark.parametrize("shape", [(2, 6, 9, 9), (2, 6), (2, 6, 1), (3, 8, 2), (2, 64, 3, 1)])
+@pytest.mark.parametrize("op", ["group_norm", "layer_norm", "instance_norm"])
+def test_norms_of_rows_of_a_large_mean(op, shape, mean, device):
+    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32) + np.float32(mean)
+    if op == "instance_norm" and (len(shape) == 2 or shape[2] == 1):
+        pytest.skip("needs more than one value")
+    lead = {"group_norm": (shape[0], 2), "layer_norm": shape[:1], "instance_norm": shape[:2]}[op]
+    rows = x.astype(np.float64).reshape(*lead, -1)
     want = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
-    got = F.group_norm(vesta.tensor(x), 2).numpy()
+    extra = {"group_norm": (2,), "layer_norm": (shape[1:],), "instance_norm": ()}[op]
+    got = getattr(F, op)(vesta.tensor(x).to(device), *extra).cpu().numpy()
     assert np.abs(got - want.reshape(x.shape)).max() < 3e-6
 
 
@@ -119,3 +127,29 @@ def test_the_default_eps_of_rms_norm_is_that_of_its_statistics(dtype, device):
     want = (x.double() / (x.double().square().mean(-1, keepdim=True) + eps).sqrt()).to(dtype)
     got = F.rms_norm(x.to(device), (8,)).cpu()
     assert vesta.allclose(got, want, rtol=vesta.finfo(dtype).eps, atol=0)
+
+
+def test_native_batch_norm_without_running_statistics() -> None:
+    x, w, b = vesta.randn(8, 3), vesta.rand(3), vesta.rand(3)
+    mean, variance = vesta.zeros(3), vesta.ones(3)
+    whole = vesta.native_batch_norm(x, w, b, mean.clone(), variance.clone(), True, 0.1, 1e-5)
+    for got in (
+        vesta._native_batch_norm_legit(x, w, b, True, 0.1, 1e-5),
+        vesta._native_batch_norm_legit(x, w, b, mean.clone(), variance.clone(), True, 0.1, eps=1e-5),
+        vesta._native_batch_norm_legit(x, w, b, training=True, momentum=0.1, eps=1e-5),
+    ):
+        assert all(vesta.equal(a, b) for a, b in zip(got, whole))
+    evaluated = vesta._native_batch_norm_legit_no_training(x, w, b, mean, variance, 0.1, 1e-5)[0]
+    assert vesta.equal(evaluated, F.batch_norm(x, mean, variance, w, b))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.bfloat16, vesta.float16])
+def test_statistics_of_16_bit_floats_are_in_float32(dtype, device):
+    x, w = vesta.randn(2, 4, 3).to(device, dtype), vesta.ones(4).to(device, dtype)
+    for made in (
+        vesta.native_layer_norm(x, (3,), None, None, 1e-5),
+        vesta.native_group_norm(x, w, w, 2, 4, 3, 2, 1e-5),
+        vesta.native_batch_norm(x, w, w, None, None, True, 0.1, 1e-5),
+    ):
+        assert [t.dtype for t in made] == [dtype, vesta.float32, vesta.float32]

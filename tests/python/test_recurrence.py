@@ -1,5 +1,8 @@
 """Recurrent layers run all steps in one call: the numbers of single steps, whatever threads, batch, strides."""
 
+import signal
+import time
+
 import pytest
 import vesta
 from vesta.nn.utils.rnn import PackedSequence
@@ -287,3 +290,35 @@ def test_errors_name_the_network(kind):
     y = written_between(layer, layer.weight_hh_l0, vesta.randn(5, 2, 3))
     with pytest.raises(RuntimeError, match=f"operation: {kind.lower()} saved its input"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("batch", [1, 16])  # 16: groups of sequences go through all steps by themselves
+def test_control_c_ends_a_layer_between_its_steps(threads, batch):
+    layer = make("LSTM", 1, 160)
+    before = vesta.get_num_threads()
+    vesta.set_num_threads(threads)
+
+    def seconds(steps):
+        start = time.monotonic()
+        with vesta.no_grad():
+            layer(vesta.zeros(1, 1, 1).expand(steps, batch, 1))
+        return time.monotonic() - start
+
+    seconds(20)
+    steps = 200
+    while seconds(steps) < 0.3:
+        steps *= 2
+    whole = seconds(steps)
+    standard = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, whole / 8)
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            seconds(steps)
+        assert time.monotonic() - start < whole * 0.7
+        seconds(20)  # and the next one is whole
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, standard)
+        vesta.set_num_threads(before)

@@ -2,8 +2,11 @@
 // first cache has it, then of the blocks in double.
 #include <vesta/core/cpu/reduce.h>
 
+#include <limits>
+
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/rows.h>
+#include <vesta/core/cpu/wide_statistics.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
@@ -51,6 +54,7 @@ VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, 
     }
   }
   const double part = 1 / double(rows);
+  unsigned finite = 1;
   for (int w = 0; w < ways; ++w) {
     C rest[N], dots[N];
     sum[w].store(rest), square[w].store(dots);
@@ -58,7 +62,14 @@ VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, 
       const double d = double(rest[j]);
       mean[w * N + j] = double(near[w * N + j]) + d * part;
       squares[w * N + j] = double(dots[j]) - d * d * part;
+      finite &= unsigned(dots[j] <= std::numeric_limits<C>::max());
     }
+  }
+  if (finite) [[likely]]
+    return;
+  const T* const column = reinterpret_cast<const T*>(x);
+  for (int64_t j = 0; j < (ways - 1) * N + count; ++j) {
+    enter_statistics(mean[j], squares[j], column + j, stride / int64_t(sizeof(T)), rows, mean + j, squares + j);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <vesta/core/cpu/reduce.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -271,13 +272,14 @@ template <class Op, class T>
 void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char* out) {
   using A = acc_t<Op, T>;
   constexpr int64_t kStrip = 8192 / sizeof(A), kRows = 32;
+  constexpr int kLevels = std::bit_width(uint64_t(kReduceRows / kRows));  // of the blocks of a leaf
+  static_assert(kLevels * kStrip * sizeof(A) <= 48 << 10, "on the stack, which a thread may have 128 KiB of");
   A* to = reinterpret_cast<A*>(out);
-  A level[16][kStrip];
+  A level[kLevels][kStrip], block[kStrip];
   for (int64_t c = 0; c < cols; c += kStrip) {
     const int64_t w = std::min(kStrip, cols - c);
     uint64_t count = 0;
     for (int64_t r = 0; r < rows; r += kRows) {
-      A block[kStrip];
       std::fill_n(block, w, Op::template identity<A>());
       const char* const at = bytes + r * stride + c * int64_t(sizeof(T));
       add_block<Op, A, T>(at, stride, std::min(kRows, rows - r), w, block);
@@ -290,17 +292,15 @@ void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char
     }
     bool first = true;
     int i = 0;
-    A result[kStrip];
-    std::fill_n(result, w, Op::template identity<A>());
+    std::fill_n(block, w, Op::template identity<A>());
     for (uint64_t carry = count; carry; carry >>= 1, ++i) {
       if (!(carry & 1)) continue;
-      for (int64_t j = 0; j < w; ++j) result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
+      for (int64_t j = 0; j < w; ++j) block[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], block[j]);
       first = false;
     }
-    std::copy_n(result, w, to + c);
+    std::copy_n(block, w, to + c);
   }
 }
-static_assert(kReduceRows <= (32 << 15), "columns() keeps 16 levels of blocks of 32 rows");
 
 template <class Op, class A>
 void combine(char* into, const char* from, int64_t n) {

@@ -8,6 +8,7 @@
 
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
+#include <vesta/core/cpu/wide_statistics.h>
 #include <vesta/core/ops/math.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -243,28 +244,6 @@ VESTA_INLINE Vec<C> sums_of_lanes(Vec<C>* v) {
     }
     return sums_of_lanes<C, 2 * rows>(v);
   }
-}
-
-/// Computes the statistics of n elements, `step` apart, in double: of those whose sums float32 cannot hold, and of
-/// infinities.
-template <class T>
-[[gnu::noinline]] Statistics wide_statistics(const T* x, int64_t step, int64_t n) {
-  const auto at = [&](int64_t i) { return double(static_cast<compute_t<T>>(x[i * step])); };
-  double sum = 0, squares = 0;
-  for (int64_t i = 0; i < n; ++i) sum += at(i);
-  const double mean = sum / double(n);
-  for (int64_t i = 0; i < n; ++i) squares += (at(i) - mean) * (at(i) - mean);
-  return {double(n), mean, squares};
-}
-/// Enters a mean and a sum of squares, and computes them again where they are not finite.
-template <class T>
-VESTA_INLINE void enter_statistics(double m, double s, const T* x, int64_t step, int64_t n, double* mean,
-                                   double* squares) {
-  if (!std::isfinite(s)) [[unlikely]] {
-    const Statistics wide = wide_statistics(x, step, n);
-    m = wide.mean, s = wide.squares;
-  }
-  *mean = m, *squares = s;
 }
 
 /// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: a number near the
@@ -658,9 +637,11 @@ void normalize(const char* xb, double mean, double rstd, const char* wb, const c
   const T* x = reinterpret_cast<const T*>(xb);
   const C *weight = reinterpret_cast<const C*>(wb), *bias = reinterpret_cast<const C*>(bb);
   T* y = reinterpret_cast<T*>(out);
-  const Vec<C> m{C(mean)}, r{C(rstd)};
+  const double rest = mean - double(C(mean));  // what the mean is besides a number of the row's type
+  const Vec<C> m{C(mean)}, r{C(rstd)}, shift{C(std::isfinite(rest) ? -rest * rstd : 0)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
     Vec<C> v = (load_row<C>(x + i, w) - m) * r;
+    if (rest != 0) v = v + shift;
     if (weight) v = v * load_row<C>(weight + i, w);
     if (bias) v = v + load_row<C>(bias + i, w);
     store_row<C>(v, y + i, w);

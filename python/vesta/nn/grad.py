@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Union
 
 from vesta import _C, Tensor
-from vesta._arguments import expect
+from vesta._arguments import called, expect
+from vesta._memory_format import channels_last_of
 
 Ints = Union[int, Sequence[int]]
 
@@ -29,14 +30,9 @@ def _gradient(
             f"{op}: expected {dims + 2} dimensions, got {len(size)} ({names[1]}), {operand.dim()} ({names[0]}) and "
             f"{grad_output.dim()} (grad_output)."
         )
-    last = any(_is_channels_last(tensor) for tensor in (operand, grad_output))
+    last = any(channels_last_of(tensor) for tensor in (operand, grad_output))
     function = _C._convolution_backward_input if of_input else _C._convolution_backward_weight
-    return function(grad_output, operand, list(size), *moves, last)
-
-
-def _is_channels_last(tensor: Tensor) -> bool:
-    format = {4: _C.channels_last, 5: _C.channels_last_3d}.get(tensor.dim())
-    return format is not None and tensor.is_contiguous(memory_format=format) and not tensor.is_contiguous()
+    return called(op, function, grad_output, operand, list(size), *moves, last)
 
 
 def conv1d_input(

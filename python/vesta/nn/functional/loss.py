@@ -24,7 +24,6 @@ __all__ = [
     "huber_loss",
     "kl_div",
     "l1_loss",
-    "linear_cross_entropy",
     "margin_ranking_loss",
     "mse_loss",
     "multi_margin_loss",
@@ -109,55 +108,6 @@ def cross_entropy(
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-
-
-@checked
-def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any = None,
-) -> Tensor:
-    """Returns ``cross_entropy`` of input @ linear_weight' + linear_bias: the last layer of a classifier and its loss.
-
-    Args:
-        input: [N, in_features] or [in_features].
-        linear_weight: [C, in_features], or [C, d1, ..., in_features] for several targets of an example.
-        target: class numbers [N], [] or [N, d1, ...], or probabilities of the logits' shape [N, C, d1, ...].
-        linear_bias: [C] or [C, d1, ...].
-        weight, reduction, ignore_index, label_smoothing: as for ``cross_entropy``; None means -100.
-        options: accepted for PyTorch's sake; makes no difference.
-
-    Example::
-
-        >>> import vesta
-        >>> vesta.nn.functional.linear_cross_entropy(vesta.ones(2, 3), vesta.zeros(4, 3), vesta.tensor([1, 3]))
-        tensor(1.3863)
-    """
-    if linear_weight.dim() < 2:
-        raise RuntimeError(
-            "linear_cross_entropy: expected a weight [classes, ..., features], got "
-            f"{list(linear_weight.shape)} (linear_weight)."
-        )
-    classes, *more, features = linear_weight.shape
-    if more and input.dim() != 2:
-        raise ValueError(
-            f"linear_cross_entropy: K-dimensional loss defined by linear_weight shape {list(linear_weight.shape)} "
-            f"requires batched input, (N, {features}), got unbatched input {list(input.shape)}"
-        )
-    if ignore_index is not None and target.dtype.is_floating_point:
-        raise ValueError("linear_cross_entropy: ignore_index cannot be specified when target contains probabilities")
-    bias = None if linear_bias is None else linear_bias.reshape(-1)
-    logits = ops.linear(input, linear_weight.reshape(-1, features), bias)
-    logits = logits.reshape(*input.shape[:-1], classes, *more)
-    ignored = -100 if ignore_index is None else ignore_index
-    return ops.cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
 
 
 def nll_loss(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._memory_format import channels_last_of
 
 from .ops import ops
 
@@ -701,8 +702,8 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
     planes = vesta.zeros((flat.size(0), plane), dtype=input.dtype, device=input.device)
     lines = vesta.arange(flat.size(0), device=input.device).unsqueeze(1)
     result = planes.index_put((lines, places), flat).reshape(*input.shape[:-dims], *sizes)
-    follows = input.dim() == 4 and input.is_contiguous(memory_format=vesta.channels_last) and not input.is_contiguous()
-    return result.contiguous(memory_format=vesta.channels_last) if follows else result
+    format = channels_last_of(input) if input.dim() == 4 else None
+    return result.contiguous(memory_format=format) if format else result
 
 
 def max_unpool1d(
