@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <vesta/cuda/kernels/block_scan.cuh>
+#include <vesta/cuda/kernels/items.cuh>
 #include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/radix_sort.h>
 #include <vesta/cuda/kernels/teams.cuh>
@@ -12,10 +13,6 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-
-struct alignas(16) Sixteen {
-  uint64_t words[2];
-};
 
 /// The arguments of the kernels of Moves besides the walk and the places.
 struct MoveEnds {
@@ -201,17 +198,6 @@ VESTA_KERNEL void masked_take_kernel(NonzeroLaunch l, const T* from, T* to) {
   for (unsigned i = threadIdx.x; i < total; i += kThreads) out[i] = staged[i];
 }
 
-/// Calls f with a value of an unsigned type of `item` bytes.
-template <class F>
-void visit_item(int64_t item, F f) {
-  switch (item) {
-    case 1: return f(uint8_t());
-    case 2: return f(uint16_t());
-    case 4: return f(uint32_t());
-    case 8: return f(uint64_t());
-    default: return f(Sixteen());
-  }
-}
 /// Calls f with a value of the type of element numbers.
 template <class F>
 void visit_index(bool wide, F f) {

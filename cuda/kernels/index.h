@@ -85,6 +85,10 @@ void run_scatter_lines(const ElementMoves& m, DType dtype);
 /// Queues self at index += other, one warp per line, whose sums fit into kScatterRoom bytes.
 void run_scatter_rows(const ElementMoves& m, DType dtype);
 inline constexpr int64_t kScatterRoom = 46 << 10;
+/// Queues self at index = other in the same way, elements of 1 to 16 bytes; of equal places the last one stays.
+void run_put_rows(const ElementMoves& m, int64_t item);
+/// Queues the same, one thread per line.
+void run_put_lines(const ElementMoves& m, int64_t item);
 /// Queues self at index += other in any order.
 void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
 /// How elements are combined with a place.

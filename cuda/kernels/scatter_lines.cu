@@ -3,6 +3,7 @@
 // places are added in the order of the line: the bits are those of one thread that adds them all.
 #include <vesta/cuda/kernels/add_scaled.cuh>
 #include <vesta/cuda/kernels/index.h>
+#include <vesta/cuda/kernels/items.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
 
 namespace vesta::cuda {
@@ -16,9 +17,16 @@ VESTA_HD unsigned line_bytes(int64_t size) {
   return (unsigned(size) * unsigned(sizeof(C)) + 15) / 16 * 16;
 }
 
-template <class T, class Index>
+/// Converts elements between memory and sums; those that are put stay what they are.
+template <class To, class From>
+VESTA_DEVICE To to_line(From v) {
+  if constexpr (std::is_same_v<To, From>) return v;
+  else return convert<To>(v);
+}
+
+template <class T, class Index, bool puts>
 VESTA_KERNEL void scatter_rows_kernel(Walk<Index, 3> walk, ElementMoves m) {
-  using C = compute_of<T>;
+  using C = std::conditional_t<puts, T, compute_of<T>>;
   VESTA_DYNAMIC_SHARED(char, memory);
   const unsigned lane = lane_index(), size = unsigned(m.size), length = unsigned(m.length);
   const Index line = Index(blockIdx.x) * (blockDim.x / 32) + warp_index();
@@ -37,7 +45,7 @@ VESTA_KERNEL void scatter_rows_kernel(Walk<Index, 3> walk, ElementMoves m) {
     }
     VESTA_UNROLL
     for (unsigned u = 0; u < kAhead; ++u) {
-      if (first + u * 32 < size) sums[first + u * 32] = convert<C>(v[u]);
+      if (first + u * 32 < size) sums[first + u * 32] = to_line<C>(v[u]);
     }
   }
   warp_barrier();
@@ -57,22 +65,55 @@ VESTA_KERNEL void scatter_rows_kernel(Walk<Index, 3> walk, ElementMoves m) {
       const bool exists = first + u * 32 + lane < length, good = exists && uint64_t(at[u]) < uint64_t(size);
       if (exists && !good) report(m.fault, FaultKind::element_index, m.name, at[u], m.size, m.dim);
       const unsigned place = good ? unsigned(at[u]) : size + lane;
-      unsigned before = count_bits(match_lanes(place) & ((1u << lane) - 1));  // of the same place, yet to be added
-      VESTA_ROLLED
-      for (bool mine = true, more = true; more;) {
-        if (mine && before == 0) {
-          if (good) sums[place] = add_scaled(sums[place], v[u], 1.0);
-          mine = false;
-        } else {
-          --before;
-        }
+      const unsigned equal = match_lanes(place);
+      if constexpr (puts) {
+        if (good && equal >> lane == 1) sums[place] = v[u];
         warp_barrier();
-        more = any_lane(mine);
+      } else {
+        unsigned before = count_bits(equal & ((1u << lane) - 1));  // of the same place, yet to be added
+        VESTA_ROLLED
+        for (bool mine = true, more = true; more;) {
+          if (mine && before == 0) {
+            if (good) sums[place] = add_scaled(sums[place], v[u], 1.0);
+            mine = false;
+          } else {
+            --before;
+          }
+          warp_barrier();
+          more = any_lane(mine);
+        }
       }
     }
   }
   VESTA_ROLLED
-  for (unsigned i = lane; i < size; i += 32) *reinterpret_cast<T*>(self + int64_t(i) * m.stride) = convert<T>(sums[i]);
+  for (unsigned i = lane; i < size; i += 32) *reinterpret_cast<T*>(self + int64_t(i) * m.stride) = to_line<T>(sums[i]);
+}
+
+/// Puts along short lines, one thread per line.
+template <class T, class Index>
+VESTA_KERNEL void put_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  for (int64_t k = 0; k < m.length; ++k) {
+    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
+    if (uint64_t(at) < uint64_t(m.size)) {
+      const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
+      *reinterpret_cast<T*>(m.self + offset[0] + at * m.stride) = v;
+    } else {
+      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+    }
+  }
+}
+
+template <class T, class C, bool puts>
+void launch_rows(const ElementMoves& m) {
+  const unsigned bytes = line_bytes<C>(m.size), fit = unsigned(kScatterRoom) / bytes, warps = fit < 8 ? fit : 8;
+  LaunchShape shape = linear_shape(uint64_t(m.total) * 32, warps * 32, m.stream);
+  shape.shared_bytes = warps * bytes;
+  if (m.wide) launch_block(m.name, scatter_rows_kernel<T, uint64_t, puts>, shape, Walk<uint64_t, 3>(m.walk), m);
+  else launch_block(m.name, scatter_rows_kernel<T, uint32_t, puts>, shape, Walk<uint32_t, 3>(m.walk), m);
 }
 
 constexpr DTypeSet kAll{0xfff};
@@ -80,13 +121,18 @@ constexpr DTypeSet kAll{0xfff};
 }  // namespace
 
 void run_scatter_rows(const ElementMoves& m, DType dtype) {
-  visit_device<kAll>(dtype, [&]<class T>() {
-    const unsigned bytes = line_bytes<compute_of<T>>(m.size), fit = unsigned(kScatterRoom) / bytes;
-    const unsigned warps = fit < 8 ? fit : 8;
-    LaunchShape shape = linear_shape(uint64_t(m.total) * 32, warps * 32, m.stream);
-    shape.shared_bytes = warps * bytes;
-    if (m.wide) launch_block(m.name, scatter_rows_kernel<T, uint64_t>, shape, Walk<uint64_t, 3>(m.walk), m);
-    else launch_block(m.name, scatter_rows_kernel<T, uint32_t>, shape, Walk<uint32_t, 3>(m.walk), m);
+  visit_device<kAll>(dtype, [&]<class T>() { launch_rows<T, compute_of<T>, false>(m); });
+}
+
+void run_put_rows(const ElementMoves& m, int64_t item) {
+  visit_item(item, [&]<class T>(T) { launch_rows<T, T, true>(m); });
+}
+
+void run_put_lines(const ElementMoves& m, int64_t item) {
+  visit_item(item, [&]<class T>(T) {
+    const LaunchShape shape = linear_shape(uint64_t(m.total), 256, m.stream);
+    if (m.wide) launch_independent(m.name, put_lines_kernel<T, uint64_t>, shape, Walk<uint64_t, 3>(m.walk), m);
+    else launch_independent(m.name, put_lines_kernel<T, uint32_t>, shape, Walk<uint32_t, 3>(m.walk), m);
   });
 }
 

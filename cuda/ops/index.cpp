@@ -416,6 +416,17 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
+/// Makes the walk one over lines of the indexed dimension.
+ElementMoves by_lines(ElementMoves m, int64_t dim, const Tensor& self, const Tensor& index, const Tensor& other) {
+  Dims lines(index.sizes());
+  m.length = index.dim() ? lines[size_t(dim)] : 1;
+  if (index.dim()) lines[size_t(dim)] = 1;
+  m.walk = element_walk(m.name, lines, dim, self, index, other);
+  m.total = total_of(m.walk);
+  m.index_step = step_of(index, dim), m.other_step = step_of(other, dim);
+  return m;
+}
+
 /// Adds, or puts, by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's
 /// shape.
 void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool puts = false) {
@@ -461,11 +472,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   const int64_t length = index.dim() ? index.sizes()[size_t(d)] : 1;
   const bool short_lines = length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4);  // else sums in float
   if (short_lines || scatters_rows(m, length, self.dtype())) {
-    Dims lines(index.sizes());
-    if (index.dim()) lines[size_t(d)] = 1;
-    m.walk = element_walk("scatter_add_", lines, d, self, places, other);
-    m.total = total_of(m.walk);
-    m.length = length, m.index_step = step_of(places, d), m.other_step = step_of(other, d);
+    m = by_lines(m, d, self, places, other);
     if (short_lines) run_scatter_lines(m, self.dtype());
     else run_scatter_rows(m, self.dtype());
   } else if (adds_in_any_order(self)) {
@@ -484,9 +491,18 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   check_writable(self, "scatter_");
   if (index.numel() == 0) return self;
   DeviceGuard guard(self.device().index);
-  const Tensor other =
-      contiguous_copy(alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_"));
-  scatter_sorted(element_moves("scatter_", plan.dim, self, places, other), self, other, true);
+  Tensor other = alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_");
+  if (overlap(self, plan.src) != Overlap::none) other = contiguous_copy(other);
+  const ElementMoves m = element_moves("scatter_", plan.dim, self, places, other);
+  const int64_t length = index.dim() ? index.sizes()[size_t(plan.dim)] : 1;
+  if (length <= kShortLine) {
+    run_put_lines(by_lines(m, plan.dim, self, places, other), self.element_size());
+  } else if (scatters_rows(m, length, self.dtype())) {
+    run_put_rows(by_lines(m, plan.dim, self, places, other), self.element_size());
+  } else {
+    other = contiguous_copy(other);
+    scatter_sorted(element_moves("scatter_", plan.dim, self, places, other), self, other, true);
+  }
   self.impl()->bump("scatter_");
   return self;
 }
@@ -503,12 +519,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   Tensor other = alias(src, index.sizes(), src.strides(), src.storage_offset(), op);
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves(op, plan.dim, self, places, other);
-  Dims lines(index.sizes());
-  if (index.dim()) lines[size_t(plan.dim)] = 1;
-  m.walk = element_walk(op, lines, plan.dim, self, places, other);
-  m.total = total_of(m.walk);
-  m.length = index.dim() ? index.sizes()[size_t(plan.dim)] : 1;
-  m.index_step = step_of(places, plan.dim), m.other_step = step_of(other, plan.dim);
+  m = by_lines(m, plan.dim, self, places, other);
   run_combine_lines(m, self.dtype(), Combine(int(how)));
   self.impl()->bump(op);
   return self;

@@ -134,15 +134,22 @@ def test_sums_add_in_the_order_of_the_indices(dtype: Any, n: int) -> None:
 
 @pytest.mark.parametrize("dtype", SOME, ids=str)
 @pytest.mark.parametrize(("lines", "size", "length"), [(20, 70, 77), (3, 2500, 700), (70, 5, 300), (2, 3000, 20000)])
-def test_scatter_add_along_lines(dtype: Any, lines: int, size: int, length: int) -> None:
+def test_scatter_along_lines(dtype: Any, lines: int, size: int, length: int) -> None:
     """Lines that a warp adds in shared memory, several to a block or one; the last ones are sorted."""
     x, at, v = values(lines, size, dtype=dtype), whole(size, lines, length), values(lines, length, dtype=dtype, seed=1)
     want = x.clone().scatter_add_(1, at, v)
     same(x.cuda().scatter_add_(1, at.cuda(), v.cuda()), want)
     same(x.mT.cuda().scatter_add_(0, at.mT.cuda(), v.mT.cuda()), want.mT)
+    for n in (1, 20, length):  # a thread a line, and as above; of equal places the last stays
+        same(x.cuda().scatter_(1, at[:, :n].cuda(), v.cuda()), x.clone().scatter_(1, at[:, :n], v))
+        same(x.mT.cuda().scatter_(0, at[:, :n].mT.cuda(), 1), x.mT.clone().scatter_(0, at[:, :n].mT, 1))
     at[1, 7] = size
-    x.cuda().scatter_add_(1, at.cuda(), v.cuda())
-    with pytest.raises(RuntimeError, match=f"scatter_add_: index {size} is out of bounds"):
+    for op in ("scatter_add_", "scatter_"):
+        getattr(x.cuda(), op)(1, at.cuda(), v.cuda())
+        with pytest.raises(RuntimeError, match=f"{op}: index {size} is out of bounds"):
+            vesta.cuda.synchronize()
+    x.cuda().scatter_(1, at[:, :20].cuda(), v.cuda())
+    with pytest.raises(RuntimeError, match=f"scatter_: index {size} is out of bounds"):
         vesta.cuda.synchronize()
 
 
