@@ -12,7 +12,7 @@ struct CrossEntropyRule {
   double smoothing = 0;
   static constexpr unsigned results = 0b01;
   static CrossEntropyRule save(const TensorPair& r, const Tensor& input, const Tensor& target, const Tensor& weight,
-                               int64_t ignore_index, double smoothing, Needs needs) {
+                               int64_t ignore_index, double smoothing, MaybeDType, Needs needs) {
     VESTA_CHECK(!needs[2], not_implemented,
                 "cross_entropy: expected class weights that require no grad. Use weight.detach().");
     return {Saved(input), Saved(target), Saved(weight), Saved(std::get<1>(r)), ignore_index, smoothing};
@@ -26,7 +26,11 @@ struct CrossEntropyRule {
 /// The loss of a row is -sum_c t_c log p_c with t_c = w_c ((1 - s) [c = target] + s / C), 0 for an ignored row; hence
 /// d loss / d x_c = sum(t) p_c - t_c, with p = softmax(x).
 Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
-                                      const Tensor&, int64_t ignore_index, double smoothing) {
+                                      const Tensor& sums, int64_t ignore_index, double smoothing) {
+  if (g.dtype() != input.dtype()) {  // 16-bit logits of a float32 loss
+    return cross_entropy_gradient_formula(g, input.to(g.dtype()), target, weight, sums, ignore_index, smoothing)
+        .to(input.dtype());
+  }
   Tensor goal, counted;
   {
     NoGrad off;

@@ -71,9 +71,9 @@ struct RowKernels {
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
   /// Returns the sum of exponentials of a row.
   ExpSum (*exp_sum)(const char* x, int64_t n) = nullptr;
-  /// Returns sum(w * (x - shift)) (w may be null: ones).
+  /// Returns sum(w * (x - shift)) (w of the dtype of statistics, or null: ones).
   double (*dot)(const char* x, const char* w, double shift, int64_t n) = nullptr;
-  /// gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w may be null: ones).
+  /// gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w of the dtype of statistics, or null: ones).
   void (*exp_minus)(const char* x, double top, double scale, double smooth, const char* w, char* gx,
                     int64_t n) = nullptr;
   /// Returns sum(x - shift) and sum((x - shift)^2) of a run.

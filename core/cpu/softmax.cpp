@@ -193,27 +193,39 @@ struct Targets {
   }
 };
 
-template <class T>
-double weight_at(const Tensor& w, int64_t c) {
-  return w.defined() ? double(w.data_ptr<T>()[c]) : 1.0;
-}
+/// The weights of the classes in the dtype of statistics.
+template <class C>
+struct ClassWeights {
+  const Tensor numbers;
+  explicit ClassWeights(const Tensor& w) : numbers(w.defined() ? contiguous(w.to(dtype_of<C>)) : w) {}
+  const C* data() const { return numbers.defined() ? numbers.data_ptr<C>() : nullptr; }
+  const char* bytes(int64_t c = 0) const { return reinterpret_cast<const char*>(data() ? data() + c : nullptr); }
+  double operator[](int64_t c) const { return data() ? double(data()[c]) : 1.0; }
+  /// Returns the sum over `classes`.
+  double sum(int64_t classes) const {
+    return data() ? row_kernels(dtype_of<C>).dot(bytes(), nullptr, 0, classes) : double(classes);
+  }
+};
 
 // Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016), l its logsumexp:
 //   (1 - e) * w[t] * (l - x[t]) + e / C * sum_j w[j] * (l - x[j])
 // The largest logit is subtracted from x before the logarithm of the sum is, so that large logits cost no digits.
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
-                                double smoothing) {
-  check_cross_entropy(input, target, weight, smoothing);
+                                double smoothing, MaybeDType dtype) {
+  const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
-  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor();
-  Tensor loss = empty_tensor({&rows, 1}, input.dtype(), input.device());
-  Tensor exp_sums = empty_tensor(exp_sums_shape(input), statistics_dtype(input.dtype()));
+  const Tensor x = contiguous(input);
+  const DType wide = statistics_dtype(input.dtype());
+  Tensor loss = empty_tensor({&rows, 1}, wide, input.device());
+  Tensor exp_sums = empty_tensor(exp_sums_shape(input), wide);
   const RowKernels& k = row_kernels(input.dtype());
   visit<kFloats>(input.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
     const char* base = x.impl()->data();
-    const char* wp = w.defined() ? w.impl()->data() : nullptr;
-    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, 0, c) : double(c);
+    const ClassWeights<C> w(weight);
+    const double total_weight = smoothing != 0 ? w.sum(c) : 0;
+    C *const losses = loss.data_ptr<C>(), *const sums = exp_sums.data_ptr<C>();
     parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const char* row = base + i * c * int64_t(sizeof(T));
@@ -221,43 +233,50 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
         double value = 0;
         if (int64_t t = classes[i]; t >= 0) {
           const double l = std::log(s.sum);
-          value = (1 - smoothing) * weight_at<T>(w, t) * (s.top - double(reinterpret_cast<const T*>(row)[t]) + l);
-          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, wp, s.top, c));
+          value = (1 - smoothing) * w[t] * (s.top - double(reinterpret_cast<const T*>(row)[t]) + l);
+          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, w.bytes(), s.top, c));
         }
-        loss.data_ptr<T>()[i] = T(static_cast<compute_t<T>>(value));
-        compute_t<T>* const kept = exp_sums.data_ptr<compute_t<T>>() + 2 * i;
-        kept[0] = compute_t<T>(s.top), kept[1] = compute_t<T>(s.sum);
+        losses[i] = C(value);
+        sums[2 * i] = C(s.top), sums[2 * i + 1] = C(s.sum);
       }
     });
   });
-  return {loss, exp_sums};
+  return {loss.to(loss_dtype), exp_sums};
 }
 
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
                                      const Tensor& exp_sums, int64_t ignore, double smoothing) {
-  check_exp_sums(input, exp_sums);
+  check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
-  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor(), g = contiguous(grad);
-  Tensor kept = contiguous(exp_sums), gx = empty_tensor(input.sizes(), input.dtype(), input.device());
-  const RowKernels& k = row_kernels(input.dtype());
+  const DType wide = statistics_dtype(input.dtype());
+  const Tensor x = contiguous(input), g = contiguous(grad.to(wide)), kept = contiguous(exp_sums);
+  Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
+  const RowKernels &k = row_kernels(input.dtype()), &one = row_kernels(wide);
   visit<kFloats>(input.dtype(), [&]<class T>() {
-    const char* wp = w.defined() ? w.impl()->data() : nullptr;
-    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, 0, c) : double(c);
+    using C = compute_t<T>;
+    const ClassWeights<C> w(weight);
+    const double total_weight = smoothing != 0 ? w.sum(c) : 0;
     parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        const T* row = x.data_ptr<T>() + i * c;
         T* to = gx.data_ptr<T>() + i * c;
         int64_t t = classes[i];
         if (t < 0) {
-          std::fill_n(to, c, T(compute_t<T>(0)));
+          std::fill_n(to, c, T(C(0)));
           continue;
         }
-        double gi = double(g.data_ptr<T>()[i]), direct = gi * (1 - smoothing) * weight_at<T>(w, t);
-        double smooth = gi * smoothing / double(c);
-        const compute_t<T>* const s = kept.data_ptr<compute_t<T>>() + 2 * i;
-        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), double(s[0]),
-                    (direct + smooth * total_weight) / double(s[1]), smooth, wp, reinterpret_cast<char*>(to), c);
-        to[t] = T(static_cast<compute_t<T>>(static_cast<compute_t<T>>(to[t]) - compute_t<T>(direct)));
+        const double gi = double(g.data_ptr<C>()[i]), direct = gi * (1 - smoothing) * w[t];
+        const double smooth = gi * smoothing / double(c);
+        const C* const s = kept.data_ptr<C>() + 2 * i;
+        const double top = double(s[0]), scale = (direct + smooth * total_weight) / double(s[1]);
+        k.exp_minus(reinterpret_cast<const char*>(row), top, scale, smooth, w.bytes(), reinterpret_cast<char*>(to), c);
+        // The class's own element once more: it must not be rounded to 16 bits before the rest is subtracted.
+        const C own = C(row[t]);
+        C most;
+        one.exp_minus(reinterpret_cast<const char*>(&own), top, scale, smooth, w.bytes(t),
+                      reinterpret_cast<char*>(&most), 1);
+        to[t] = T(most - C(direct));
       }
     });
   });

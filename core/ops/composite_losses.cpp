@@ -121,15 +121,26 @@ Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Ten
   return reduced(loss, how);
 }
 
+namespace {
+/// Casts a floating-point tensor whose dtype is narrower.
+Tensor widened(const Tensor& t, MaybeDType dtype) {
+  const bool narrow = dtype && t.defined() && is_float(t.dtype()) && itemsize(t.dtype()) < itemsize(*dtype);
+  return narrow ? t.to(*dtype) : t;
+}
+}  // namespace
+
 Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
-                               Text reduction, double label_smoothing) {
+                               Text reduction, double label_smoothing, MaybeDType dtype) {
   Reduce r = reduction_of(reduction, "cross_entropy");
+  const Tensor w = widened(weight, dtype);
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
-    return soft_cross_entropy(input, target, weight, r, label_smoothing);
+    return soft_cross_entropy(widened(input, dtype), widened(target, dtype), w, r, label_smoothing);
   }
-  ClassRows rows(input, target, "cross_entropy");
-  Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, weight, ignore_index, label_smoothing));
-  return class_loss(loss, rows, weight, ignore_index, r);
+  // The kernels read 16-bit logits and compute in float32: a copy would only be read once more.
+  const bool kernel_widens = dtype == DType::float32;
+  ClassRows rows(kernel_widens ? input : widened(input, dtype), target, "cross_entropy");
+  Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, w, ignore_index, label_smoothing, dtype));
+  return class_loss(loss, rows, w, ignore_index, r);
 }
 
 Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
@@ -137,7 +148,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   Reduce r = reduction_of(reduction, "nll_loss");
   check_floating(input, "nll_loss");
   ClassRows rows(input, target, "nll_loss");
-  check_class_target(rows.input, rows.target, weight, "nll_loss");
+  check_class_target(rows.input, rows.target, weight, rows.input.dtype(), "nll_loss");
   rows.target = rows.target.to(DType::int64);  // of uint8 too, as cross_entropy has them
   Tensor counted = ne(rows.target, ignore_index);
   Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
@@ -331,7 +342,7 @@ Tensor multi_margin_loss_composite(const Tensor& input, const Tensor& target, do
   const int64_t classes = x.size(1);
   VESTA_CHECK(t.numel() == x.size(0) && (input.dim() == 2 ? target.dim() == 1 : target.dim() <= 1), runtime, op,
               ": inconsistent target size, expected ", x.size(0), " but got ", target.sizes(), ".");
-  check_class_target(x, t, weight, op);
+  check_class_target(x, t, weight, x.dtype(), op);
   const Tensor right = unsqueeze(t, 1);
   Tensor terms = clamp_min(add(sub(x, gather(x, 1, right)), margin), wrapped(0.0));
   if (p == 2) terms = square(terms);

@@ -27,7 +27,7 @@ const char* advice_on_target(const Tensor& input, const Tensor& target, std::str
 
 }  // namespace
 
-void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op) {
+void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype, const char* op) {
   VESTA_CHECK(input.dim() == 2 && target.dim() == 1 && input.sizes()[0] == target.sizes()[0], value, op,
               ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), " of dtype ",
               target.dtype(), ".", advice_on_target(input, target, op));
@@ -37,22 +37,31 @@ void check_class_target(const Tensor& input, const Tensor& target, const Tensor&
   VESTA_CHECK(weight.dim() == 1 && weight.sizes()[0] == input.sizes()[1], value, op,
               ": weight tensor should be defined either for all ", input.sizes()[1], " classes or no classes, got ",
               weight.sizes(), ".");
-  VESTA_CHECK(weight.dtype() == input.dtype(), type, op, ": expected weight of dtype ", input.dtype(), ", got ",
-              weight.dtype(), ".");
+  VESTA_CHECK(weight.dtype() == dtype, type, op, ": expected weight of dtype ", dtype, ", got ", weight.dtype(), ".");
 }
 
-void check_exp_sums(const Tensor& input, const Tensor& exp_sums) {
+DType check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing,
+                          MaybeDType dtype) {
+  check_floating(input, "cross_entropy");
+  const DType own = input.dtype(), wide = statistics_dtype(own), loss = dtype.value_or(own);
+  VESTA_CHECK(loss == own || loss == wide, type, "cross_entropy: expected a loss of ", own, " or ", wide,
+              " for logits of ", own, ", got ", loss, " (dtype).");
+  check_class_target(input, target, weight, loss, "cross_entropy");
+  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value,
+              "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing, ".");
+  return loss;
+}
+
+void check_cross_entropy_backward(const Tensor& grad, const Tensor& input, const Tensor& target, const Tensor& weight,
+                                  const Tensor& exp_sums, double smoothing) {
+  check_cross_entropy(input, target, weight, smoothing, grad.dtype());
+  const int64_t rows = input.sizes()[0];
+  VESTA_CHECK(grad.numel() == rows, value, "_cross_entropy_backward: expected grad of ", rows, " numbers, got ",
+              grad.sizes(), ".");
   const DType wide = statistics_dtype(input.dtype());
   VESTA_CHECK(std::ranges::equal(exp_sums.sizes(), exp_sums_shape(input)) && exp_sums.dtype() == wide, value,
               "_cross_entropy_backward: expected exp_sums ", exp_sums_shape(input), " of ", wide, ", got ",
               exp_sums.sizes(), " of ", exp_sums.dtype(), ".");
-}
-
-void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing) {
-  check_floating(input, "cross_entropy");
-  check_class_target(input, target, weight, "cross_entropy");
-  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value,
-              "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing, ".");
 }
 
 }  // namespace vesta

@@ -7,12 +7,23 @@
 namespace vesta::cuda {
 namespace {
 
+/// Numbers of T, or of the type that T computes in.
+template <class T>
+struct MaybeWide {
+  using C = compute_of<T>;
+  const char* data;
+  bool wide;
+  VESTA_DEVICE C operator[](int64_t i) const {
+    return wide ? reinterpret_cast<const C*>(data)[i] : convert<C>(reinterpret_cast<const T*>(data)[i]);
+  }
+};
+
 template <class T>
 struct LossArgs {
   const T* x;
   const int64_t* target;
-  const T *weight, *grad;
-  T* out;
+  MaybeWide<T> weight, grad;
+  char* out;  // the gradient, of T, or the losses, of the dtype of weight and grad
   compute_of<T>* exp_sums;  // of each row its top and the sum of exp(x - top)
   int64_t rows, classes, ignore;
   double smoothing;
@@ -29,7 +40,7 @@ struct LossArgs {
     if (reports) report(fault, FaultKind::class_number, name, t, classes);
     return -1;
   }
-  VESTA_DEVICE double weight_of(int64_t c) const { return weight ? double(convert<compute_of<T>>(weight[c])) : 1.0; }
+  VESTA_DEVICE double weight_of(int64_t c) const { return weight.data ? double(weight[c]) : 1.0; }
 };
 
 /// The sums sum(w) and sum(w x) over classes.
@@ -54,7 +65,7 @@ VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) {
       if (c + j >= n) continue;
-      const C w = a.weight ? convert<C>(a.weight[c + j]) : C(1);
+      const C w = a.weight.data ? a.weight[c + j] : C(1);
       pack = add_sums(pack, WeightedSums<C>{w, w * (v[j] - shift)});
     }
     s = add_sums(s, pack);
@@ -84,7 +95,8 @@ VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
       loss += a.smoothing / double(n) * (double(sums.weights) * l - double(sums.products));
     }
   }
-  a.out[row] = convert<T>(C(loss));
+  if (a.weight.wide) reinterpret_cast<C*>(a.out)[row] = C(loss);
+  else reinterpret_cast<T*>(a.out)[row] = convert<T>(C(loss));
   a.exp_sums[2 * row] = top;
   a.exp_sums[2 * row + 1] = s.sum;
 }
@@ -97,12 +109,12 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
   const T* x = a.x + row * a.classes;
-  T* out = a.out + row * a.classes;
+  T* out = reinterpret_cast<T*>(a.out) + row * a.classes;
   Row held(team, x, n, a.packed, C(-INFINITY), exists);
   double total = double(a.classes);
-  if (a.smoothing != 0 && a.weight) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
+  if (a.smoothing != 0 && a.weight.data) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
   const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
-  const double g = exists ? double(convert<C>(a.grad[row])) : 0;
+  const double g = exists ? double(a.grad[row]) : 0;
   const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
                smooth = g * a.smoothing / double(a.classes);
   const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1),
@@ -111,7 +123,7 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) {
       C r = math::exp(v[j] - top) * factor;
-      if (a.smoothing != 0 && c + j < n) r = r - (a.weight ? less * convert<C>(a.weight[c + j]) : less);
+      if (a.smoothing != 0 && c + j < n) r = r - (a.weight.data ? less * a.weight[c + j] : less);
       if (c + j == t) r = r - hit;
       v[j] = t >= 0 ? r : C(0);
     }
@@ -126,9 +138,9 @@ void cross_entropy(const CrossEntropyLaunch& l) {
     auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
       const LossArgs<T> a{reinterpret_cast<const T*>(l.x),
                           l.target,
-                          reinterpret_cast<const T*>(l.weight),
-                          reinterpret_cast<const T*>(l.grad),
-                          reinterpret_cast<T*>(l.out),
+                          {l.weight, l.wide_loss},
+                          {l.grad, l.wide_loss},
+                          l.out,
                           reinterpret_cast<compute_of<T>*>(l.exp_sums),
                           l.rows,
                           l.classes,

@@ -9,7 +9,8 @@ namespace vesta::cuda {
 /// Cross-entropy over rows, or with `grad` its gradient.
 struct CrossEntropyLaunch {
   StreamHandle stream = nullptr;
-  DType dtype = DType::float32;
+  DType dtype = DType::float32;  // of x and its gradient
+  bool wide_loss = false;        // weight, grad and the losses are of the dtype of statistics, not x's
   const char* x = nullptr;
   const int64_t* target = nullptr;
   const char* weight = nullptr;  // of the classes; null: ones

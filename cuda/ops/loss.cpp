@@ -19,11 +19,12 @@ namespace {
 struct Operands {
   Tensor x, target, weight;
   CrossEntropyLaunch launch;
-  Operands(const Tensor& input, const Tensor& numbers, const Tensor& weights, int64_t ignore, double smoothing)
+  Operands(const Tensor& input, const Tensor& numbers, const Tensor& weights, int64_t ignore, double smoothing,
+           DType loss)
       : x(contiguous(input)),
         target(contiguous(numbers.dtype() == DType::int64 ? numbers : _to_copy(numbers, DType::int64))),
         weight(weights.defined() ? contiguous(weights) : weights) {
-    launch.stream = stream_of(x), launch.dtype = x.dtype();
+    launch.stream = stream_of(x), launch.dtype = x.dtype(), launch.wide_loss = loss != x.dtype();
     launch.x = x.impl()->data(), launch.target = target.data_ptr<int64_t>();
     launch.weight = weight.defined() ? weight.impl()->data() : nullptr;
     launch.rows = x.sizes()[0], launch.classes = x.sizes()[1];
@@ -33,13 +34,13 @@ struct Operands {
 };
 
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
-                                double smoothing) {
+                                double smoothing, MaybeDType dtype) {
   check_one_device("cross_entropy", {&input, &target, &*weight});
-  check_cross_entropy(input, target, weight, smoothing);
+  const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
   DeviceGuard guard(input.device().index);
-  Operands operands(input, target, weight, ignore, smoothing);
+  Operands operands(input, target, weight, ignore, smoothing, loss_dtype);
   CrossEntropyLaunch& l = operands.launch;
-  Tensor loss = empty_tensor({&l.rows, 1}, input.dtype(), input.device());
+  Tensor loss = empty_tensor({&l.rows, 1}, loss_dtype, input.device());
   Tensor exp_sums = empty_tensor(exp_sums_shape(input), statistics_dtype(input.dtype()), input.device());
   if (l.rows == 0) return {loss, exp_sums};
   l.out = loss.impl()->data(), l.exp_sums = exp_sums.impl()->data();
@@ -51,14 +52,9 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
                                      const Tensor& exp_sums, int64_t ignore, double smoothing) {
   check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &exp_sums});
-  check_cross_entropy(input, target, weight, smoothing);
-  const int64_t rows = input.sizes()[0];
-  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value,
-              "_cross_entropy_backward: expected grad of ", rows, " ", input.dtype(), " numbers, got ", grad.sizes(),
-              " of ", grad.dtype(), ".");
-  check_exp_sums(input, exp_sums);
+  check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
   DeviceGuard guard(input.device().index);
-  Operands operands(input, target, weight, ignore, smoothing);
+  Operands operands(input, target, weight, ignore, smoothing, grad.dtype());
   CrossEntropyLaunch& l = operands.launch;
   Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (gx.numel() == 0) return gx;

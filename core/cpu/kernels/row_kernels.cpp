@@ -194,7 +194,8 @@ void _softmax_backward(const char* gb, const char* yb, char* out, int64_t n, boo
 template <class T>
 double dot(const char* xb, const char* wb, double shift, int64_t n) {
   using C = compute_t<T>;
-  const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C* v = reinterpret_cast<const C*>(wb);
   const Vec<C> s{C(shift)};
   if (!v) return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) - s; });
   return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return (load_row<C>(x + i, w) - s) * load_row<C>(v + i, w); });
@@ -203,7 +204,8 @@ double dot(const char* xb, const char* wb, double shift, int64_t n) {
 template <class T>
 void exp_minus(const char* xb, double top, double scale, double smooth, const char* wb, char* out, int64_t n) {
   using C = compute_t<T>;
-  const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C* v = reinterpret_cast<const C*>(wb);
   T* gx = reinterpret_cast<T*>(out);
   const Vec<C> shift{C(top)}, factor{C(scale)}, less{C(smooth)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {

@@ -4,16 +4,18 @@
 namespace vesta::doc {
 
 inline constexpr char _cross_entropy[] =
-    "_cross_entropy(input, target, weight, ignore_index, label_smoothing): (loss [N], exp_sums [N, 2]) of logits [N, "
-    "C] and class numbers [N]; exp_sums: a row's largest logit and sum(exp(x - it)). Error: a class outside [0, C) "
-    "that is not ignore_index.";
+    "_cross_entropy(input, target, weight, ignore_index, label_smoothing, *, dtype=None): (loss [N], exp_sums [N, 2]) "
+    "of logits [N, C] and class numbers [N]; exp_sums: a row's largest logit and sum(exp(x - it)). dtype, that of the "
+    "loss and of weight: input's, or float32 for 16-bit logits, which are read as they are. Error: a class outside [0, "
+    "C) that is not ignore_index.";
 inline constexpr char _cross_entropy_backward[] =
     "_cross_entropy_backward(grad, input, target, weight, exp_sums, ignore_index, label_smoothing): gradient of the "
-    "logits.";
+    "logits, in their dtype; grad and weight have the loss's.";
 inline constexpr char cross_entropy[] =
-    "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): "
-    "cross-entropy of logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without the C "
-    "dimension, or probabilities of input's shape.";
+    "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0, *, "
+    "dtype=None): cross-entropy of logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without "
+    "the C dimension, or probabilities of input's shape. dtype: narrower operands count as cast to it; 16-bit logits "
+    "give a float32 loss without a copy of them.";
 inline constexpr char nll_loss[] =
     "nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean'): -weight[target] * input[target] of "
     "log-probabilities [N, C], [C] or [N, C, d1, ...].";

@@ -4,16 +4,18 @@
 // clang-format off
 #define VESTA_OPS_LOSS(OP)                                                                                             \
   OP(FUNCTION, TensorPair, _cross_entropy,                                                                             \
-     (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, double label_smoothing),    \
-     (input, target, weight, ignore_index, label_smoothing), hidden, casts(float32, float32))                          \
+     (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, double label_smoothing,     \
+      Kw<MaybeDType> dtype = {}),                                                                                      \
+     (input, target, weight, ignore_index, label_smoothing, dtype), hidden)                                            \
   OP(FUNCTION, Tensor, _cross_entropy_backward,                                                                        \
      (const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight, const Tensor& exp_sums,       \
       int64_t ignore_index, double label_smoothing),                                                                   \
      (grad, input, target, weight, exp_sums, ignore_index, label_smoothing), hidden)                                   \
   OP(FUNCTION, Tensor, cross_entropy,                                                                                  \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
-      Text reduction = "mean", double label_smoothing = 0),                                                            \
-     (input, target, weight, ignore_index, reduction, label_smoothing), composite, hidden, casts(float32, float32))    \
+      Text reduction = "mean", double label_smoothing = 0, Kw<MaybeDType> dtype = {}),                                 \
+     (input, target, weight, ignore_index, reduction, label_smoothing, dtype), composite, hidden,                      \
+     casts(float32_result, float32_result))                                                                            \
   OP(FUNCTION, Tensor, nll_loss,                                                                                       \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
       Text reduction = "mean"), (input, target, weight, ignore_index, reduction), composite, hidden,                   \
