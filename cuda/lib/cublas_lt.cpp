@@ -90,13 +90,13 @@ int scale_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? l
 
 /// Everything an algorithm depends on. Compared and hashed as bytes: no padding, all set.
 struct Key {
-  int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step;
+  int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step, added_step;
   int32_t device;
   uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, align_kept,
-      pointers, has_bias;
+      pointers, has_bias, result_dtype, adds, align_added, of_convolution, unused[4];
   bool operator==(const Key& o) const { return std::memcmp(this, &o, sizeof *this) == 0; }
 };
-static_assert(sizeof(Key) == 96);
+static_assert(sizeof(Key) == 112);
 
 struct KeyHash {
   size_t operator()(const Key& key) const {
@@ -114,6 +114,7 @@ uint8_t alignment(const void* p, int64_t step_bytes) {
 }
 
 Key key_of(const GemmDesc& d, int device, bool tf32) {
+  const DType result = d.wide_result ? DType::float32 : d.dtype;
   const int64_t item = itemsize(d.dtype);
   Key k{};
   k.m = d.m, k.n = d.n, k.k = d.k, k.count = d.count;
@@ -123,7 +124,13 @@ Key key_of(const GemmDesc& d, int device, bool tf32) {
   k.dtype = uint8_t(d.dtype), k.epilogue = uint8_t(d.epilogue);
   k.a_transposed = d.a_transposed, k.b_transposed = d.b_transposed, k.tf32 = tf32;
   k.align_a = alignment(d.a, k.a_step * item), k.align_b = alignment(d.b, k.b_step * item);
-  k.align_c = alignment(d.c, k.c_step * item);
+  k.align_c = alignment(d.c, k.c_step * itemsize(result));
+  k.result_dtype = uint8_t(result), k.of_convolution = d.of_convolution;
+  if (d.added) {
+    k.adds = 1;
+    if (d.count > 1) k.added_step = d.added_step;
+    k.align_added = alignment(d.added, k.added_step * itemsize(result));
+  }
   k.pointers = d.by_pointers;
   if (d.by_pointers) k.a_step = k.b_step = k.c_step = 0;
   k.has_bias = d.bias != nullptr;
@@ -148,13 +155,14 @@ class Plan {
   Key key_;
   lt::MatmulDesc desc_ = nullptr;  // without bias and kept, whose addresses change from call to call
   lt::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  lt::Layout added_ = nullptr;  // c_, or its like at another distance
   lt::Algo algo_{};
   size_t workspace_ = 0;
   bool usable_ = false;
   std::string problem_;
 
   lt::Status make_desc(lt::MatmulDesc* to, const void* bias, const void* kept) const;
-  lt::Status make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const;
+  lt::Status make_layout(lt::Layout* to, uint8_t dtype, int64_t rows, int64_t columns, int64_t ld, int64_t step) const;
   lt::Status choose(lt::Handle handle);
 };
 
@@ -195,9 +203,10 @@ lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias, const void* kep
   return s;
 }
 
-lt::Status Plan::make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const {
+lt::Status Plan::make_layout(lt::Layout* to, uint8_t dtype, int64_t rows, int64_t columns, int64_t ld,
+                             int64_t step) const {
   const int32_t count = int32_t(key_.count);
-  const lt::Status s = f_.layout_create(to, data_type(DType(key_.dtype)), uint64_t(rows), uint64_t(columns), ld);
+  const lt::Status s = f_.layout_create(to, data_type(DType(dtype)), uint64_t(rows), uint64_t(columns), ld);
   if (s != 0 || (count == 1 && !key_.pointers)) return s;
   const auto mode = lt::batch_pointer_array;
   return all_of([&] { return f_.layout_set(*to, lt::layout_batch_count, &count, sizeof count); },
@@ -220,9 +229,9 @@ lt::Status Plan::choose(lt::Handle handle) {
       all_of([&] { return f_.preference_create(&preference); }, set(lt::pref_max_workspace_bytes, kWorkspace),
              set(lt::pref_min_alignment_a, uint32_t(1) << key_.align_b),
              set(lt::pref_min_alignment_b, uint32_t(1) << key_.align_a),
-             set(lt::pref_min_alignment_c, uint32_t(1) << key_.align_c),
+             set(lt::pref_min_alignment_c, uint32_t(1) << (key_.adds ? key_.align_added : key_.align_c)),
              set(lt::pref_min_alignment_d, uint32_t(1) << key_.align_c),
-             [&] { return f_.heuristic(handle, desc_, a_, b_, c_, c_, preference, 8, results, &found); });
+             [&] { return f_.heuristic(handle, desc_, a_, b_, added_, c_, preference, 8, results, &found); });
   if (preference) f_.preference_destroy(preference);
   for (int i = 0; s == 0 && i < found && !usable_; ++i) {
     if (results[i].state != 0 || results[i].workspace > kWorkspace) continue;
@@ -238,14 +247,20 @@ Plan::Plan(const Key& key, lt::Handle handle) : key_(key) {
   const lt::Status s =
       all_of([&] { return make_desc(&desc_, bias, kept); },
              [&] {
-               return key.b_transposed ? make_layout(&a_, key.k, key.n, key.ldb, key.b_step)
-                                       : make_layout(&a_, key.n, key.k, key.ldb, key.b_step);
+               return key.b_transposed ? make_layout(&a_, key.dtype, key.k, key.n, key.ldb, key.b_step)
+                                       : make_layout(&a_, key.dtype, key.n, key.k, key.ldb, key.b_step);
              },
              [&] {
-               return key.a_transposed ? make_layout(&b_, key.m, key.k, key.lda, key.a_step)
-                                       : make_layout(&b_, key.k, key.m, key.lda, key.a_step);
+               return key.a_transposed ? make_layout(&b_, key.dtype, key.m, key.k, key.lda, key.a_step)
+                                       : make_layout(&b_, key.dtype, key.k, key.m, key.lda, key.a_step);
              },
-             [&] { return make_layout(&c_, key.n, key.m, key.ldc, key.c_step); }, [&] { return choose(handle); });
+             [&] { return make_layout(&c_, key.result_dtype, key.n, key.m, key.ldc, key.c_step); },
+             [&] {
+               if (key.adds) return make_layout(&added_, key.result_dtype, key.n, key.m, key.ldc, key.added_step);
+               added_ = c_;
+               return lt::Status(0);
+             },
+             [&] { return choose(handle); });
   if (usable_) return;
   problem_ = fmt::format(
       "cuBLASLt has no algorithm for a product of {} [{}, {}] and [{}, {}] (status {}); plain "
@@ -255,7 +270,7 @@ Plan::Plan(const Key& key, lt::Handle handle) : key_(key) {
 
 Plan::~Plan() {
   if (desc_) f_.desc_destroy(desc_);
-  for (lt::Layout l : {a_, b_, c_}) {
+  for (lt::Layout l : {a_, b_, c_, added_ == c_ ? nullptr : added_}) {
     if (l) f_.layout_destroy(l);
   }
 }
@@ -267,6 +282,7 @@ bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream, Tensor
   static constexpr double zeros[2] = {0, 0};
   const bool wide = d.dtype == DType::float64 || d.dtype == DType::complex128;
   const void* alpha = wide ? static_cast<const void*>(wide_ones) : ones;
+  const void* beta = d.added ? alpha : zeros;
   if (workspace_ && (!workspace.defined() || workspace.numel() < int64_t(workspace_)))
     workspace = empty_tensor(Dims{int64_t(workspace_)}, DType::uint8, Device(DeviceType::cuda, key_.device));
   void* scratch = workspace_ ? workspace.impl()->data() : nullptr;
@@ -280,9 +296,11 @@ bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream, Tensor
     c = const_cast<void*>(static_cast<const void*>(d.pointers + 2 * d.count));  // read only
   }
   if (s == 0)
-    s = f_.matmul(handle, desc, alpha, b, a_, a, b_, zeros, c, c_, c, c_, &algo_, scratch, workspace_, stream);
+    s = f_.matmul(handle, desc, alpha, b, a_, a, b_, beta, d.added ? d.added : c, added_, c, c_, &algo_, scratch,
+                  workspace_, stream);
   if (desc && desc != desc_) f_.desc_destroy(desc);
-  if (s != 0) warn_once(fmt::format("cuBLASLt refused a product (status {}); plain kernels are used.", s));
+  if (s != 0 && !d.of_convolution)
+    warn_once(fmt::format("cuBLASLt refused a product (status {}); plain kernels are used.", s));
   return s == 0;
 }
 
@@ -312,7 +330,7 @@ std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   misses.fetch_add(1, std::memory_order_relaxed);
   auto made = std::make_shared<const Plan>(key, handle);
   const bool more_than_product = key.pointers || Epilogue(key.epilogue) > Epilogue::bias;
-  if (!made->usable() && !more_than_product) warn_once(made->problem());
+  if (!made->usable() && !more_than_product && !key.of_convolution) warn_once(made->problem());
   std::unique_lock guard(lock);
   if (plans.size() >= kMaxPlans) plans.clear();
   auto [it, fresh] = plans.emplace(key, std::move(made));
@@ -320,7 +338,10 @@ std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   return it->second;
 }
 
-bool may_use_tf32(DType d) { return d == DType::float32 && product_settings().matmul_allow_tf32; }
+bool may_use_tf32(DType d, bool of_convolution) {
+  const ProductSettings& s = product_settings();
+  return d == DType::float32 && (of_convolution ? s.convolution_allow_tf32 : s.matmul_allow_tf32);
+}
 
 }  // namespace
 
@@ -343,7 +364,7 @@ bool gemm(const GemmDesc& d, int device, StreamHandle stream) {
   if (!gemm_available(d.dtype) || d.count > kMost) return false;
   const lt::Handle handle = handle_of(device);
   if (!handle) return false;
-  const auto plan = plan_of(key_of(d, device, may_use_tf32(d.dtype)), handle);
+  const auto plan = plan_of(key_of(d, device, may_use_tf32(d.dtype, d.of_convolution)), handle);
   Tensor workspace;
   return plan->usable() && plan->run(d, handle, stream, workspace);
 }
@@ -360,7 +381,7 @@ struct RepeatedGemm::State {
 
 RepeatedGemm::RepeatedGemm(DType dtype, int device, StreamHandle stream) {
   const lt::Handle handle = gemm_available(dtype) ? handle_of(device) : nullptr;
-  if (handle) state_.reset(new State{handle, device, stream, may_use_tf32(dtype), {}, {}, {}});
+  if (handle) state_.reset(new State{handle, device, stream, may_use_tf32(dtype, false), {}, {}, {}});
 }
 RepeatedGemm::~RepeatedGemm() = default;
 
@@ -376,7 +397,7 @@ bool RepeatedGemm::operator()(const GemmDesc& d) {
 bool gemm_takes_pointers(const GemmDesc& d, int device) {
   if (!gemm_available(d.dtype) || d.count > INT32_MAX) return false;
   const lt::Handle handle = handle_of(device);
-  return handle && plan_of(key_of(d, device, may_use_tf32(d.dtype)), handle)->usable();
+  return handle && plan_of(key_of(d, device, may_use_tf32(d.dtype, d.of_convolution)), handle)->usable();
 }
 
 GemmCounters gemm_counters() { return {hits.load(), misses.load()}; }

@@ -29,6 +29,10 @@ struct GemmDesc {
   Epilogue epilogue = Epilogue::none;
   const void* bias = nullptr;  // [n] or null; for row_sums [m], which is written
   void* kept = nullptr;  // [m, n], of gelu_kept; n is a multiple of kKeptColumns
+  const void* added = nullptr;  // [m, n] in C's dtype and with its ldc, `added_step` apart: what each sum starts from
+  int64_t added_step = 0;
+  bool wide_result = false;  // C is float32 where the operands are 16-bit floats
+  bool of_convolution = false;  // TF32 follows the setting of convolutions; a refusal gives no warning
 };
 constexpr int64_t kKeptColumns = 8;
 
@@ -38,7 +42,7 @@ bool gemm_available(DType dtype);
 bool gemm_takes_bias(DType dtype);
 /// Queues the products on `stream` of `device` (which is current). Returns false if the library is missing or refuses
 /// them; then nothing was queued. Of what only an epilogue or pointers add, a refusal gives no warning. float32 keeps
-/// its digits unless product_settings().matmul_allow_tf32.
+/// its digits unless product_settings().matmul_allow_tf32 (or convolution_allow_tf32, see GemmDesc).
 bool gemm(const GemmDesc& desc, int device, StreamHandle stream);
 
 /// Products that are queued one after another on one stream, such as those of a recurrent layer's steps. As long as

@@ -1,4 +1,5 @@
-// Convolutions: by cuDNN if it is available and takes them, else by the plain kernels.
+// Convolutions: by cuBLASLt where they are products, by cuDNN if it is available and takes them, else by the plain
+// kernels.
 #include <algorithm>
 
 #include <vesta/core/ops/conv.h>
@@ -7,6 +8,7 @@
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/conv.h>
 #include <vesta/cuda/lib/cudnn_conv.h>
+#include <vesta/cuda/ops/conv_products.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
 
@@ -39,6 +41,10 @@ ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight,
               value, op, ": expected planes and windows of fewer than 2^31 elements, got an input ", input,
               " and a weight ", weight, ".");
   return l;
+}
+
+ConvProducts products_of(const ConvLaunch& l, const Window& w) {
+  return {l.dtype, l.batch, l.channels, l.outputs, l.groups, w};
 }
 
 /// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. It gets neither empty products nor
@@ -75,6 +81,9 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
   const OperandDevice device(input);
   ConvLaunch l = launch_of("convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
   const bool last = convolution_is_channels_last(input, weight);
+  if (!last) {
+    if (Tensor y = products_of(l, w).forward(input, weight, *bias, device); y.defined()) return y;
+  }
   if (Tensor y = by_one_graph(l, w, input, weight, bias, {}, false, last); y.defined()) return y;
   if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight, last); y.defined()) {
     if (!bias.defined()) return y;
@@ -131,6 +140,9 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
   }
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
+  if (!channels_last) {
+    if (Tensor gx = products_of(l, w).input_gradient(grad, weight, device); gx.defined()) return gx;
+  }
   if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad, channels_last); gx.defined())
     return gx;
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
@@ -148,6 +160,9 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
   const Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
+  if (!channels_last) {
+    if (Tensor gw = products_of(l, w).weight_gradient(grad, input, device); gw.defined()) return gw;
+  }
   if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad, channels_last); gw.defined())
     return gw;
   Tensor gw = empty_tensor(weight_size, grad.dtype(), grad.device());

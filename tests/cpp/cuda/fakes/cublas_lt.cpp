@@ -1,7 +1,7 @@
 // A cuBLASLt for the emulated device: the functions that cuda/lib/cublas_lt.cpp calls, with their published meanings,
 // computing by plain loops in long double. Becomes build/fakes/libcublasLt.so.13. FAKE_CUBLAS_LT chooses what it does:
 // `refuse` has no algorithm for anything, `old` gives an old version, `strided` takes no arrays of pointers, `plain`
-// no epilogue but a bias.
+// no epilogue but a bias, `narrow` no float32 results of 16-bit floats.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -41,11 +41,11 @@ bool told(const char* what) {
   return text && std::strcmp(text, what) == 0;
 }
 
-/// One queued product.
+/// One queued product. pc is null unless the sums start from it.
 struct Work {
   Desc desc;
-  Matrix a, b, d;
-  const void *pa, *pb;
+  Matrix a, b, c, d;
+  const void *pa, *pb, *pc;
   void* pd;
 };
 
@@ -80,13 +80,15 @@ T* matrix(const Matrix& m, P p, int i) {
   return static_cast<T*>(p) + i * m.step;
 }
 
-template <class T>
+/// Multiplies matrices of T into one of R.
+template <class T, class R = T>
 void compute(const Work& w) {
   const uint64_t inner = w.desc.transa == lt::op_t ? w.a.rows : w.a.cols;
   for (int i = 0; i < w.d.count; ++i) {
     const T* a = matrix<const T>(w.a, w.pa, i);
     const T* b = matrix<const T>(w.b, w.pb, i);
-    T* d = matrix<T>(w.d, w.pd, i);
+    R* d = matrix<R>(w.d, w.pd, i);
+    const R* c = w.pc ? matrix<const R>(w.c, w.pc, i) : nullptr;
     for (uint64_t col = 0; col < w.d.cols; ++col) {
       for (uint64_t row = 0; row < w.d.rows; ++row) {
         sum_t<T> sum = 0;
@@ -94,13 +96,14 @@ void compute(const Work& w) {
           sum += wide(w.desc.transa == lt::op_t ? a[row * uint64_t(w.a.ld) + k] : a[k * uint64_t(w.a.ld) + row]) *
                  wide(w.desc.transb == lt::op_t ? b[k * uint64_t(w.b.ld) + col] : b[col * uint64_t(w.b.ld) + k]);
         }
+        if (c) sum += wide(c[col * uint64_t(w.c.ld) + row]);
         if (w.desc.has_bias()) sum += wide(static_cast<const T*>(w.desc.bias)[row]);
         if (w.desc.keeps()) static_cast<T*>(w.desc.aux)[col * uint64_t(w.desc.aux_ld) + row] = narrow<T>(sum);
         if constexpr (!is_complex<T>) {
           if (w.desc.is_relu()) sum = std::fmax(sum, 0);  // as the library: 0 for NaN
           if (w.desc.is_gelu()) sum = gelu(sum);
         }
-        d[col * uint64_t(w.d.ld) + row] = narrow<T>(sum);
+        d[col * uint64_t(w.d.ld) + row] = narrow<R>(sum);
       }
       if (w.desc.epilogue != lt::epilogue_bias_gradient_b) continue;
       sum_t<T> sum = 0;
@@ -113,11 +116,12 @@ void compute(const Work& w) {
 
 void run(void* argument) {
   const Work* w = static_cast<Work*>(argument);
-  switch (w->d.type) {
+  const bool widens = w->a.type != w->d.type;
+  switch (w->a.type) {
     case lt::r_32f: compute<float>(*w); break;
     case lt::r_64f: compute<double>(*w); break;
-    case lt::r_16f: compute<vesta::Half>(*w); break;
-    case lt::r_16bf: compute<vesta::BFloat16>(*w); break;
+    case lt::r_16f: widens ? compute<vesta::Half, float>(*w) : compute<vesta::Half>(*w); break;
+    case lt::r_16bf: widens ? compute<vesta::BFloat16, float>(*w) : compute<vesta::BFloat16>(*w); break;
     case lt::c_32f: compute<std::complex<float>>(*w); break;
     case lt::c_64f: compute<std::complex<double>>(*w); break;
     default: break;
@@ -127,11 +131,14 @@ void run(void* argument) {
 
 /// Returns whether descriptors meet cuBLASLt's demands: sizes, leading dimensions, types, a bias only for a type that
 /// takes one.
-bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
+bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d) {
   const uint64_t rows = m.transa ? a.cols : a.rows, inner = m.transa ? a.rows : a.cols;
   const uint64_t inner2 = m.transb ? b.cols : b.rows, cols = m.transb ? b.rows : b.cols;
-  if (rows != d.rows || cols != d.cols || inner != inner2 || a.type != d.type || b.type != d.type) return false;
-  for (const Matrix* x : {&a, &b, &d}) {
+  if (rows != d.rows || cols != d.cols || inner != inner2 || a.type != b.type) return false;
+  const bool widens = d.type == lt::r_32f && (a.type == lt::r_16f || a.type == lt::r_16bf);
+  if (a.type != d.type && (!widens || told("narrow"))) return false;
+  if (c.type != d.type || c.rows != d.rows || c.cols != d.cols) return false;
+  for (const Matrix* x : {&a, &b, &c, &d}) {
     if (x->ld < int64_t(x->rows) || x->rows == 0 || x->cols == 0 || x->count != d.count || x->mode != d.mode)
       return false;
   }
@@ -148,6 +155,12 @@ void enqueue(void* stream, Work* w) {
   void* library = dlopen(std::getenv("VESTA_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
   reinterpret_cast<Enqueue>(dlsym(library, "vesta_emulation_enqueue"))(stream, "fake_cublas_lt", run, w);
   dlclose(library);
+}
+
+/// Returns whether beta, a number of the scale's type, is 1; the only other one that is used is 0.
+bool adds(const void* beta, const Desc& m) {
+  const bool is_double = m.scale == lt::r_64f || m.scale == lt::c_64f;
+  return (is_double ? *static_cast<const double*>(beta) : double(*static_cast<const float*>(beta))) == 1;
 }
 
 template <class T>
@@ -214,11 +227,11 @@ EXPORT int cublasLtMatmulPreferenceDestroy(void* p) {
   return 0;
 }
 EXPORT int cublasLtMatmulPreferenceSetAttribute(void*, int, const void*, size_t) { return 0; }
-EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* m, void* a, void* b, void*, void* d, void*, int,
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* m, void* a, void* b, void* c, void* d, void*, int,
                                           lt::HeuristicResult* to, int* found) {
   *found = 0;
-  if (told("refuse") ||
-      !fits(*static_cast<Desc*>(m), *static_cast<Matrix*>(a), *static_cast<Matrix*>(b), *static_cast<Matrix*>(d))) {
+  if (told("refuse") || !fits(*static_cast<Desc*>(m), *static_cast<Matrix*>(a), *static_cast<Matrix*>(b),
+                              *static_cast<Matrix*>(c), *static_cast<Matrix*>(d))) {
     return 15;
   }
   to[0] = {};
@@ -226,12 +239,19 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* m, void* a, void* b, void
   *found = 1;
   return 0;
 }
-EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, const void* b, void* lb, const void*,
-                          const void*, void*, void* d, void* ld, const lt::Algo*, void* workspace, size_t,
-                          void* stream) {
+EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, const void* b, void* lb,
+                          const void* beta, const void* c, void* lc, void* d, void* ld, const lt::Algo*,
+                          void* workspace, size_t, void* stream) {
   if (!workspace) return 7;
-  Work* w = new Work{
-      *static_cast<Desc*>(m), *static_cast<Matrix*>(la), *static_cast<Matrix*>(lb), *static_cast<Matrix*>(ld), a, b, d};
+  Work* w = new Work{*static_cast<Desc*>(m),
+                     *static_cast<Matrix*>(la),
+                     *static_cast<Matrix*>(lb),
+                     *static_cast<Matrix*>(lc),
+                     *static_cast<Matrix*>(ld),
+                     a,
+                     b,
+                     adds(beta, *static_cast<Desc*>(m)) ? c : nullptr,
+                     d};
   ++calls;
   tf32_calls += w->desc.compute == lt::compute_32f_fast_tf32;
   bias_gradients += w->desc.epilogue == lt::epilogue_bias_gradient_b;
