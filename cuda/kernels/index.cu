@@ -148,7 +148,12 @@ VESTA_KERNEL void nonzero_count_kernel(const uint8_t* mask, int64_t n, uint64_t*
   if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
+/// A mask's dimensions, ready to divide by.
+struct MaskSizes {
+  Divider size[64];
+};
+
+VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l, MaskSizes sizes) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
   const unsigned mask = own_mask(l.mask, begin, l.n);
@@ -156,11 +161,11 @@ VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
   for (unsigned k = 0; k < kPerThread; ++k) {
     if ((mask >> k & 1) == 0) continue;
     const int64_t i = begin + k;
-    uint64_t rest = uint64_t(i);
+    int64_t rest = i;
     for (int d = l.ndim - 1; d >= 0; --d) {
-      const auto size = uint64_t(l.sizes[d]);
-      const uint64_t next = rest / size;
-      l.out[uint64_t(d) * uint64_t(l.total) + at] = int64_t(rest - next * size);
+      const Divider& size = sizes.size[d];
+      const int64_t next = d > 0 ? size.divide(rest) : 0;
+      l.out[uint64_t(d) * uint64_t(l.total) + at] = rest - next * size.divisor;
       rest = next;
     }
     ++at;
@@ -291,8 +296,10 @@ void run_nonzero_count(const NonzeroLaunch& l) {
 }
 
 void run_nonzero_write(const NonzeroLaunch& l) {
+  MaskSizes sizes;
+  for (int d = 0; d < l.ndim; ++d) sizes.size[d] = Divider(l.sizes[d]);
   launch_block("nonzero_write", nonzero_write_kernel,
-               linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l);
+               linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l, sizes);
 }
 
 void run_masked_take(const NonzeroLaunch& l, const void* from, void* to, int64_t item) {

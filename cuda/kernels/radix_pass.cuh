@@ -16,32 +16,60 @@ struct Pass {
   int64_t n;
   int shift;
   unsigned mask;
+  unsigned* skipped;  // SortLaunch::skipped
+  unsigned number;
+  bool may_skip;  // does nothing where all digits are equal
   VESTA_DEVICE unsigned digit(Key key) const { return unsigned(key >> shift) & mask; }
+  /// Returns which of two buffers the pairs are in.
+  VESTA_DEVICE unsigned buffer() const {
+    unsigned moves = number;
+    for (unsigned k = 0; skipped && k < number; ++k) moves -= skipped[k];
+    return moves % 2;
+  }
 };
 
-/// Where a pass finds its pairs, N keys at a time for the counts: two arrays.
+/// The arrays of a sort's pairs.
+template <class Key>
+struct Pairs {
+  Key* keys;
+  Key* values;
+};
+template <class Key>
+struct PairBuffers {
+  Pairs<Key> first, second;
+  VESTA_DEVICE Key* keys(bool other) const { return other ? second.keys : first.keys; }
+  VESTA_DEVICE Key* values(bool other) const { return other ? second.values : first.values; }
+  explicit PairBuffers(const SortLaunch& l)
+      : first{static_cast<Key*>(l.keys[0]), static_cast<Key*>(l.values[0])},
+        second{static_cast<Key*>(l.keys[1]), static_cast<Key*>(l.values[1])} {}
+};
+
+/// Where a pass finds its pairs, N keys at a time for the counts: the buffer that the pass before it has filled.
 template <class Key>
 struct PairsIn {
   static constexpr unsigned N = 16 / sizeof(Key);
   using Pack = Elements<Key, N>;
-  const Key* keys;
-  const Key* values;  // null at first: pair i has value i
+  PairBuffers<Key> buffers;
+  bool numbered;  // pair i has value i
+  bool second = false;
+  VESTA_DEVICE void use(unsigned buffer) { second = buffer != 0; }
   VESTA_DEVICE bool aligned() const { return true; }
-  VESTA_DEVICE Pack pack(int64_t i) const { return *reinterpret_cast<const Pack*>(keys + i); }
+  VESTA_DEVICE Pack pack(int64_t i) const { return *reinterpret_cast<const Pack*>(buffers.keys(second) + i); }
   VESTA_DEVICE Key key_of(Key key) const { return key; }
-  VESTA_DEVICE Key key(Key i) const { return keys[i]; }
-  VESTA_DEVICE Key value(Key i) const { return values ? values[i] : i; }
+  VESTA_DEVICE Key key(Key i) const { return buffers.keys(second)[i]; }
+  VESTA_DEVICE Key value(Key i) const { return numbered ? i : buffers.values(second)[i]; }
 };
 /// Where they go: keys first, then values. write_key() returns whether the value is needed to write the key's part.
 template <class Key>
 struct PairsOut {
-  Key* keys;
-  Key* values;
+  PairBuffers<Key> buffers;
+  bool second = false;
+  VESTA_DEVICE void leave(unsigned buffer) { second = buffer == 0; }
   VESTA_DEVICE bool write_key(Key to, Key key) const {
-    keys[to] = key;
+    buffers.keys(second)[to] = key;
     return false;
   }
-  VESTA_DEVICE void write_value(Key to, Key value, bool) const { values[to] = value; }
+  VESTA_DEVICE void write_value(Key to, Key value, bool) const { buffers.values(second)[to] = value; }
 };
 
 /// Counts a tile's digits.
@@ -51,6 +79,8 @@ VESTA_KERNEL void count_digits_kernel(Pass<Key> p, In in) {
   VESTA_SHARED(unsigned, bins, kPassDigits);
   const unsigned t = threadIdx.x;
   if (t < kPassDigits) bins[t] = 0;
+  if (p.skipped && global_index() == 0) p.skipped[p.number] = 0;
+  in.use(p.buffer());
   block_barrier();
   const int64_t begin = int64_t(blockIdx.x) * kPassThreads * items;
   const int64_t end = begin + kPassThreads * items < p.n ? begin + kPassThreads * items : p.n;
@@ -75,13 +105,13 @@ constexpr unsigned kColumnThreads = 1024, kColumns = 32, kColumnRows = kColumnTh
 /// Makes of each digit's counts their running sum over the tiles, and writes the digit's total. A block has 32 digits;
 /// each of its warps a run of tiles.
 template <class Key>
-VESTA_KERNEL void sum_counts_kernel(Key* counts, unsigned tiles) {
+VESTA_KERNEL void sum_counts_kernel(Pass<Key> p, unsigned tiles) {
   constexpr unsigned kAhead = 8;
   VESTA_SHARED(Key, sums, kColumnThreads);
   const unsigned column = threadIdx.x % kColumns, row = threadIdx.x / kColumns;
   const unsigned share = (tiles + kColumnRows - 1) / kColumnRows, begin = row * share;
   const unsigned end = begin + share < tiles ? begin + share : tiles;
-  Key* const at = counts + blockIdx.x * kColumns + column;
+  Key* const at = p.counts + blockIdx.x * kColumns + column;
   Key sum = 0;
   for (unsigned first = begin; first < end; first += kAhead) {
     Key v[kAhead];
@@ -94,7 +124,10 @@ VESTA_KERNEL void sum_counts_kernel(Key* counts, unsigned tiles) {
   block_barrier();
   Key before = 0;
   for (unsigned r = 0; r < row; ++r) before += sums[r * kColumns + column];
-  if (row + 1 == kColumnRows) at[uint64_t(tiles) * kPassDigits] = before + sum;
+  if (row + 1 == kColumnRows) {
+    at[uint64_t(tiles) * kPassDigits] = before + sum;
+    if (p.skipped && p.may_skip && int64_t(before + sum) == p.n) p.skipped[p.number] = 1;
+  }
   for (unsigned first = begin; first < end; first += kAhead) {
     Key v[kAhead];
     VESTA_UNROLL
@@ -115,6 +148,8 @@ VESTA_KERNEL void VESTA_BOUNDS(kPassThreads, 2) move_pairs_kernel(Pass<Key> p, I
   VESTA_SHARED(Key, staged, kTile);
   VESTA_SHARED(uint16_t, table, kPassWarps* kPassDigits);  // [warp][digit]
   VESTA_SHARED(Key, base, kPassDigits);  // where a digit's pairs go, less their place in the tile
+  if (p.skipped && p.skipped[p.number] != 0) return;
+  in.use(p.buffer());
   const unsigned t = threadIdx.x, lane = lane_index();
   const Key tile = Key(blockIdx.x) * kTile;
   const unsigned filled = p.n - int64_t(tile) < int64_t(kTile) ? unsigned(p.n - int64_t(tile)) : kTile;
@@ -162,6 +197,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kPassThreads, 2) move_pairs_kernel(Pass<Key> p, I
     staged[place[k / 2] >> k % 2 * 16 & 0xffff] = key[k];
   }
   block_barrier();
+  out.leave(p.buffer());
   unsigned digits_moved[items / 4] = {}, waits = 0;
   VESTA_UNROLL
   for (unsigned k = 0; k < items; ++k) {  // runs of equal digits are written together
@@ -192,8 +228,7 @@ void run_pass_of(const Pass<Key>& p, const In& in, const Out& out, StreamHandle 
   const LaunchShape shape = linear_shape(tiles * kPassThreads, kPassThreads, stream);
   launch_block("sort_count", count_digits_kernel<Key, items, In>, shape, p, in);
   launch_block("sort_sum", sum_counts_kernel<Key>,
-               linear_shape(kPassDigits / kColumns * kColumnThreads, kColumnThreads, stream), p.counts,
-               unsigned(tiles));
+               linear_shape(kPassDigits / kColumns * kColumnThreads, kColumnThreads, stream), p, unsigned(tiles));
   launch_block("sort_move", move_pairs_kernel<Key, items, In, Out>, shape, p, in, out);
 }
 
@@ -201,7 +236,9 @@ void run_pass_of(const Pass<Key>& p, const In& in, const Out& out, StreamHandle 
 template <class Key, class In, class Out>
 void run_pass(const SortLaunch& l, int k, const In& in, const Out& out) {
   const int passes = sort_pass_count(l.bits), shift = l.bits * k / passes, end = l.bits * (k + 1) / passes;
-  const Pass<Key> p{reinterpret_cast<Key*>(l.counts), l.n, shift, (1u << (end - shift)) - 1};
+  constexpr bool moves_pairs = std::is_same_v<In, PairsIn<Key>> && std::is_same_v<Out, PairsOut<Key>>;
+  const Pass<Key> p{
+      reinterpret_cast<Key*>(l.counts), l.n, shift, (1u << (end - shift)) - 1, l.skipped, unsigned(k), moves_pairs};
   if (sort_tile_of(l.n, l.wide) == kPassThreads * 4) run_pass_of<Key, 4>(p, in, out, l.stream);
   else run_pass_of<Key, sizeof(Key) == 8 ? 8 : 16>(p, in, out, l.stream);
 }

@@ -57,13 +57,9 @@ VESTA_KERNEL void running_sum_kernel(uint64_t* data, int64_t n) {
 }
 
 template <class Key>
-int sort_passes(const SortLaunch& l, int first, int end) {
-  for (int k = first; k < end; ++k) {
-    const int from = k % 2, to = from ^ 1;
-    const PairsIn<Key> in{static_cast<const Key*>(l.keys[from]), k ? static_cast<const Key*>(l.values[from]) : nullptr};
-    run_pass<Key>(l, k, in, PairsOut<Key>{static_cast<Key*>(l.keys[to]), static_cast<Key*>(l.values[to])});
-  }
-  return end % 2;
+void sort_passes(const SortLaunch& l, int first, int end) {
+  const PairBuffers<Key> buffers(l);
+  for (int k = first; k < end; ++k) run_pass<Key>(l, k, PairsIn<Key>{buffers, k == 0}, PairsOut<Key>{buffers});
 }
 
 template <class Key>
@@ -75,15 +71,20 @@ int sort_array(const SortLaunch& l) {
                  unsigned(l.n), l.bits);
     return 1;
   }
-  return sort_passes<Key>(l, 0, sort_pass_count(l.bits));
+  const int passes = sort_pass_count(l.bits);
+  SortLaunch all = l;
+  all.skipped = nullptr;  // the host knows where the result is
+  sort_passes<Key>(all, 0, passes);
+  return passes % 2;
 }
 
 }  // namespace
 
 int run_sort(const SortLaunch& l) { return l.wide ? sort_array<uint64_t>(l) : sort_array<uint32_t>(l); }
 
-int run_sort_passes(const SortLaunch& l, int first, int end) {
-  return l.wide ? sort_passes<uint64_t>(l, first, end) : sort_passes<uint32_t>(l, first, end);
+void run_sort_passes(const SortLaunch& l, int first, int end) {
+  if (l.wide) sort_passes<uint64_t>(l, first, end);
+  else sort_passes<uint32_t>(l, first, end);
 }
 
 void run_running_sum(uint64_t* data, int64_t n, StreamHandle stream) {

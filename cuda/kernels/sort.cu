@@ -97,13 +97,11 @@ struct LineIn {
   static constexpr unsigned N = sizeof(T) == 8 ? 2 : 4;
   using Pack = Elements<T, N>;
   const T* elements;
-  bool descending;
+  SortKey<T> flip;  // all bits, for a descending sort
+  VESTA_DEVICE void use(unsigned) const {}
   VESTA_DEVICE bool aligned() const { return reinterpret_cast<uintptr_t>(elements) % alignof(Pack) == 0; }
   VESTA_DEVICE Pack pack(int64_t i) const { return *reinterpret_cast<const Pack*>(elements + i); }
-  VESTA_DEVICE Key key_of(T v) const {
-    const SortKey<T> key = sort_key(v);
-    return Key(descending ? SortKey<T>(~key) : key);
-  }
+  VESTA_DEVICE Key key_of(T v) const { return SortKey<T>(sort_key(v) ^ flip); }
   VESTA_DEVICE Key key(Key i) const { return key_of(elements[i]); }
   VESTA_DEVICE Key value(Key i) const { return i; }
 };
@@ -113,10 +111,11 @@ struct LineOut {
   const T* elements;
   T* values;
   int64_t* places;
-  bool descending;
+  SortKey<T> flip;
+  VESTA_DEVICE void leave(unsigned) const {}
   VESTA_DEVICE bool write_key(Key to, Key key) const {
     T v;
-    if (!element_of(descending ? SortKey<T>(~SortKey<T>(key)) : SortKey<T>(key), v)) return true;
+    if (!element_of(SortKey<T>(key ^ flip), v)) return true;
     values[to] = v;
     return false;
   }
@@ -129,17 +128,17 @@ struct LineOut {
 template <class T, class Key>
 void sort_line(const LineSort& l, const SortLaunch& s) {
   const T* in = static_cast<const T*>(l.in);
-  const LineIn<T, Key> from{in, l.descending};
-  const LineOut<T, Key> to{in, static_cast<T*>(l.values), l.places, l.descending};
+  const auto flip = SortKey<T>(l.descending ? -1 : 0);
+  const LineIn<T, Key> from{in, flip};
+  const LineOut<T, Key> to{in, static_cast<T*>(l.values), l.places, flip};
   const int last = sort_pass_count(s.bits) - 1;
   if constexpr (sizeof(T) == 1) {
     run_pass<Key>(s, 0, from, to);
   } else {
-    run_pass<Key>(s, 0, from, PairsOut<Key>{static_cast<Key*>(s.keys[1]), static_cast<Key*>(s.values[1])});
+    const PairBuffers<Key> buffers(s);
+    run_pass<Key>(s, 0, from, PairsOut<Key>{buffers});
     run_sort_passes(s, 1, last);
-    const int at = last % 2;
-    run_pass<Key>(s, last, PairsIn<Key>{static_cast<const Key*>(s.keys[at]), static_cast<const Key*>(s.values[at])},
-                  to);
+    run_pass<Key>(s, last, PairsIn<Key>{buffers, false}, to);
   }
 }
 

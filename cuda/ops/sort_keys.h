@@ -20,10 +20,12 @@ class Keys {
   /// Returns a sort's arguments, with all the memory that it needs.
   SortLaunch launch() {
     keys_[1] = buffer(n_), values_[0] = buffer(n_), values_[1] = buffer(n_);
-    counts_ = empty_tensor({{sort_counts(n_, wide_)}}, DType::int64, device_);
+    const int64_t counts = sort_counts(n_, wide_);
+    counts_ = empty_tensor({{counts + kSortPasses / 2}}, DType::int64, device_);
     SortLaunch l;
     for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
     l.counts = static_cast<uint64_t*>(counts_.data_ptr());
+    l.skipped = reinterpret_cast<unsigned*>(l.counts + counts);
     l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index).handle();
     return l;
   }

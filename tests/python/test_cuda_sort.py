@@ -53,6 +53,14 @@ def test_sort_of_many(n, dtype) -> None:
         same(x.cuda()[1:].sort(0, True), x[1:].sort(0, True))  # not aligned to 16 bytes
 
 
+@pytest.mark.parametrize("shift", [0, 8, 24, 40, 56])
+def test_sort_of_keys_that_differ_in_few_bits(shift) -> None:
+    """Passes over digits that are all equal are skipped: some, none, or all but the first and last."""
+    x = vesta.tensor(np.random.default_rng(shift).integers(0, 100, 5000) << shift)
+    same(x.cuda().sort(), x.sort())
+    same((x + 7).to(vesta.float64).cuda().sort(0, True), (x + 7).to(vesta.float64).sort(0, True))
+
+
 @pytest.mark.parametrize("dtype", [vesta.int64, vesta.float32], ids=str)
 def test_sort_of_strided_tensors(dtype) -> None:
     x = draw((30, 40), dtype)
