@@ -142,7 +142,7 @@ def test_the_peak_of_memory_is_that_of_the_gradient():
     with vesta.autocast("cuda", dtype=vesta.bfloat16):
         F.cross_entropy(x, target).backward()
     peak = vesta.cuda.max_memory_allocated() - before
-    assert peak < 1.5 * x.numel() * 2  # a float32 copy and its gradient were 5 times x
+    assert peak < 1.5 * x.numel() * 2  # a float32 copy and its gradient took 4 times x
 
 
 @pytest.mark.parametrize("device", DEVICES)
