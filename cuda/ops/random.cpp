@@ -120,7 +120,6 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   return {out, mask};
 }
 
-/// Sorts 0 to n - 1 by random keys, equal keys by number.
 /// The numbers below n in the order of 64 random bits each. Only the highest bits are sorted, as many as leave few of
 /// them equal; a last kernel looks at the others there.
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
