@@ -316,6 +316,15 @@ print([t.cpu().flatten().tolist() for t in (x, x[x > 100], x.nonzero(), y)])
 """
 
 
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("op", ["scatter_", "scatter_add_"])
+def test_scatter_into_lines_without_elements(op: str, length: int) -> None:
+    index, source = vesta.zeros(2, length, dtype=vesta.int64, device="cuda"), vesta.ones(2, length, device="cuda")
+    with pytest.raises((IndexError, RuntimeError), match="index 0 is out of bounds"):
+        getattr(vesta.zeros(2, 0, device="cuda"), op)(1, index, source)
+        vesta.cuda.synchronize()
+
+
 def test_neither_threads_nor_streams_change_a_bit() -> None:
     def run(**environment: str) -> str:
         command = [sys.executable, "-c", PROGRAM]
