@@ -14,9 +14,10 @@
 //
 // Note [Streams] A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream
 // and is needed on another crosses over in hand(): the other stream waits for an event (the host does not wait), and
-// the memory is marked as in use there. Leaves take their gradients on the stream that was current when the run began,
-// so that the caller can use them right after backward(). A CPU-only run pays one comparison per gradient for all
-// this.
+// the memory is marked as in use there. Nothing is added in place to memory that has crossed over: a node on another
+// stream may have it for a gradient of its own, and its kernel be yet to read it when the last reference is gone.
+// Leaves take their gradients on the stream that was current when the run began, so that the caller can use them right
+// after backward(). A CPU-only run pays one comparison per gradient for all this.
 //
 // Note [Neighbours as one] The gradient of an activation is often all that goes into the gradient of the op before it
 // (relu behind batch normalisation). Where that op's node knows the activation, postpone() hands over what the
@@ -37,6 +38,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/pending.h>
@@ -144,11 +146,11 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
   return r.device() == meta.device() ? r : r.to(meta.device());
 }
 
-/// Adds `g` to the sum so far.
-void add_to(Tensor& sum, Tensor g) {
+/// Adds `g` to the sum so far; in place if `may_change` and nobody else has it.
+void add_to(Tensor& sum, Tensor g, bool may_change) {
   if (!sum.defined()) {
     sum = std::move(g);
-  } else if (!GradMode::enabled() && held_only_here(sum) && sum.impl()->dense()) {
+  } else if (may_change && !GradMode::enabled() && held_only_here(sum) && sum.impl()->dense()) {
     ops::add(sum, g, 1, Out{&sum, Out::inplace});  // a sparse sum is never dense()
   } else {
     sum = ops::add(sum, g, 1, Out{});
@@ -196,7 +198,8 @@ class Run {
   GradList apply(Node& node, GradList grads, const PendingGradient* pending, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
-  void cross_over(const Tensor& g, uint32_t to) const;
+  void cross_over(const Tensor& g, uint32_t to);
+  bool has_crossed(const Tensor& g) const { return g.defined() && crossed_.contains(g.impl()->storage().get()); }
   uint32_t home(Device device) const;
   void ready(uint32_t task);
   void run_tensor_hooks(NodeHooks& hooks, GradList& grads);
@@ -217,6 +220,7 @@ class Run {
   std::vector<Capture> captures_;
   std::vector<Node*> stack_;
   std::vector<std::pair<Device, uint32_t>> homes_;  // streams that were current when the run began, where they differ
+  std::unordered_set<const Storage*> crossed_;  // memory that more than one stream has used: Note [Streams]
   bool restricted_ = false;
   const Edge* only_edge_ = nullptr;  // of the node that runs, where its gradient may be added in place
 };
@@ -261,6 +265,7 @@ void Run::clear() {
   captures_.clear();
   callbacks.clear();
   homes_.clear();
+  crossed_.clear();
   index_.clear();
   restricted_ = false;
 }
@@ -355,25 +360,27 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
     if (!meta.fits(g)) g = reform(std::move(g), meta, from, i);
     task.grads.grow(edge.node->num_inputs());
     if (g.device().type == DeviceType::cpu) [[likely]] {
-      add_to(task.grads[edge.input_nr], std::move(g));
+      add_to(task.grads[edge.input_nr], std::move(g), true);
     } else {
       const Device device = g.device();
       const uint32_t wanted = edge.node->accumulates() ? home(device) : edge.node->stream();
       cross_over(g, wanted);
       OnStream on(device, wanted);
-      add_to(task.grads[edge.input_nr], std::move(g));
+      Tensor& sum = task.grads[edge.input_nr];
+      add_to(sum, std::move(g), !has_crossed(sum));
     }
   }
   if (from && --tasks_[t].waiting == 0) ready(t);
 }
 
 /// Makes `g`, which was computed on the current stream of its device, ready for use on stream `to`.
-void Run::cross_over(const Tensor& g, uint32_t to) const {
+void Run::cross_over(const Tensor& g, uint32_t to) {
   Backend& b = backend(g.device().type);
   const uint32_t from = b.current_stream(g.device());
   if (from == to) return;
   b.order(g.device(), to, from);
   b.record_use(*g.impl()->storage(), to);
+  crossed_.insert(g.impl()->storage().get());
 }
 
 /// Returns the stream of a device that was current when the run began.
@@ -598,7 +605,7 @@ Tensor* Run::sum_in_progress() {
   if (device.type != DeviceType::cpu) {  // where it is summed on the stream that this node runs on
     const Node& to = *only_edge_->node;
     const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
-    if (backend(device.type).current_stream(device) != wanted) return nullptr;
+    if (backend(device.type).current_stream(device) != wanted || has_crossed(sum)) return nullptr;
   }
   return &sum;
 }

@@ -201,6 +201,35 @@ def test_backward_over_streams_gives_the_bits_of_one_stream() -> None:
         assert run(program, **{f"VESTA_EMULATION_{k}": v for k, v in settings.items()}) == want, schedule
 
 
+SHARED_GRADIENT = """
+import vesta
+c, weight = vesta.full((64,), 2.0).cuda(), vesta.full((63,), 3.0).cuda()
+streams = [vesta.cuda.Stream() for _ in range(2)]
+for turn in range(40):
+    slices, (first, second) = turn % 2 == 0, streams[:: 1 if turn % 4 < 2 else -1]
+    x, y = (vesta.ones(64).cuda().requires_grad_() for _ in range(2))
+    vesta.cuda.synchronize()
+    with vesta.cuda.stream(second):
+        b = y * 3
+        rest = (b[:63] * weight).sum() if slices else (b * 5).sum()
+    first.wait_stream(second)
+    with vesta.cuda.stream(first):
+        a = x * 7
+    second.wait_stream(first)
+    with vesta.cuda.stream(second):
+        total = ((a + b) * c).sum() + rest
+    vesta.cuda.current_stream().wait_stream(second)
+    total.backward()
+    assert x.grad.tolist() == [14.0] * 64, x.grad
+    assert y.grad.tolist() == ([15.0] * 63 + [6.0] if slices else [21.0] * 64), y.grad
+"""
+
+
+@pytest.mark.skipif(not EMULATED, reason="needs the emulated device's random schedule")
+def test_a_gradient_that_another_stream_reads_is_not_added_to_in_place() -> None:
+    run(SHARED_GRADIENT, VESTA_EMULATION_SCHEDULE="random")
+
+
 @pytest.mark.skipif(not EMULATED, reason="needs the emulated device's lazy schedule")
 def test_a_copy_overlaps_compute() -> None:
     """A copy on a side stream completes before work on the default stream begins, and vice versa."""
