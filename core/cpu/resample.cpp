@@ -95,7 +95,7 @@ class Blocks {
         for (int64_t k = p.starts[end]; k < p.starts[end + 1]; ++k) {
           least = std::min(least, p.places[k]), most = std::max(most, p.places[k]);
         }
-        if (most >= least + window_) break;
+        if (most - least >= window_) break;  // a row without terms has no least
         low = least, high = most, block.terms = std::max(block.terms, int(terms)), ++end;
       }
       if (end == o) return;

@@ -388,3 +388,13 @@ def test_the_mean_may_be_written_before_the_gradient_of_the_other(function):
     with vesta.no_grad():
         mean.add_(1)
     assert vesta.equal(vesta.autograd.grad(spread.sum(), x)[0], want)
+
+
+@pytest.mark.parametrize("padding", [1, 9])
+def test_rows_without_terms_come_first(padding: int) -> None:
+    # Columns of an image whose first and last lie in the padding: rows of the matrix that read nothing.
+    x = vesta.randn(4, 64, 1, 40)
+    got = vesta.nn.functional.unfold(x, (1, 3), padding=(0, padding))
+    wide = vesta.nn.functional.pad(x, (padding, padding))
+    parts = [wide[:, :, 0, k : k + wide.shape[3] - 2] for k in range(3)]
+    assert vesta.equal(got, vesta.stack(parts, 2).reshape(got.shape))
