@@ -2,7 +2,7 @@
 // first cache has it, then of the blocks in double.
 #include <vesta/core/cpu/reduce.h>
 
-#include <limits>
+#include <algorithm>
 
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/rows.h>
@@ -54,7 +54,10 @@ VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, 
     }
   }
   const double part = 1 / double(rows);
-  unsigned finite = 1;
+  V check = square[0] * V(C(0));  // 0 in every lane, or not a number
+  for (int w = 1; w < ways; ++w) check = check + square[w] * V(C(0));
+  C lanes[N];
+  check.store(lanes);
   for (int w = 0; w < ways; ++w) {
     C rest[N], dots[N];
     sum[w].store(rest), square[w].store(dots);
@@ -62,10 +65,9 @@ VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, 
       const double d = double(rest[j]);
       mean[w * N + j] = double(near[w * N + j]) + d * part;
       squares[w * N + j] = double(dots[j]) - d * d * part;
-      finite &= unsigned(dots[j] <= std::numeric_limits<C>::max());
     }
   }
-  if (finite) [[likely]]
+  if (std::all_of(lanes, lanes + N, [](C v) { return v == C(0); })) [[likely]]
     return;
   const T* const column = reinterpret_cast<const T*>(x);
   for (int64_t j = 0; j < (ways - 1) * N + count; ++j) {
