@@ -40,7 +40,8 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
   if (!exists || team.rank != 0) return;
   const C rest = s.a / C(a.n);
   a.mean[team.row] = math::isfinite(mean) ? mean + rest : mean;  // beside an infinity the rest is NaN
-  a.squares[team.row] = math::maximum(s.b - s.a * rest, C(0));
+  const C less = s.a * rest;  // beyond the range of the type the squares are infinite, and not NaN
+  a.squares[team.row] = math::isfinite(less) || less != less ? math::maximum(s.b - less, C(0)) : s.b;
 }
 
 }  // namespace

@@ -332,3 +332,8 @@ def test_running_sums_keep_infinities_where_they_are():
     assert got[:300].isfinite().all() and (got[300:] == float("inf")).all()
     mixed = vesta.ones(300, 300).cuda().cumsum(0, dtype=vesta.float64)
     assert mixed.dtype == vesta.float64 and (mixed[-1] == 300).all()
+
+
+def test_variance_beyond_the_range_of_float32_is_infinite() -> None:
+    x = vesta.tensor([[1e38, 2e38, 3e38] * 2, [1.0, 2.0, 3.0] * 2]).cuda()
+    assert x.var(1).tolist() == [float("inf"), pytest.approx(0.8)]
