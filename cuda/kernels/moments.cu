@@ -23,20 +23,8 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   Row held(team, a.x + at, n, a.packed, C(0), exists);
-  C sum = 0;
-  held.each(team, a.x + at, n, a.packed, C(0),
-            [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
-  const C mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
-  Pair<C> s{C(0), C(0)};
-  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
-    C d[kPack];
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) d[j] = v[j] - mean;
-    clear_past(c, n, d);
-    s.a = s.a + ((d[0] + d[1]) + (d[2] + d[3]));
-    s.b = s.b + ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]));
-  });
-  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+  const C mean = row_mean(held, team, a.x + at, n, a.packed, a.n);
+  const Pair<C> s = row_deviations(held, team, a.x + at, n, a.packed, mean);
   if (!exists || team.rank != 0) return;
   const C rest = s.a / C(a.n);
   a.mean[team.row] = math::isfinite(mean) ? mean + rest : mean;  // beside an infinity the rest is NaN

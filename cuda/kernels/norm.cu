@@ -70,36 +70,8 @@ struct NormArgs {
   int64_t stride;  // threads that map pixels, a multiple of the packs of a pixel
 };
 
-/// Loads N neighbouring elements, in one access if addresses allow it: which thread has which depends on the shape
-/// alone. `end` is the number of elements that there are.
-template <int N, class T>
-VESTA_DEVICE void load_pack(const T* x, int64_t at, int64_t end, bool packed, compute_of<T>* to) {
-  using C = compute_of<T>;
-  if (N > 1 && packed && at + N <= end) {
-    const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + at);
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) to[j] = convert<C>(pack.v[j]);
-  } else {
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) to[j] = at + j < end ? convert<C>(x[at + j]) : C(0);
-  }
-}
-template <int N, class T>
-VESTA_DEVICE void store_pack(T* y, int64_t at, int64_t end, bool packed, const compute_of<T>* from) {
-  if (N > 1 && packed && at + N <= end) {
-    Elements<T, N> pack;
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(from[j]);
-    *reinterpret_cast<Elements<T, N>*>(y + at) = pack;
-  } else {
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) {
-      if (at + j < end) y[at + j] = convert<T>(from[j]);
-    }
-  }
-}
-
-/// Loads N neighbouring elements, which exist, as they are.
+/// Loads N neighbouring elements, which exist, as they are, in one access if addresses allow it: which thread has which
+/// depends on the shape alone.
 template <int N, class T>
 VESTA_DEVICE Elements<T, N> loaded(const T* x, int64_t at, bool packed) {
   if (N > 1 && packed) return *reinterpret_cast<const Elements<T, N>*>(x + at);
@@ -367,7 +339,7 @@ VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
   C numbers[4][N];
   VESTA_UNROLL
   for (int k = 0; k < (gradient ? 4 : 3); ++k) {
-    load_pack<N>(map, k * l.channels + channel, 4 * l.channels, true, numbers[k]);
+    load_columns<N>(map, k * l.channels + channel, 4 * l.channels, true, C(0), numbers[k]);
   }
   Elements<T, N> x[kTurns], g[gradient ? kTurns : 1];
   VESTA_UNROLL
@@ -402,8 +374,8 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
   const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * N;
   if (first >= total) return;
   C x[N], g[N] = {};
-  load_pack<N>(reinterpret_cast<const T*>(l.x), first, total, l.packed, x);
-  if constexpr (gradient) load_pack<N>(reinterpret_cast<const T*>(l.grad), first, total, l.packed, g);
+  load_columns<N>(reinterpret_cast<const T*>(l.x), first, total, l.packed, C(0), x);
+  if constexpr (gradient) load_columns<N>(reinterpret_cast<const T*>(l.grad), first, total, l.packed, C(0), g);
   const C* map = nullptr;
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
@@ -414,7 +386,7 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
     x[j] = mapped<gradient>(l.training, x[j], g[j], map[0], map[l.channels], map[2 * l.channels],
                             gradient ? map[3 * l.channels] : C(0));
   }
-  store_pack<N>(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
+  store_columns<N>(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
 }
 
 /// Queues the map.

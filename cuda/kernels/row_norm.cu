@@ -31,23 +31,8 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   Row held(team, a.x + at, n, a.packed, C(0), exists);
-  C mean = 0;
-  if (a.mean) {
-    C sum = 0;
-    held.each(team, a.x + at, n, a.packed, C(0),
-              [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
-    mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
-  }
-  Pair<C> s{C(0), C(0)};
-  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
-    C d[kPack];
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) d[j] = v[j] - mean;
-    clear_past(c, n, d);
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) s.a = s.a + d[j], s.b = s.b + d[j] * d[j];
-  });
-  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+  const C mean = a.mean ? row_mean(held, team, a.x + at, n, a.packed, a.n) : C(0);
+  const Pair<C> s = row_deviations(held, team, a.x + at, n, a.packed, mean);
   const C rest = a.mean ? s.a / C(a.n) : C(0), variance = (s.b - s.a * rest) / C(a.n);
   const C rstd = C(1) / math::sqrt(variance + a.eps);
   if (exists && team.rank == 0) {

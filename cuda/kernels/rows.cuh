@@ -9,30 +9,29 @@ namespace vesta::cuda {
 constexpr int kPack = 4;  // columns
 constexpr unsigned kRowBytes = 47 << 10;  // of the 48 KiB that any GPU gives a block; a KiB is for static arrays
 
-/// Loads columns [c, c + kPack) of a row of n; columns past the end are `rest`. `packed`: the row is aligned for
-/// packs.
-template <class T>
+/// Loads columns [c, c + N) of a row of n; columns past the end are `rest`. `packed`: the row is aligned for packs.
+template <int N = kPack, class T>
 VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, compute_of<T> rest, compute_of<T>* to) {
   using C = compute_of<T>;
-  if (packed && c + kPack <= n) {
-    const auto pack = *reinterpret_cast<const Elements<T, kPack>*>(row + c);
+  if (packed && c + N <= n) {
+    const auto pack = *reinterpret_cast<const Elements<T, N>*>(row + c);
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) to[j] = convert<C>(pack.v[j]);
+    for (int j = 0; j < N; ++j) to[j] = convert<C>(pack.v[j]);
   } else {
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) to[j] = c + j < n ? convert<C>(row[c + j]) : rest;
+    for (int j = 0; j < N; ++j) to[j] = c + j < n ? convert<C>(row[c + j]) : rest;
   }
 }
-template <class T>
+template <int N = kPack, class T>
 VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const compute_of<T>* from) {
-  if (packed && c + kPack <= n) {
-    Elements<T, kPack> pack;
+  if (packed && c + N <= n) {
+    Elements<T, N> pack;
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) pack.v[j] = convert<T>(from[j]);
-    *reinterpret_cast<Elements<T, kPack>*>(row + c) = pack;
+    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(from[j]);
+    *reinterpret_cast<Elements<T, N>*>(row + c) = pack;
   } else {
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
+    for (int j = 0; j < N; ++j) {
       if (c + j < n) row[c + j] = convert<T>(from[j]);
     }
   }

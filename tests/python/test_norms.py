@@ -53,12 +53,17 @@ def test_a_large_mean_costs_no_digits(name, last, training, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mean", [0, 1000, 10000])
-@pytest.mark.parametrize("shape", [(2, 6, 9, 9), (2, 6), (2, 6, 1), (3, 8, 2), (2, 64, 3, 1)])
-@pytest.mark.parametrize("op", ["group_norm", "layer_norm", "instance_norm"])
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        (op, shape)
+        for op in ("group_norm", "layer_norm", "instance_norm")
+        for shape in ((2, 6, 9, 9), (2, 6), (2, 6, 1), (3, 8, 2), (2, 64, 3, 1))
+        if op != "instance_norm" or len(shape) > 2 and shape[2] > 1  # it needs more than one value
+    ],
+)
 def test_norms_of_rows_of_a_large_mean(op, shape, mean, device):
     x = np.random.default_rng(5).standard_normal(shape).astype(np.float32) + np.float32(mean)
-    if op == "instance_norm" and (len(shape) == 2 or shape[2] == 1):
-        pytest.skip("needs more than one value")
     lead = {"group_norm": (shape[0], 2), "layer_norm": shape[:1], "instance_norm": shape[:2]}[op]
     rows = x.astype(np.float64).reshape(*lead, -1)
     want = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
