@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include <vesta/cuda/kernels/rows.cuh>
+#include <vesta/cuda/kernels/norm_sums.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -18,18 +18,15 @@ struct Moments {
 };
 template <class C>
 VESTA_DEVICE Moments<C> combine(const Moments<C>& a, const Moments<C>& b) {
-  const C n = a.count + b.count, d = b.mean - a.mean;
-  if (n == 0) return a;
-  return {n, a.mean + d * (b.count / n), a.squares + b.squares + d * d * (a.count * b.count / n)};
+  const C n = a.count + b.count, d = b.mean - a.mean, squares = a.squares + b.squares;
+  if (a.count == b.count) return {n, a.mean + d * C(0.5), squares + d * d * (a.count * C(0.5))};  // no division
+  if (b.count == 0) return a;  // though d overflow
+  return {n, a.mean + d * (b.count / n), squares + d * d * (a.count * b.count / n)};
 }
-/// The sums sum(g) and sum(g (x - mean)); the third member is not used.
+/// The sums sum(g) and sum(g (x - mean)).
 template <class C>
-struct GradientSums {
-  C sum, product, unused;
-};
-template <class C>
-VESTA_DEVICE GradientSums<C> combine(const GradientSums<C>& a, const GradientSums<C>& b) {
-  return {a.sum + b.sum, a.product + b.product, 0};
+VESTA_DEVICE Pair<C> combine(const Pair<C>& a, const Pair<C>& b) {
+  return add_pairs(a, b);
 }
 
 VESTA_DEVICE double read(const ChannelVector& v, int64_t c, double otherwise) {
@@ -58,7 +55,9 @@ VESTA_DEVICE void write(const ChannelVector& v, int64_t c, double value) {
 template <class T>
 constexpr int kWidePack = int(16 / sizeof(T));
 constexpr int kRunPack = 4;
-constexpr int kTurns = 4;  // packs of the same channels that a thread maps
+/// Packs of the same channels that a thread maps.
+template <class T, bool gradient>
+constexpr int kTurns = gradient && sizeof(T) == 2 ? 2 : 4;
 
 /// The kernels' form of a launch. A block sums `width` channels side by side, or packs of channels; `tiles` blocks have
 /// all channels of a piece.
@@ -178,11 +177,14 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   }
   block_barrier();
   const C* first = firsts + threadIdx.x % a.width * K;
+  const C weight = count ? C(1) / C(count) : C(0);
   Moments<C> m[K];
   VESTA_UNROLL
   for (int j = 0; j < K; ++j) {
-    m[j] = {0, 0, 0};
-    if (count) m[j] = {C(count), (shift[j] - first[j]) + sum[j] / C(count), squares[j] - sum[j] * (sum[j] / C(count))};
+    const C rest = sum[j] * weight;
+    // what is too large for the type stays infinite
+    const C around = math::isfinite(squares[j]) ? squares[j] - sum[j] * rest : squares[j];
+    m[j] = {C(count), count ? (shift[j] - first[j]) + rest : C(0), around};
   }
   part.write(a, m, [&](int j, const Moments<C>& s) {
     return Moments<double>{double(s.count), double(first[j]) + double(s.mean), double(s.squares)};
@@ -195,11 +197,11 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   const Part<N, K> part(a);
   const T *x = reinterpret_cast<const T*>(a.l.x), *g = reinterpret_cast<const T*>(a.l.grad);
   C mean[K];
-  GradientSums<C> s[K];
+  Pair<C> s[K];
   VESTA_UNROLL
   for (int j = 0; j < K; ++j) {
     mean[j] = part.channel < a.l.channels ? C(read(a.l.mean, part.channel + j, 0)) : C(0);
-    s[j] = {0, 0, 0};
+    s[j] = {0, 0};
   }
   struct Both {
     Elements<T, N> g, x;
@@ -210,51 +212,69 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
     for (int j = 0; j < N; ++j) {
       const int k = K > 1 ? j : 0;
       const C v = convert<C>(packs.g.v[j]), w = convert<C>(packs.x.v[j]);
-      s[k].sum = s[k].sum + v, s[k].product = s[k].product + v * (w - mean[k]);
+      s[k].a = s[k].a + v, s[k].b = s[k].b + v * (w - mean[k]);
     }
   });
-  part.write(a, s,
-             [](int, const GradientSums<C>& t) { return GradientSums<double>{double(t.sum), double(t.product), 0}; });
+  part.write(a, s, [](int, const Pair<C>& t) { return Pair<double>{double(t.a), double(t.b)}; });
 }
 
-/// Sums over the lanes of a warp; every lane gets the result.
-VESTA_DEVICE double sum_of_lanes(double v) {
-  return warp_reduce(v, [](double p, double q) { return p + q; });
-}
-
-/// Calls f(piece) for a lane's pieces of a channel, in order; four are loaded before the first is used.
-template <class S, class F>
-VESTA_DEVICE void each_piece(const BatchNormLaunch& l, int64_t channel, F f) {
-  constexpr int kAhead = 4;
-  const S* parts = reinterpret_cast<const S*>(l.sums) + channel * l.pieces;
-  const int64_t pieces = channel < l.channels ? l.pieces : 0;
-  for (int64_t p = lane_index(); p < pieces; p += kAhead * 32) {
-    S some[kAhead];
+/// The pieces of a team's channel; a thread holds its first four.
+template <class S, class Team>
+class Pieces {
+  static constexpr int kHeld = 4;
+  const Team& team_;
+  const S* parts_;
+  int64_t count_;
+  S held_[kHeld];
+  VESTA_DEVICE void load(int64_t first, S* to) const {
     VESTA_UNROLL
-    for (int k = 0; k < kAhead; ++k) some[k] = p + k * 32 < pieces ? parts[p + k * 32] : S{0, 0, 0};
-    VESTA_UNROLL
-    for (int k = 0; k < kAhead; ++k) f(some[k]);
+    for (int k = 0; k < kHeld; ++k) {
+      const int64_t p = first + k * int64_t(team_.size);
+      to[k] = p < count_ ? parts_[p] : S{};
+    }
   }
-}
 
-/// Combines the pieces of a channel: first their mean, then the squares around it. A warp per channel.
-VESTA_DEVICE Moments<double> moments_of_pieces(const BatchNormLaunch& l, int64_t channel) {
-  using M = Moments<double>;
+ public:
+  VESTA_DEVICE Pieces(const Team& team, const BatchNormLaunch& l, int64_t channel)
+      : team_(team),
+        parts_(reinterpret_cast<const S*>(l.sums) + channel * l.pieces),
+        count_(channel < l.channels ? l.pieces : 0) {
+    load(team.rank, held_);
+  }
+  /// Returns the sum of f(piece); every member of the team gets it.
+  template <class F>
+  VESTA_DEVICE double sum(F f) const {
+    double sum = 0;
+    VESTA_UNROLL
+    for (int k = 0; k < kHeld; ++k) sum = sum + f(held_[k]);
+    const int64_t step = int64_t(team_.size) * kHeld;
+    for (int64_t first = int64_t(team_.rank) + step; first < count_; first += step) {
+      S some[kHeld];
+      load(first, some);
+      VESTA_UNROLL
+      for (int k = 0; k < kHeld; ++k) sum = sum + f(some[k]);
+    }
+    return team_.reduce(sum, [](double p, double q) { return p + q; });
+  }
+};
+
+/// Combines the pieces of a channel: first their mean, then the squares around it.
+template <class Team>
+VESTA_DEVICE Moments<double> moments_of_pieces(const Team& team, const BatchNormLaunch& l, int64_t channel) {
+  const Pieces<Moments<double>, Team> pieces(team, l, channel);
   const double count = double(l.batch) * double(l.inner), weight = 1 / count;
-  double mean = 0, squares = 0;
-  each_piece<M>(l, channel, [&](const M& m) { mean = mean + m.mean * (m.count * weight); });
-  mean = sum_of_lanes(mean);
-  each_piece<M>(l, channel, [&](const M& m) {
+  const double mean = pieces.sum([&](const Moments<double>& m) { return m.mean * (m.count * weight); });
+  const double squares = pieces.sum([&](const Moments<double>& m) {
     const double d = m.mean - mean;
-    if (m.count > 0) squares = squares + (m.squares + d * d * m.count);
+    return m.count > 0 ? m.squares + d * d * m.count : 0;
   });
-  return {count, mean, sum_of_lanes(squares)};
+  return {count, mean, squares};
 }
-VESTA_DEVICE GradientSums<double> gradient_sums_of_pieces(const BatchNormLaunch& l, int64_t channel) {
-  using S = GradientSums<double>;
-  S s{0, 0, 0};
-  each_piece<S>(l, channel, [&](const S& t) { s = combine(s, t); });
-  return {sum_of_lanes(s.sum), sum_of_lanes(s.product), 0};
+template <class Team>
+VESTA_DEVICE Pair<double> gradient_sums_of_pieces(const Team& team, const BatchNormLaunch& l, int64_t channel) {
+  const Pieces<Pair<double>, Team> pieces(team, l, channel);
+  const double sum = pieces.sum([](const Pair<double>& s) { return s.a; });
+  return {sum, pieces.sum([](const Pair<double>& s) { return s.b; })};
 }
 
 /// A channel's numbers in BatchNormLaunch::map.
@@ -269,13 +289,14 @@ VESTA_DEVICE void write_map(const BatchNormLaunch& l, int64_t c, const MapEntry&
 }
 
 /// Computes for each channel its statistics, the running ones, and the map.
-template <class C>
+template <class C, class Team>
 VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
-  const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
+  const Team team(32);
+  const int64_t c = int64_t(team.row);
   Moments<double> m{0, 0, 0};
-  if (l.training) m = moments_of_pieces(l, c);
-  if (c >= l.channels || lane_index() != 0) return;
+  if (l.training) m = moments_of_pieces(team, l, c);
+  if (c >= l.channels || team.rank != 0) return;
   double mean = read(l.running_mean, c, 0), variance = read(l.running_var, c, 1);
   if (l.training) {
     const double count = double(l.batch) * double(l.inner), old_mean = mean, old_variance = variance;
@@ -297,20 +318,21 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
-template <class C>
+template <class C, class Team>
 VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
-  const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
-  const GradientSums<double> s = gradient_sums_of_pieces(l, c);
-  if (c >= l.channels || lane_index() != 0) return;
+  const Team team(32);
+  const int64_t c = int64_t(team.row);
+  const Pair<double> s = gradient_sums_of_pieces(team, l, c);
+  if (c >= l.channels || team.rank != 0) return;
   const double mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), count = double(l.batch) * double(l.inner);
-  write(l.weight_gradient, c, count > 0 ? s.product * inverse : 0);
-  write(l.bias_gradient, c, s.sum);
+  write(l.weight_gradient, c, count > 0 ? s.b * inverse : 0);
+  write(l.bias_gradient, c, s.a);
   const double scale = inverse * read(l.weight, c, 1);
   double slope = 0, offset = 0;
   if (l.training) {
-    slope = -scale * s.product * inverse * inverse / count;
-    offset = -scale * s.sum / count;
+    slope = -scale * s.b * inverse * inverse / count;
+    offset = -scale * s.a / count;
   }
   write_map<C>(l, c, {mean, scale, slope, offset});
 }
@@ -330,7 +352,7 @@ VESTA_DEVICE C mapped(bool training, C x, C g, C center, C scale, C third, C fou
 template <class T, bool gradient>
 VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
   using C = compute_of<T>;
-  constexpr int N = kWidePack<T>;
+  constexpr int N = kWidePack<T>, kPacks = kTurns<T, gradient>;
   const BatchNormLaunch& l = a.l;
   const int64_t t = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, packs = l.batch * (l.channels / N);
   if (t >= a.stride) return;
@@ -341,16 +363,16 @@ VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
   for (int k = 0; k < (gradient ? 4 : 3); ++k) {
     load_columns<N>(map, k * l.channels + channel, 4 * l.channels, true, C(0), numbers[k]);
   }
-  Elements<T, N> x[kTurns], g[gradient ? kTurns : 1];
+  Elements<T, N> x[kPacks], g[gradient ? kPacks : 1];
   VESTA_UNROLL
-  for (int k = 0; k < kTurns; ++k) {
+  for (int k = 0; k < kPacks; ++k) {
     const int64_t pack = t + k * a.stride;
     if (pack >= packs) continue;
     x[k] = reinterpret_cast<const Elements<T, N>*>(l.x)[pack];
     if constexpr (gradient) g[k] = reinterpret_cast<const Elements<T, N>*>(l.grad)[pack];
   }
   VESTA_UNROLL
-  for (int k = 0; k < kTurns; ++k) {
+  for (int k = 0; k < kPacks; ++k) {
     const int64_t pack = t + k * a.stride;
     if (pack >= packs) continue;
     Elements<T, N> y;
@@ -399,7 +421,8 @@ void map_elements(const char* name, NormArgs a) {
   if (l.inner == 1 && l.channels % N == 0 && l.packed) {
     const int64_t packs = elements / N, groups = l.channels / N;
     a.channels = Divider(groups);
-    a.stride = ((packs + kTurns - 1) / kTurns + groups - 1) / groups * groups;
+    constexpr int kPacks = kTurns<T, gradient>;
+    a.stride = ((packs + kPacks - 1) / kPacks + groups - 1) / groups * groups;
     const LaunchShape shape = linear_shape(uint64_t(a.stride), kTeamThreads, l.stream);
     return launch_independent(name, map_pixels_kernel<T, gradient>, shape, a);
   }
@@ -433,17 +456,20 @@ void batch_norm(const BatchNormLaunch& l) {
   if (l.channels == 0) return;
   const bool gradient = l.weight_gradient.data != nullptr;
   const char* const name = gradient ? "_batch_norm_backward" : "batch_norm";
-  const LaunchShape channels = linear_shape(uint64_t(l.channels) * 32, kTeamThreads, l.stream);
+  const bool by_block = l.pieces > 128 && (gradient || l.training);  // a warp loads 128 pieces at once
+  const LaunchShape channels = team_shape(uint64_t(l.channels), by_block ? kTeamThreads : 32, l.stream);
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
     const NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels), 1, 1, l.inner % kWidePack<T> == 0, 0};
     if (gradient) {
       sum_pieces<T, true>(name, a);
-      launch_block(name, gradient_statistics_kernel<C>, channels, a);
+      if (by_block) launch_block(name, gradient_statistics_kernel<C, BlockTeam>, channels, a);
+      else launch_block(name, gradient_statistics_kernel<C, GroupTeam>, channels, a);
       map_elements<T, true>(name, a);
     } else {
       if (l.training) sum_pieces<T, false>(name, a);
-      launch_block(name, statistics_kernel<C>, channels, a);
+      if (by_block) launch_block(name, statistics_kernel<C, BlockTeam>, channels, a);
+      else launch_block(name, statistics_kernel<C, GroupTeam>, channels, a);
       map_elements<T, false>(name, a);
     }
   });

@@ -14,8 +14,13 @@
 namespace vesta::cuda {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // elements of a channel that a block sums; at least 1 / 16 of it
-constexpr int64_t kTeams = 512;  // so many blocks keep the largest GPUs busy
+// Elements of a channel that a block sums, and how many blocks keep the largest GPUs busy. Of pixels, whose channels
+// lie side by side, a block sums up to 32 packs of channels: there two blocks a multiprocessor are enough, with more to
+// do.
+struct Pieces {
+  int64_t most, least, blocks;
+};
+constexpr Pieces kRunPieces{16384, 1024, 512}, kPixelPieces{1024, 32, 264};
 
 ChannelVector vector_of(const Tensor& t) {
   if (!t.defined()) return {};
@@ -36,12 +41,12 @@ struct Launch {
     l.x = x.impl()->data(), l.y = y.impl()->data();
     l.batch = shape.batch, l.channels = shape.channels, l.inner = shape.inner;
     if (channels_last) l.batch = shape.count(), l.inner = 1;  // pixels are rows of channels
-    const int64_t most = l.inner == 1 ? kPiece / 16 : kPiece;  // there a block's threads share 32 channels
-    l.piece = most;
+    const Pieces& want = l.inner == 1 ? kPixelPieces : kRunPieces;
+    l.piece = want.most;
     auto pieces = [&] { return std::max<int64_t>(1, (shape.count() + l.piece - 1) / l.piece); };
     const int64_t pack = 16 / itemsize(l.dtype), groups = l.channels % pack == 0 ? l.channels / pack : l.channels;
     const int64_t tiles = l.inner == 1 ? (groups + 31) / 32 : l.channels;
-    while (l.piece > most / 16 && tiles * pieces() < kTeams) l.piece /= 2;
+    while (l.piece > want.least && tiles * pieces() < want.blocks) l.piece /= 2;
     l.pieces = pieces();
     const int64_t sizes[] = {l.channels, l.pieces, 3};
     sums = empty_tensor(sizes, DType::float64, x.device());

@@ -52,6 +52,49 @@ def test_a_large_mean_costs_no_digits(name, last, training, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("place", ["first", "last", "everywhere"])
+def test_outliers_cost_no_digits(place, last, device):
+    x = np.random.default_rng(5).standard_normal((8, 8, 30, 31)).astype(np.float32)
+    at = {"first": (0, ..., 0, 0), "last": (7, ..., 29, 30), "everywhere": (..., 0)}[place]
+    x[at] = 1e4
+    wide = x.astype(np.float64)
+    want = (wide - wide.mean((0, 2, 3), keepdims=True)) / np.sqrt(wide.var((0, 2, 3), keepdims=True) + 1e-5)
+    image = vesta.tensor(x).to(device)
+    if last:
+        image = image.contiguous(memory_format=vesta.channels_last)
+    got = F.batch_norm(image, None, None, training=True).cpu().numpy()
+    assert np.abs(got - want).max() < 1e-6 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("last", [False, True])
+def test_many_pixels(last, device):  # of few channels: some hundred pieces of sums
+    rng = np.random.default_rng(6)
+    shape = (16, 8, 64, 65)
+    x, g, w, b = (rng.standard_normal(s).astype(np.float32) for s in (shape, shape, shape[1], shape[1]))
+    want = exact(x, g, w, b, None, None, True)
+    format = vesta.channels_last if last else vesta.contiguous_format
+    place = lambda v: vesta.tensor(v).to(device)
+    image = lambda v: place(v).contiguous(memory_format=format)
+    x, w, b = image(x).requires_grad_(), place(w).requires_grad_(), place(b).requires_grad_()
+    y = F.batch_norm(x, None, None, w, b, True)
+    y.backward(image(g))
+    for actual, wanted, limit in zip((y, x.grad, w.grad, b.grad), want, (3e-6, 3e-6, 1e-2, 1e-2)):
+        assert np.abs(actual.detach().cpu().numpy() - wanted).max() < limit
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("last", [False, True])
+def test_values_whose_squares_overflow_are_no_nan(last, device):
+    x = vesta.randn(4, 8, 9, 9).mul_(1e30).to(device)
+    if last:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    y = F.batch_norm(x, None, None, training=True)
+    assert vesta.isfinite(y).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mean", [0, 1000, 10000])
 @pytest.mark.parametrize(
     ("op", "shape"),
