@@ -8,19 +8,22 @@ namespace {
 
 struct MaxPoolRule {
   Saved indices;
-  Dims input_size;
+  Dims input_size, kernel, stride, padding, dilation;
   static constexpr unsigned results = 0b01;
-  static MaxPoolRule save(const TensorPair& r, const Tensor& input, IntList, IntList, IntList, IntList, bool, Needs) {
-    return {Saved(std::get<1>(r)), Dims(input.sizes())};
+  static MaxPoolRule save(const TensorPair& r, const Tensor& input, IntList kernel, IntList stride, IntList padding,
+                          IntList dilation, bool, Needs) {
+    return {Saved(std::get<1>(r)), Dims(input.sizes()), Dims(kernel), Dims(stride), Dims(padding), Dims(dilation)};
   }
   Tensor operator()(const GradList& g, Needs) const {
-    return g[0].defined() ? _max_pool_backward(g[0], indices(), input_size) : Tensor{};
+    if (!g[0].defined()) return {};
+    return _max_pool_backward(g[0], indices(), input_size, kernel, stride, padding, dilation);
   }
 };
 
 struct MaxPoolGradientRule {  // reads what _max_pool_backward wrote to, plane by plane
   Saved indices;
-  static MaxPoolGradientRule save(const Tensor&, const Tensor&, const Tensor& indices, IntList, Needs) {
+  static MaxPoolGradientRule save(const Tensor&, const Tensor&, const Tensor& indices, IntList, IntList, IntList,
+                                  IntList, IntList, Needs) {
     return {Saved(indices)};
   }
   Tensor operator()(const Tensor& g, Needs) const {

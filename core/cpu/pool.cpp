@@ -358,7 +358,8 @@ Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntLi
   return gx;
 }
 
-Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
+Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList, IntList,
+                                IntList, IntList) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t in = check_max_pool_backward(grad, indices, input_size);
   if (suggests_channels_last(indices)) return max_pool_gradient_pixels(grad, indices, input_size, in);

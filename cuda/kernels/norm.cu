@@ -91,10 +91,10 @@ struct Part {
         piece(blockIdx.x / a.tiles),
         lane(threadIdx.x / a.width),
         lanes(kTeamThreads / a.width) {}
-  /// Calls use(load(offset)) for each pack, in order; four packs are loaded before the first is used.
-  template <class Load, class Use>
+  /// Calls use(load(offset)) for each pack, in order; `ahead` packs are loaded before the first is used.
+  template <int ahead, class Load, class Use>
   VESTA_DEVICE void each(const NormArgs& a, Load load, Use use) const {
-    constexpr int kStep = K > 1 ? 1 : N, kAhead = 4;
+    constexpr int kStep = K > 1 ? 1 : N;
     const BatchNormLaunch& l = a.l;
     const int64_t count = l.batch * l.inner, begin = piece * l.piece;
     const int64_t end = begin + l.piece < count ? begin + l.piece : count;
@@ -109,16 +109,23 @@ struct Part {
     };
     const int64_t stride = int64_t(lanes) * kStep;
     int64_t i = begin + int64_t(lane) * kStep;
+    decltype(load(i)) packs[ahead];
     VESTA_ROLLED
-    for (; i + (kAhead - 1) * stride < end; i += kAhead * stride) {
-      decltype(load(i)) packs[kAhead];
+    for (; i + (ahead - 1) * stride < end; i += ahead * stride) {
       VESTA_UNROLL
-      for (int k = 0; k < kAhead; ++k) packs[k] = load(offset(i + k * stride));
+      for (int k = 0; k < ahead; ++k) packs[k] = load(offset(i + k * stride));
       VESTA_UNROLL
-      for (int k = 0; k < kAhead; ++k) use(packs[k]);
+      for (int k = 0; k < ahead; ++k) use(packs[k]);
     }
-    VESTA_ROLLED
-    for (; i < end; i += stride) use(load(offset(i)));
+    if (i >= end) return;
+    VESTA_UNROLL
+    for (int k = 0; k < ahead - 1; ++k) {
+      if (i + k * stride < end) packs[k] = load(offset(i + k * stride));
+    }
+    VESTA_UNROLL
+    for (int k = 0; k < ahead - 1; ++k) {
+      if (i + k * stride < end) use(packs[k]);
+    }
   }
   /// Combines the threads of each channel and writes widen(number of the channel within the thread, result).
   template <class S, class F>
@@ -153,7 +160,7 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   C shift[K] = {}, sum[K] = {}, squares[K] = {};
   int64_t count = 0;
   const auto load = [&](int64_t at) { return loaded<N>(x, at, a.l.packed); };
-  part.each(a, load, [&](const Elements<T, N>& pack) {
+  part.template each<8>(a, load, [&](const Elements<T, N>& pack) {
     C v[N];
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) v[j] = convert<C>(pack.v[j]);
@@ -207,7 +214,7 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
     Elements<T, N> g, x;
   };
   const auto load = [&](int64_t at) { return Both{loaded<N>(g, at, a.l.packed), loaded<N>(x, at, a.l.packed)}; };
-  part.each(a, load, [&](const Both& packs) {
+  part.template each<4>(a, load, [&](const Both& packs) {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
       const int k = K > 1 ? j : 0;
@@ -295,9 +302,14 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const Team team(32);
   const int64_t c = int64_t(team.row);
   Moments<double> m{0, 0, 0};
+  double mean = 0, variance = 1, weight = 1, bias = 0;
+  const bool writes = c < l.channels && team.rank == 0;
+  if (writes) {  // on the way while the pieces are
+    mean = read(l.running_mean, c, 0), variance = read(l.running_var, c, 1);
+    weight = read(l.weight, c, 1), bias = read(l.bias, c, 0);
+  }
   if (l.training) m = moments_of_pieces(team, l, c);
-  if (c >= l.channels || team.rank != 0) return;
-  double mean = read(l.running_mean, c, 0), variance = read(l.running_var, c, 1);
+  if (!writes) return;
   if (l.training) {
     const double count = double(l.batch) * double(l.inner), old_mean = mean, old_variance = variance;
     mean = count > 0 ? m.mean : 0.0 / count;
@@ -307,12 +319,12 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
       write(l.running_var, c, (1 - l.momentum) * old_variance + l.momentum * (variance * count / (count - 1)));
     }
   }
-  const double inverse = 1 / math::sqrt(variance + l.eps), scale = inverse * read(l.weight, c, 1);
+  const double inverse = 1 / math::sqrt(variance + l.eps), scale = inverse * weight;
   write(l.mean, c, mean);
   write(l.invstd, c, inverse);
   // What is subtracted is a number of the dtype of statistics: large means cost no digits.
   const double center = read(l.mean, c, 0), rest = mean - center;
-  write_map<C>(l, c, {center, scale, read(l.bias, c, 0) - (math::isfinite(center) ? rest * scale : 0), 0});
+  write_map<C>(l, c, {center, scale, bias - (math::isfinite(center) ? rest * scale : 0), 0});
 }
 
 // With x^ = (x - mean) * invstd and m elements a channel:
@@ -323,12 +335,17 @@ VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const Team team(32);
   const int64_t c = int64_t(team.row);
+  double mean = 0, inverse = 1, weight = 1;
+  const bool writes = c < l.channels && team.rank == 0;
+  if (writes) {  // on the way while the pieces are
+    mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), weight = read(l.weight, c, 1);
+  }
   const Pair<double> s = gradient_sums_of_pieces(team, l, c);
-  if (c >= l.channels || team.rank != 0) return;
-  const double mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), count = double(l.batch) * double(l.inner);
+  if (!writes) return;
+  const double count = double(l.batch) * double(l.inner);
   write(l.weight_gradient, c, count > 0 ? s.b * inverse : 0);
   write(l.bias_gradient, c, s.a);
-  const double scale = inverse * read(l.weight, c, 1);
+  const double scale = inverse * weight;
   double slope = 0, offset = 0;
   if (l.training) {
     slope = -scale * s.b * inverse * inverse / count;

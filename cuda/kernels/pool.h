@@ -25,7 +25,7 @@ struct PoolLaunch {
 /// padding gives -inf and -1. Real dtypes.
 void run_max_pool(const PoolLaunch& launch);
 
-/// The gradient of max pooling: `grad`, at `indices` [planes, out], is added into `result` [planes, in].
+/// The gradient of max pooling: `grad`, at `indices` [planes, out], is summed in `result` [planes, in].
 struct PoolGradientLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -34,13 +34,17 @@ struct PoolGradientLaunch {
   int64_t channels = 1;  ///< as in PoolLaunch
   const void* grad = nullptr;
   const int64_t* indices = nullptr;
-  void* result = nullptr;  // zeros
+  void* result = nullptr;
   Fault* fault = nullptr;
+  PoolLaunch window;  ///< that gave the indices: its sizes, kernel, stride, padding and dilation
 };
-/// Queues the gradient, for floating dtypes. The terms of an element are added in the order of the outputs, so the
-/// bits are fixed.
+/// Queues the gradient for floating dtypes where an element lies in few windows; else returns false. Writes all of
+/// `result`. Trusts that each index lies in its window.
+bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& launch);
+/// Queues the gradient, for floating dtypes, added to `result`. The terms of an element are added in the order of the
+/// outputs, so the bits are fixed.
 void run_max_pool_gradient(const PoolGradientLaunch& launch);
-/// Queues the gradient with the terms of an element added in any order, for float32 and float64.
+/// Queues the gradient with the terms of an element added to `result` in any order, for float32 and float64.
 void run_max_pool_gradient_in_any_order(const PoolGradientLaunch& launch);
 
 }  // namespace vesta::cuda

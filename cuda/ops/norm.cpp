@@ -14,9 +14,9 @@
 namespace vesta::cuda {
 namespace {
 
-// Elements of a channel that a block sums, and how many blocks keep the largest GPUs busy. Of pixels, whose channels
-// lie side by side, a block sums up to 32 packs of channels: there two blocks a multiprocessor are enough, with more to
-// do.
+// Elements of a channel that a block sums, a multiple of the least, and how many blocks are wanted. Of pixels, whose
+// channels lie side by side, a block sums up to 32 packs of channels and has many elements in flight: two blocks on
+// each multiprocessor of the largest GPUs, once over.
 struct Pieces {
   int64_t most, least, blocks;
 };
@@ -42,12 +42,12 @@ struct Launch {
     l.batch = shape.batch, l.channels = shape.channels, l.inner = shape.inner;
     if (channels_last) l.batch = shape.count(), l.inner = 1;  // pixels are rows of channels
     const Pieces& want = l.inner == 1 ? kPixelPieces : kRunPieces;
-    l.piece = want.most;
-    auto pieces = [&] { return std::max<int64_t>(1, (shape.count() + l.piece - 1) / l.piece); };
     const int64_t pack = 16 / itemsize(l.dtype), groups = l.channels % pack == 0 ? l.channels / pack : l.channels;
     const int64_t tiles = l.inner == 1 ? (groups + 31) / 32 : l.channels;
-    while (l.piece > want.least && tiles * pieces() < want.blocks) l.piece /= 2;
-    l.pieces = pieces();
+    const auto share = [](int64_t n, int64_t parts) { return (n + parts - 1) / parts; };
+    const int64_t even = share(shape.count(), std::max<int64_t>(1, want.blocks / std::max<int64_t>(1, tiles)));
+    l.piece = std::clamp(share(even, want.least) * want.least, want.least, want.most);
+    l.pieces = std::max<int64_t>(1, share(shape.count(), l.piece));
     const int64_t sizes[] = {l.channels, l.pieces, 3};
     sums = empty_tensor(sizes, DType::float64, x.device());
     map = empty_tensor(Dims{4, l.channels}, statistics_dtype(l.dtype), x.device());

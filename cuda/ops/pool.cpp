@@ -11,6 +11,16 @@
 namespace vesta::cuda {
 namespace {
 
+/// Returns a launch with the geometry of a window.
+PoolLaunch launch_of(const Window& w) {
+  PoolLaunch l;
+  for (size_t d = 0; d < 3; ++d) {
+    l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
+    l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
+  }
+  return l;
+}
+
 TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                            bool ceil_mode) {
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
@@ -21,19 +31,16 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   Tensor y = empty_image(sizes, last, x.dtype(), x.device());
   Tensor indices = empty_image(sizes, last, DType::int64, x.device());
   if (y.numel() == 0) return {y, indices};
-  PoolLaunch l;
+  PoolLaunch l = launch_of(w);
   l.name = "_max_pool", l.stream = device.stream(), l.dtype = x.dtype();
   l.planes = sizes[0] * sizes[1], l.channels = last ? sizes[1] : 1;
-  for (size_t d = 0; d < 3; ++d) {
-    l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
-    l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
-  }
   l.input = x.impl()->data(), l.values = y.impl()->data(), l.indices = indices.data_ptr<int64_t>();
   run_max_pool(l);
   return {y, indices};
 }
 
-Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
+Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel,
+                                IntList stride, IntList padding, IntList dilation) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t plane = check_max_pool_backward(grad, indices, input_size);
   const OperandDevice device(grad);
@@ -41,15 +48,20 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   Tensor g = dense_image(grad, last), at = dense_image(indices, last);
   Tensor gx = empty_image(input_size, last, grad.dtype(), grad.device());
   if (!gx.numel()) return gx;
-  VESTA_CUDA_CHECK(rt::memset_async(gx.impl()->data(), 0, size_t(gx.numel() * itemsize(gx.dtype())), device.stream()));
-  if (!g.numel()) return gx;
   PoolGradientLaunch l;
   l.name = op, l.stream = device.stream(), l.dtype = g.dtype();
   l.in = plane, l.planes = gx.numel() / plane, l.out = g.numel() / l.planes;
-  l.channels = last ? gx.size(1) : 1;
+  l.channels = last ? gx.sizes()[1] : 1;
   l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
   l.result = gx.impl()->data();
   l.fault = fault_of(device.index());
+  if (g.numel() && !kernel.empty()) {
+    l.window = launch_of(pool_window(input_size, kernel, stride, padding, dilation, false, op));
+    for (int64_t d = 2; d < g.dim(); ++d) l.window.out[place_of(d - 2, g.dim() - 2)] = g.sizes()[size_t(d)];
+    if (run_max_pool_gradient_of_windows(l)) return gx;
+  }
+  VESTA_CUDA_CHECK(rt::memset_async(gx.impl()->data(), 0, size_t(gx.numel() * itemsize(gx.dtype())), device.stream()));
+  if (!g.numel()) return gx;
   if (kAddedInPlace.has(l.dtype) && may_be_nondeterministic()) run_max_pool_gradient_in_any_order(l);
   else run_max_pool_gradient(l);
   return gx;

@@ -75,3 +75,43 @@ def test_fractional_windows():
     samples = vesta.zeros(1, 2, 2)
     y, places = F.fractional_max_pool2d(x, (1, 4), output_size=1, return_indices=True, _random_samples=samples)
     assert places.flatten().tolist() == [2, 0] and y[0, 1].item() == 5
+
+
+# dims, kernel, stride, padding, dilation, ceil: windows apart, side by side and one over the other
+GRADIENTS = [(1, 2, 3, 0, 1, False), (1, 5, 2, 2, 1, True), (2, 2, 2, 0, 1, True), (2, 3, 2, 1, 1, False),
+             (2, 3, 1, 1, 1, False), (2, (3, 2), (1, 2), (1, 0), 1, False), (2, 2, 1, 1, 2, False),
+             (2, 3, 2, 0, 3, True), (2, 6, 1, 3, 1, False), (3, 2, 2, 1, 1, True), (3, 3, 2, 1, 1, False)]  # fmt: skip
+
+
+def sums_at(shape, places, values):
+    """Sums of each row's values at their places."""
+    sums = np.zeros(shape, np.float32)
+    for plane, to, v in zip(sums, places, values):
+        np.add.at(plane, to, v)
+    return sums
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("channels", [3, 16])  # 16: in packs, with channels last
+@pytest.mark.parametrize("case, last", [(c, last) for c in GRADIENTS for last in (False, True) if c[0] > 1 or not last])
+def test_values_places_and_gradients_of_overlapping_windows(case, last, channels, dtype, device):
+    dims, kernel, stride, padding, dilation, ceil = case
+    rng = np.random.default_rng(7)
+    sizes = {1: (23,), 2: (11, 14), 3: (6, 7, 9)}[dims]
+    x = rng.integers(-9, 9, (2, channels, *sizes)).astype(np.float32)  # equal elements, and sums that are exact
+    t = vesta.tensor(x).to(dtype).to(device)
+    if last:
+        t = t.contiguous(memory_format=vesta.channels_last if dims == 2 else vesta.channels_last_3d)
+    t.requires_grad_()
+    pool = getattr(F, f"max_pool{dims}d")
+    y, places = pool(t, kernel, stride, padding, dilation, ceil, return_indices=True)
+    grad = rng.integers(-4, 4, tuple(y.shape)).astype(np.float32)
+    y.backward(vesta.tensor(grad).to(dtype).to(device).contiguous())
+    flat, at = x.reshape(2 * channels, -1), places.cpu().numpy().reshape(2 * channels, -1)
+    np.testing.assert_array_equal(y.detach().float().cpu().numpy().reshape(at.shape), np.take_along_axis(flat, at, 1))
+    want = sums_at(flat.shape, at, grad.reshape(at.shape))
+    np.testing.assert_array_equal(t.grad.float().cpu().numpy().reshape(want.shape), want)
+    g = vesta.tensor(grad).to(dtype).to(device)
+    anywhere = vesta._C._max_pool_backward(g, places, t.shape)  # without a window
+    np.testing.assert_array_equal(anywhere.float().cpu().numpy().reshape(want.shape), want)

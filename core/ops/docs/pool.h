@@ -58,7 +58,8 @@ inline constexpr char _max_pool[] =
     "_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode): (values, indices into the flattened plane) "
     "of the largest in each window of a batch [N, C, ...] of 1 to 3 spatial dimensions.";
 inline constexpr char _max_pool_backward[] =
-    "_max_pool_backward(grad, indices, input_size): adds each gradient to the place its maximum came from. grad and "
-    "indices [N, C, ...].";
+    "_max_pool_backward(grad, indices, input_size, kernel_size=(), stride=kernel_size, padding=0, dilation=1): adds "
+    "each gradient to the place its maximum came from. grad and indices [N, C, ...]. With kernel_size, every index "
+    "must lie in its window, as _max_pool has it; a faster kernel may rely on it.";
 
 }  // namespace vesta::doc

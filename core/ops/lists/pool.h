@@ -52,5 +52,7 @@
   OP(FUNCTION, TensorPair, _max_pool,                                                                                  \
      (const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode),    \
      (input, kernel_size, stride, padding, dilation, ceil_mode), hidden)                                               \
-  OP(FUNCTION, Tensor, _max_pool_backward, (const Tensor& grad, const Tensor& indices, IntList input_size),            \
-     (grad, indices, input_size), hidden)
+  OP(FUNCTION, Tensor, _max_pool_backward,                                                                             \
+     (const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel_size = {}, IntList stride = {},    \
+      IntList padding = 0, IntList dilation = 1),                                                                      \
+     (grad, indices, input_size, kernel_size, stride, padding, dilation), hidden)
