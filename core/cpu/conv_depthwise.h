@@ -5,54 +5,69 @@
 #include <vesta/core/cpu/isa.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace vesta::cpu {
 
 /// Note [Depthwise convolution]
-/// With one input and one output channel per group there is no matrix product to speak of: a plane is laid out on its
-/// canvas (Note [Canvas] in conv_canvas.h) and its outputs, numbered by the pitch of the canvas, are summed in vectors,
-/// tap by tap in the order of the taps. These are the sums that a product on the canvas has, so the bits are the same.
-/// The gradient of the weights keeps kDepthwiseLanes sums per tap, whatever the width of a vector, and adds them by
-/// halves at the end. Samples are cut into groups by shape alone, and the sums of the groups are added in order.
+/// With one input and one output channel per group there is no matrix product to speak of: a row of outputs is summed
+/// in vectors, tap by tap in the order of the taps, from the rows of the image where they lie. What lies outside the
+/// image is read as zeros, so these are the sums that a product on the canvas has (Note [Canvas] in conv_canvas.h), and
+/// so are the bits. Several rows are summed together, to hide the latency of an addition. With a stride of 2, forward
+/// reads every other column of two vectors, and the gradient of x stores the outputs of two products in turn.
+/// The gradient of the weights keeps kDepthwiseLanes sums per tap, whatever the width of a vector, to which columns are
+/// added in turn, and adds them by halves at the end. Samples are cut into groups by shape alone, and the sums of the
+/// groups are added in order.
 inline constexpr std::int64_t kDepthwiseLanes = 16;
 
-/// What the kernels may read and write behind a plane, in elements.
-inline constexpr std::int64_t kDepthwiseSlack = 64;
-
-/// A plane of outputs: out[p] = sum over t of x[taps[t] + p] * w[t], plus the bias, for p < span. Up to kDepthwiseSlack
-/// elements behind the plane are read and written as well.
-template <class T>
-struct DepthwisePlane {
-  const T* x;
-  const std::int32_t* taps;
-  std::int64_t tap_count;
-  const T* w;
-  const T* bias;  ///< one number, or null
-  std::int64_t span;
-  T* out;
+/// Where one product reads and writes: rows of an image of one channel, whose columns lie side by side. Taps that read
+/// the same row are a line of the kernel.
+struct DepthwiseProduct {
+  std::int64_t rows, columns;  ///< of outputs
+  std::int64_t line_count, tap_count;
+  const std::int64_t* lines;  ///< [rows, line_count]: where the row that is read begins, -1 for zeros
+  const std::int64_t* first_tap;  ///< [line_count + 1], of each line
+  const std::int64_t* line_of;  ///< [tap_count]
+  const std::int64_t* column;  ///< [tap_count]: what output 0 of a row reads; may lie outside the row
+  const std::int64_t* weight;  ///< [tap_count]: where the weight lies
+  std::int64_t step;  ///< from output to output
+  std::int64_t width;  ///< columns of the image
+  const std::int64_t* out;  ///< [rows]: where output 0 of the row lies
+  bool is_window;  ///< 3 x 3 neighbours: line k + 1 of a row is line k of the next, taps lie side by side
 };
 
-/// The gradient of the weights of a plane: sums[t][l] (+)= the sum over p of x[taps[t] + p] * gy[p], for p % lanes = l.
-/// `span` is a multiple of kDepthwiseLanes.
+/// Planes of outputs: sums over the taps, plus the bias.
+template <class T>
+struct DepthwisePlanes {
+  const DepthwiseProduct* first;
+  const DepthwiseProduct* second;  ///< null, or of as many rows: outputs lie in turn, beginning with the first's
+  std::int64_t planes;
+  const T* x;
+  std::int64_t x_plane;  ///< from plane to plane
+  const T* zeros;  ///< [width]
+  const T* w;
+  std::int64_t w_plane;
+  const T* bias;  ///< [planes], or null
+  T* out;
+  std::int64_t out_plane;
+  std::int64_t out_step;  ///< from output to output, of a single product
+  const T** room;  ///< for kDepthwiseRows pointers per line of both products
+};
+inline constexpr std::int64_t kDepthwiseRows = 4;
+
+/// The gradient of the weights of a channel: sums[t][l] += the sum over planes, rows and columns j of x[the row of tap
+/// t][column[t] + j * step] * gy[out[row] + j], for j % lanes = l.
 template <class T>
 struct DepthwiseGradient {
+  const DepthwiseProduct* product;
+  std::int64_t planes;
   const T* x;
-  const std::int32_t* taps;
-  std::int64_t tap_count;
+  std::int64_t x_plane;
+  const T* zeros;  ///< [width]
   const T* gy;
-  std::int64_t span;
+  std::int64_t gy_plane;
   T* sums;  ///< [tap_count, kDepthwiseLanes]
   T* bias_sums;  ///< [kDepthwiseLanes], the sums of gy, or null
-};
-
-/// A copy of rows between an image and a canvas.
-template <class T>
-struct DepthwiseRows {
-  std::int64_t rows, count;  ///< `count` elements of each row
-  const T* in;
-  std::int64_t in_row, in_step;
-  T* out;
-  std::int64_t out_row, out_step;
 };
 
 /// One pixel: out[c] = sum over t of lines[t][c] * w[t * w_row + c], plus the bias, for c < channels.
@@ -70,8 +85,7 @@ struct DepthwisePixel {
 /// The kernels of one instruction set for T = float or double.
 template <class T>
 struct DepthwiseKernels {
-  void (*copy)(const DepthwiseRows<T>&);
-  void (*plane)(const DepthwisePlane<T>&);
+  void (*planes)(const DepthwisePlanes<T>&);
   void (*gradient)(const DepthwiseGradient<T>&);
   void (*pixel)(const DepthwisePixel<T>&);
 };
@@ -79,6 +93,9 @@ struct DepthwiseKernels {
 /// Returns the kernels of the instruction set that gemm_kernels uses, T = float or double.
 template <class T>
 const DepthwiseKernels<T>& depthwise_kernels();
+
+/// Returns what output 0 reads of the image for each tap of a product: output j reads j * canvas.step + that.
+std::vector<Spatial> tap_positions(const Canvas& canvas, const Taps& taps);
 
 /// Returns whether every group has one input and one output channel.
 template <class E>

@@ -22,22 +22,6 @@ struct Product {
   const T* w;  // [taps, channels]
 };
 
-/// Works out where the taps of a product read: output j reads j * canvas.step + at.
-std::vector<Spatial> positions(const Canvas& canvas, const Taps& taps) {
-  std::vector<Spatial> out;
-  for (std::size_t t = 0; t < taps.tap.size(); ++t) {
-    int64_t phase = taps.table[t] / canvas.plane(), offset = taps.table[t] % canvas.plane();
-    Spatial at;
-    for (int d = 2; d >= 0; --d) {
-      const int64_t residue = canvas.residues[d][static_cast<std::size_t>(phase % canvas.phases[d])];
-      at[d] = offset % canvas.size[d] * canvas.step[d] + residue - canvas.before[d];
-      phase /= canvas.phases[d], offset /= canvas.size[d];
-    }
-    out.push_back(at);
-  }
-  return out;
-}
-
 template <class T>
 struct Pixels {
   const Correlated<Plain<T>>& c;
@@ -85,7 +69,7 @@ struct Pixels {
     std::fill_n(to, channels, T(0));
     zeros = to, to += channels;
     for (const Taps& taps : c.products) {
-      products.push_back({&taps, positions(c.canvas, taps), to});
+      products.push_back({&taps, tap_positions(c.canvas, taps), to});
       for (const int64_t tap : taps.tap) {
         for (std::size_t i = 0; i < channels; ++i) *to++ = w[i * kernel_size + static_cast<std::size_t>(tap)];
       }

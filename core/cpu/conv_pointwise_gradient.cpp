@@ -14,7 +14,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kTaskRows = 96;  // output channels of a task, about: their gy stays in L2
+constexpr int64_t kTaskRows = 96;  // output channels of a task, at most about: their gy stays in L2
+constexpr int64_t kTasks = 8;  // tasks wanted for each block of positions
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kPackedElements = 16 * 1024;  // elements packed that make a task worthwhile
 
@@ -74,7 +75,10 @@ struct PointwiseGradient {
   T* gw;    // [outputs, inputs]
   T* bias;  // [outputs], or null
 
-  int64_t task_rows() const { return ceil_div(kTaskRows, kernels.tile_rows) * kernels.tile_rows; }
+  int64_t task_rows() const {
+    const int64_t tiles = ceil_div(outputs, kernels.tile_rows), most = ceil_div(kTaskRows, kernels.tile_rows);
+    return ceil_div(tiles, std::max(std::min(tiles, kTasks), ceil_div(tiles, most))) * kernels.tile_rows;
+  }
 
   /// Packs x of positions [begin, end) into panels.
   void pack_inputs(int64_t begin, int64_t end, T* panels) const {

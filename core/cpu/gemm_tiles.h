@@ -130,9 +130,11 @@ void walk(const Block<typename X::T>& p) {
         const T* const next = b + b_step + i / kRows * share;
         for (std::int64_t f = 0; f < share; f += line) __builtin_prefetch(next + f, 0, 2);
       }
-      // The sums are added to c long after: fetch its lines meanwhile.
-      if (p.accumulate) {
-        for (int r = 0; r < rows; ++r) __builtin_prefetch(p.c + (i + r) * p.c_row + j, 1);
+      // The sums go to c long after: fetch its lines meanwhile.
+      for (int r = 0; r < rows; ++r) {
+        const T* const c = p.c + (i + r) * p.c_row + j;
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + cols - 1, 1);
       }
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,

@@ -89,11 +89,22 @@ struct ChannelMaps {
   }
 };
 
-/// Long runs of a channel are worked on together where L2 keeps them from pass to pass; shorter ones, and the channels
-/// of many images, in the order of memory.
-bool by_channel(const Runs& runs) {
-  constexpr int64_t kLongRun = 4096, kKept = 1 << 19;  // bytes
-  return runs.bytes >= kLongRun && runs.batch * runs.bytes <= kKept;
+/// Returns how many neighbouring channels are worked on together, so that L2 keeps them from pass to pass; 0 where it
+/// cannot: then every pass goes over all memory in its order. Of each image they are one piece, which must not be
+/// short.
+int64_t channels_together(const Runs& runs) {
+  constexpr int64_t kWanted = 1 << 16, kKept = 1 << 19, kShortPiece = 1 << 12;  // bytes
+  const int64_t one = std::max<int64_t>(1, runs.batch * runs.bytes), count = std::max<int64_t>(1, kWanted / one);
+  return one <= kKept && count * runs.bytes >= kShortPiece ? std::min(count, std::max<int64_t>(1, runs.channels)) : 0;
+}
+/// Calls f(first channel, channels, numbers) for blocks of channels. Each thread has `lists` lists of numbers, one for
+/// each run of a block.
+template <class F>
+void by_channels(const Runs& runs, int64_t together, int64_t lists, F f) {
+  parallel_for((runs.channels + together - 1) / together, 1, [&](int64_t b, int64_t e) {
+    std::vector<double> numbers(size_t(lists * together * std::max<int64_t>(1, runs.batch)));
+    for (int64_t i = b; i < e; ++i) f(i * together, std::min(together, runs.channels - i * together), numbers.data());
+  });
 }
 int64_t runs_per_task(const Runs& runs) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.inner, 1)); }
 /// Returns which rows of a tensor runs [begin, end) are.
@@ -104,33 +115,30 @@ ChannelRows rows_of(const Runs& runs, int64_t begin, int64_t end) {
 /// Numbers of each run, in the order of memory.
 using OfRuns = std::vector<double>;
 
-/// Returns the statistics of channel c, of those of its runs.
-Statistics channel_statistics(const Runs& runs, int64_t c, const OfRuns& mean, const OfRuns& squares) {
-  Statistics all;
-  for (auto r = size_t(c); r < mean.size(); r += size_t(runs.channels))
-    all.add({double(runs.inner), mean[r], squares[r]});
-  return all;
-}
-
 /// The variance of no elements is not a number.
 double variance_of(const Statistics& s) { return s.squares / s.count; }
 double mean_of(const Statistics& s) { return s.count == 0 ? std::numeric_limits<double>::quiet_NaN() : s.mean; }
 
-/// Normalises each channel with its own statistics while L2 has it.
-void normalize_by_channel(const Runs& runs, const char* from, char* to, DType dtype, const ChannelMaps& maps) {
+/// Normalises channels with their own statistics while L2 has them.
+void normalize_by_channels(const Runs& runs, int64_t together, const char* from, char* to, DType dtype,
+                           const ChannelMaps& maps) {
   const RowKernels& k = row_kernels(dtype);
-  parallel_for(runs.channels, 1, [&](int64_t b, int64_t e) {
-    for (int64_t c = b; c < e; ++c) {
+  by_channels(runs, together, 2, [&](int64_t c, int64_t count, double* means) {
+    double* const squares = means + together * std::max<int64_t>(1, runs.batch);
+    for (int64_t n = 0; n < runs.batch && runs.inner > 0; ++n)
+      k.statistics(from + runs.at(n, c), count, runs.inner, means + n * count, squares + n * count, {});
+    // afterwards the lists begin with centers and scales, and the shifts follow the scales
+    std::vector<double> shifts(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
       Statistics all;
-      for (int64_t n = 0; n < runs.batch; ++n) {
-        Statistics run{double(runs.inner), 0, 0};
-        k.statistics(from + runs.at(n, c), 1, runs.inner, &run.mean, &run.squares, {});
-        all.add(run);
-      }
-      const ChannelMaps::Map map = maps.settle(c, mean_of(all), variance_of(all));
-      for (int64_t n = 0; n < runs.batch; ++n)
-        k.affine(from + runs.at(n, c), map.center, map.scale, map.shift, to + runs.at(n, c), runs.inner);
+      for (int64_t n = 0; n < runs.batch && runs.inner > 0; ++n)
+        all.add({double(runs.inner), means[n * count + i], squares[n * count + i]});
+      const ChannelMaps::Map map = maps.settle(c + i, mean_of(all), variance_of(all));
+      means[i] = map.center, squares[i] = map.scale, shifts[size_t(i)] = map.shift;
     }
+    for (int64_t n = 0; n < runs.batch; ++n)
+      k.affine_rows(from + runs.at(n, c), {0, count, count, runs.inner}, means, squares, shifts.data(),
+                    to + runs.at(n, c));
   });
 }
 
@@ -142,8 +150,8 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
   const RowKernels& k = row_kernels(x.dtype());
   const char* const from = x.impl()->data();
   char* const to = y.impl()->data();
-  if (training && by_channel(runs)) {
-    normalize_by_channel(runs, from, to, x.dtype(), maps);
+  if (const int64_t together = training ? channels_together(runs) : 0) {
+    normalize_by_channels(runs, together, from, to, x.dtype(), maps);
     return y;
   }
   const int64_t count = runs.batch * runs.channels, grain = runs_per_task(runs);
@@ -153,10 +161,16 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
   });
   OfChannels center(size_t(runs.channels)), scale(center.size()), shift(center.size());
   parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
+    const double inner = double(runs.inner);
+    for (int64_t n = 1; n < runs.batch && !mean.empty(); ++n) {  // the first image's numbers become those of all
+      const size_t at = size_t(n * runs.channels + b);
+      add_statistics(double(n) * inner, &mean[size_t(b)], &squares[size_t(b)], inner, &mean[at], &squares[at], e - b);
+    }
     for (int64_t c = b; c < e; ++c) {
       double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
       if (training) {
-        const Statistics all = channel_statistics(runs, c, mean, squares);
+        Statistics all;
+        if (!mean.empty()) all = {double(runs.batch) * inner, mean[size_t(c)], squares[size_t(c)]};
         m = mean_of(all), var = variance_of(all);
       }
       const ChannelMaps::Map map = maps.settle(c, m, var);
@@ -169,6 +183,14 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
                   to + b * runs.bytes);
   });
   return y;
+}
+
+/// Calls f for every channel; that takes about 20 ns.
+template <class F>
+void each_channel(int64_t channels, F f) {
+  parallel_for(channels, 512, [&](int64_t b, int64_t e) {
+    for (int64_t c = b; c < e; ++c) f(c);
+  });
 }
 
 /// Returns images with channels last as pixels. Short runs are one image, as gather_runs makes them.
@@ -184,17 +206,17 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
   const Pixels p = pixels_of(maps.shape, x.dtype());
   const size_t channels = size_t(p.channels);
   const char* const from = x.impl()->data();
-  OfChannels m(channels), var(channels), center(channels), scale(channels), shift(channels);
-  if (training) {
-    const std::vector<Statistics> all = x.numel() ? pixel_statistics(p, from) : std::vector<Statistics>(channels);
-    for (size_t c = 0; c < channels; ++c) m[c] = mean_of(all[c]), var[c] = variance_of(all[c]);
-  }
-  for (size_t c = 0; c < channels; ++c) {
-    if (!training)
-      m[c] = value_at(maps.running_mean, int64_t(c), 0), var[c] = value_at(maps.running_var, int64_t(c), 1);
-    const ChannelMaps::Map map = maps.settle(int64_t(c), m[c], var[c]);
-    center[c] = map.center, scale[c] = map.scale, shift[c] = map.shift;
-  }
+  OfChannels m(channels), squares(channels), center(channels), scale(channels), shift(channels);
+  if (training && x.numel() > 0) pixel_statistics(p, from, m, squares);
+  const double count = x.numel() > 0 ? double(p.batch * p.inner) : 0;
+  each_channel(p.channels, [&](int64_t c) {
+    const auto i = static_cast<size_t>(c);
+    const Statistics all{count, m[i], squares[i]};
+    const ChannelMaps::Map map =
+        training ? maps.settle(c, mean_of(all), variance_of(all))
+                 : maps.settle(c, value_at(maps.running_mean, c, 0), value_at(maps.running_var, c, 1));
+    center[i] = map.center, scale[i] = map.scale, shift[i] = map.shift;
+  });
   affine_pixels(p, from, center, scale, shift, y.impl()->data());
   return y;
 }
@@ -243,18 +265,18 @@ TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input,
                gb = empty_tensor({&shape.channels, 1}, mean.dtype());
   const Pixels p = pixels_of(shape, x.dtype());
   const size_t channels = size_t(p.channels);
-  OfChannels m(channels), none(channels), scale(channels), slope(channels), offset(channels);
+  OfChannels m(channels), sums(channels), dots(channels), none(channels), scale(channels), slope(channels),
+      offset(channels);
   for (size_t c = 0; c < channels; ++c) m[c] = value_at(mean, int64_t(c), 0);
-  const std::vector<PairOfSums> sums = pixel_gradient_sums(p, g.impl()->data(), x.impl()->data(), m);
-  for (size_t c = 0; c < channels; ++c) {
-    PairOfSums all{0, 0};
-    for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
-    const ChannelGradient of(all.first, all.second, value_at(invstd, int64_t(c), 1), value_at(weight, int64_t(c), 1),
-                             double(shape.count()), training);
-    set_at(gw, int64_t(c), of.of_weight);
-    set_at(gb, int64_t(c), of.of_bias);
+  pixel_gradient_sums(p, g.impl()->data(), x.impl()->data(), m, sums, dots);
+  each_channel(p.channels, [&](int64_t at) {
+    const auto c = static_cast<size_t>(at);
+    const ChannelGradient of(sums[c], dots[c], value_at(invstd, at, 1), value_at(weight, at, 1), double(shape.count()),
+                             training);
+    set_at(gw, at, of.of_weight);
+    set_at(gb, at, of.of_bias);
     scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
-  }
+  });
   if (training) combine_pixels(p, g.impl()->data(), x.impl()->data(), m, scale, slope, offset, gx.impl()->data());
   else affine_pixels(p, g.impl()->data(), none, scale, offset, gx.impl()->data());  // whatever x is, NaN included
   return {gx, gw, gb};
@@ -293,28 +315,51 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
   const auto take = [&](int64_t at, int64_t n) {
     if (activation) activation->run(g.impl()->data(), at, to, n);
   };
+  // The sums of `rows` runs that begin at `at`; each piece that the kernels sum is taken when it is summed.
+  const auto sums_of = [&](int64_t at, int64_t rows, const double* means, double* sums, double* dots) {
+    if (!activation || runs.inner <= k.chain) {
+      take(at, rows * runs.inner);
+      k.gradient_sums_rows(gp + at, xp + at, {0, rows, rows, runs.inner}, means, sums, dots);
+      return;
+    }
+    const int64_t item = runs.bytes / runs.inner;
+    for (int64_t r = 0; r < rows; ++r) {
+      sums[r] = dots[r] = 0;
+      for (int64_t i = 0; i < runs.inner; i += k.chain) {
+        const int64_t piece = at + r * runs.bytes + i * item, n = std::min(k.chain, runs.inner - i);
+        double s, d;
+        take(piece, n);
+        k.gradient_sums(gp + piece, xp + piece, means[r], n, &s, &d);
+        sums[r] += s, dots[r] += d;
+      }
+    }
+  };
   const auto settle = [&](int64_t c, double sum, double dot) {
     const ChannelGradient of(sum, dot, value_at(invstd, c, 1), value_at(weight, c, 1), double(runs.count()), training);
     set_at(gw, c, of.of_weight);
     set_at(gb, c, of.of_bias);
     return of;
   };
-  if (by_channel(runs)) {
-    parallel_for(runs.channels, 1, [&](int64_t b, int64_t e) {
-      for (int64_t c = b; c < e; ++c) {
-        double sum = 0, dot = 0, s, d;
-        for (int64_t n = 0; n < runs.batch; ++n) {
-          take(runs.at(n, c), runs.inner);
-          k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), value_at(mean, c, 0), runs.inner, &s, &d);
-          sum += s, dot += d;
-        }
-        const ChannelGradient of = settle(c, sum, dot);
-        for (int64_t n = 0; n < runs.batch; ++n) {
-          const int64_t at = runs.at(n, c);
-          if (training)
-            k.combine(gp + at, xp + at, value_at(mean, c, 0), of.scale, of.slope, of.offset, to + at, runs.inner);
-          else k.affine(gp + at, 0, of.scale, of.offset, to + at, runs.inner);  // whatever x is, NaN included
-        }
+  if (const int64_t together = channels_together(runs)) {
+    by_channels(runs, together, 6, [&](int64_t c, int64_t channels, double* numbers) {
+      const int64_t all = together * std::max<int64_t>(1, runs.batch);
+      double *const sums = numbers, *const dots = sums + all, *const means = dots + all, *const scale = means + all,
+                    *const slope = scale + all, *const offset = slope + all;
+      for (int64_t i = 0; i < channels; ++i) means[i] = value_at(mean, c + i, 0);
+      for (int64_t n = 0; n < runs.batch; ++n)
+        sums_of(runs.at(n, c), channels, means, sums + n * channels, dots + n * channels);
+      for (int64_t i = 0; i < channels; ++i) {
+        double sum = 0, dot = 0;
+        for (int64_t n = 0; n < runs.batch; ++n) sum += sums[n * channels + i], dot += dots[n * channels + i];
+        const ChannelGradient of = settle(c + i, sum, dot);
+        scale[i] = of.scale, slope[i] = of.slope, offset[i] = of.offset;
+      }
+      std::fill_n(sums, channels, 0.0);
+      const ChannelRows rows{0, channels, channels, runs.inner};
+      for (int64_t n = 0; n < runs.batch; ++n) {
+        const int64_t at = runs.at(n, c);
+        if (training) k.combine_rows(gp + at, xp + at, rows, means, scale, slope, offset, to + at);
+        else k.affine_rows(gp + at, rows, sums, scale, offset, to + at);  // whatever x is, NaN included
       }
     });
     return {gx, gw, gb};

@@ -1,11 +1,12 @@
 #include <vesta/core/cpu/norm_pixels.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/cpu/scratch.h>
 #include <vesta/core/dtype_set.h>
 
 namespace vesta::cpu {
@@ -18,23 +19,22 @@ constexpr int64_t kTaskElements = 16384;  // elements that make a task worthwhil
 int64_t pieces_of(const Pixels& p) { return std::max<int64_t>(1, ceil_div(p.inner, row_kernels(p.dtype).chain)); }
 
 /// Computes two numbers of every channel for each piece, up to `chain` pixels of one sample: piece(offset in bytes,
-/// pixels, first channel, channels, numbers, numbers, room) for `strip` channels at a time. Returns [batch, pieces, 2,
-/// channels]. `room` is for `numbers` times as many numbers of the dtype of statistics as there are channels.
+/// pixels, first channel, channels, numbers, numbers) for `strip` channels at a time. Returns [batch, pieces, 2,
+/// channels].
 template <class F>
-std::vector<double> over_pieces(const Pixels& p, int64_t strip, int64_t numbers, F piece) {
+std::unique_ptr<double[]> over_pieces(const Pixels& p, int64_t strip, F piece) {
   const RowKernels& k = row_kernels(p.dtype);
-  const int64_t pieces = pieces_of(p), item = itemsize(p.dtype), wide = p.dtype == DType::float64 ? 8 : 4;
+  const int64_t pieces = pieces_of(p), item = itemsize(p.dtype);
   const int64_t strips = ceil_div(p.channels, strip);
-  std::vector<double> parts(size_t(p.batch * pieces * 2 * p.channels));
+  auto parts = std::make_unique_for_overwrite<double[]>(size_t(p.batch * pieces * 2 * p.channels));
   const int64_t work = std::max<int64_t>(1, std::min(k.chain, p.inner) * std::min(strip, p.channels));
   parallel_for(p.batch * pieces * strips, std::max<int64_t>(1, kTaskElements / work), [&](int64_t begin, int64_t end) {
-    char* const room = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(numbers * strip * wide)));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / strips, c = i % strips * strip;
       const int64_t first = t % pieces * k.chain, n = std::min(k.chain, p.inner - first);
-      double* const to = parts.data() + t * 2 * p.channels + c;
+      double* const to = parts.get() + t * 2 * p.channels + c;
       piece(((t / pieces * p.inner + first) * p.channels + c) * item, n, c, std::min(strip, p.channels - c), to,
-            to + p.channels, room);
+            to + p.channels);
     }
   });
   return parts;
@@ -57,51 +57,77 @@ void over_pixels(const Pixels& p, F f) {
                [&](int64_t begin, int64_t end) { f(begin * row, end - begin); });
 }
 
+/// Calls f(first channel, channels) for channels that have `numbers` numbers each.
+template <class F>
+void over_channels(const Pixels& p, int64_t numbers, F f) {
+  const int64_t grain = std::max<int64_t>(16, kTaskElements / std::max<int64_t>(1, numbers));
+  parallel_for(p.channels, grain, [&](int64_t begin, int64_t end) { f(begin, end - begin); });
+}
+
 }  // namespace
 
-std::vector<Statistics> pixel_statistics(const Pixels& p, const char* x) {
+void add_statistics(double count, double* mean, double* squares, double more, const double* more_mean,
+                    const double* more_squares, int64_t channels) {
+  if (count == 0) {
+    std::copy_n(more_mean, channels, mean);
+    std::copy_n(more_squares, channels, squares);
+    return;
+  }
+  const double part = more / (count + more);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double apart = more_mean[c] - mean[c], step = apart * part;
+    squares[c] += more_squares[c] + apart * apart * count * part;
+    mean[c] += std::isinf(mean[c]) ? more_mean[c] : step;
+  }
+}
+
+void pixel_statistics(const Pixels& p, const char* x, OfChannels& mean, OfChannels& squares) {
   const RowKernels& k = row_kernels(p.dtype);
   const int64_t piece = std::min(k.chain, p.inner), pieces = pieces_of(p);
   // A piece is read twice, the second time from L2.
   const int64_t strip = std::clamp<int64_t>(kPieceBytes / (piece * itemsize(p.dtype)) / 16 * 16, 16, kChannels);
-  const std::vector<double> parts =
-      over_pieces(p, strip, 2 * k.slots + 1,
-                  [&](int64_t at, int64_t n, int64_t, int64_t count, double* mean, double* squares, char* room) {
-                    k.statistics_pixels(x + at, n, p.channels, count, mean, squares, room);
-                  });
-  std::vector<Statistics> all(size_t(p.channels));
-  parallel_for(p.channels, std::max<int64_t>(1, kTaskElements / (p.batch * pieces)), [&](int64_t begin, int64_t end) {
+  const auto parts =
+      over_pieces(p, strip, [&](int64_t at, int64_t n, int64_t, int64_t count, double* means, double* sums) {
+        k.statistics_pixels(x + at, n, p.channels, count, means, sums);
+      });
+  over_channels(p, p.batch * pieces, [&](int64_t c, int64_t count) {
+    OfChannels sample_mean(static_cast<size_t>(count)), sample_squares(sample_mean.size());
     for (int64_t n = 0; n < p.batch; ++n) {
-      for (int64_t c = begin; c < end; ++c) {
-        Statistics sample;
-        for (int64_t i = 0; i < pieces; ++i) {
-          const double* const part = parts.data() + (n * pieces + i) * 2 * p.channels + c;
-          sample.add({double(std::min(k.chain, p.inner - i * k.chain)), part[0], part[p.channels]});
-        }
-        all[size_t(c)].add(sample);
+      double in_sample = 0;
+      for (int64_t i = 0; i < pieces; ++i) {
+        const double* const part = parts.get() + (n * pieces + i) * 2 * p.channels + c;
+        const double more = double(std::min(k.chain, p.inner - i * k.chain));
+        add_statistics(in_sample, sample_mean.data(), sample_squares.data(), more, part, part + p.channels, count);
+        in_sample += more;
       }
+      add_statistics(double(n * p.inner), mean.data() + c, squares.data() + c, in_sample, sample_mean.data(),
+                     sample_squares.data(), count);
     }
   });
-  return all;
 }
 
-std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
-                                            const std::vector<double>& mean) {
+void pixel_gradient_sums(const Pixels& p, const char* g, const char* x, const OfChannels& mean, OfChannels& sum,
+                         OfChannels& dot) {
   const RowKernels& k = row_kernels(p.dtype);
   const std::vector<char> means = narrowed(p, mean);
   const int64_t wide = p.dtype == DType::float64 ? 8 : 4, pieces = pieces_of(p);
-  const std::vector<double> parts =
-      over_pieces(p, kChannels, 2 * k.slots,
-                  [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
-                    k.gradient_sums_pixels(g + at, x + at, n, p.channels, count, means.data() + c * wide, a, b, room);
-                  });
-  std::vector<PairOfSums> sums(size_t(p.batch * p.channels), {0, 0});
-  for (int64_t t = 0; t < p.batch * pieces; ++t) {
-    const double* const part = parts.data() + t * 2 * p.channels;
-    PairOfSums* const to = sums.data() + t / pieces * p.channels;
-    for (int64_t c = 0; c < p.channels; ++c) to[c].first += part[c], to[c].second += part[p.channels + c];
-  }
-  return sums;
+  const auto parts =
+      over_pieces(p, kChannels, [&](int64_t at, int64_t n, int64_t c, int64_t count, double* sums, double* dots) {
+        k.gradient_sums_pixels(g + at, x + at, n, p.channels, count, means.data() + c * wide, sums, dots);
+      });
+  over_channels(p, p.batch * pieces, [&](int64_t begin, int64_t count) {
+    OfChannels sums(static_cast<size_t>(count)), dots(sums.size());
+    for (int64_t n = 0; n < p.batch; ++n) {
+      std::ranges::fill(sums, 0), std::ranges::fill(dots, 0);
+      for (int64_t i = 0; i < pieces; ++i) {
+        const double* const part = parts.get() + (n * pieces + i) * 2 * p.channels + begin;
+        for (int64_t c = 0; c < count; ++c) sums[size_t(c)] += part[c], dots[size_t(c)] += part[p.channels + c];
+      }
+      for (int64_t c = 0; c < count; ++c) {
+        sum[size_t(begin + c)] += sums[size_t(c)], dot[size_t(begin + c)] += dots[size_t(c)];
+      }
+    }
+  });
 }
 
 void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,

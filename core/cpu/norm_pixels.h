@@ -20,18 +20,18 @@ struct Pixels {
   DType dtype;
 };
 
-/// The sums of one channel over one sample.
-struct PairOfSums {
-  double first, second;
-};
-
-/// Returns the statistics of every channel; each has an element at least.
-std::vector<Statistics> pixel_statistics(const Pixels& p, const char* x);
-/// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
-std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
-                                            const std::vector<double>& mean);
 /// Numbers of channels.
 using OfChannels = std::vector<double>;
+
+/// Adds, channel by channel, the statistics of `more` elements to those of `count`, as Statistics::add does.
+void add_statistics(double count, double* mean, double* squares, double more, const double* more_mean,
+                    const double* more_squares, int64_t channels);
+
+/// Writes the mean and the sum of squared deviations of every channel; each has an element at least.
+void pixel_statistics(const Pixels& p, const char* x, OfChannels& mean, OfChannels& squares);
+/// Writes sum(g) and sum(g * (x - mean)) of every channel.
+void pixel_gradient_sums(const Pixels& p, const char* g, const char* x, const OfChannels& mean, OfChannels& sum,
+                         OfChannels& dot);
 /// y = (x - center) * scale + shift, per channel.
 void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
                    const OfChannels& shift, char* y);

@@ -134,6 +134,10 @@ class Reduce {
     const Axis last = kept_.back();
     const int64_t next = std::min(end, r - r % last.size + last.size);
     const char* x = x_ + offset_of(kept_, r);
+    if (k_.runs != nullptr && leaves_ == 1 && !by_columns() && inner_.stride == item_) {
+      k_.runs(x, last.stride, next - r, inner_.size, out + r * acc_);
+      return next;
+    }
     for (; r < next; ++r, x += last.stride) one_result(x, out + r * columns_ * acc_, false);
     return r;
   }

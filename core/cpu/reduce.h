@@ -22,6 +22,8 @@ struct ReduceKernels {
   int64_t acc_bytes = 4;
   /// Reduces n contiguous elements to one accumulator.
   void (*run)(const char* x, int64_t n, char* acc) = nullptr;
+  /// Does that for rows `stride` bytes apart; null where `run` is as good.
+  void (*runs)(const char* x, int64_t stride, int64_t rows, int64_t n, char* acc) = nullptr;
   /// Reduces `rows` rows of `cols` contiguous elements, `stride` bytes apart, to `cols` accumulators.
   void (*columns)(const char* x, int64_t stride, int64_t rows, int64_t cols, char* acc) = nullptr;
   /// Combines n accumulators: into[i] = into[i] op from[i].

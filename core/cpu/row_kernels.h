@@ -107,12 +107,11 @@ struct RowKernels {
   /// pieces, in order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;
   /// Returns what `statistics` does for each of `count` channels over n <= chain pixels, `channels` elements apart.
-  /// `room` is for (2 * slots + 1) * count numbers of the dtype of statistics.
-  void (*statistics_pixels)(const char* x, int64_t n, int64_t channels, int64_t count, double* mean, double* squares,
-                            char* room) = nullptr;
+  void (*statistics_pixels)(const char* x, int64_t n, int64_t channels, int64_t count, double* mean,
+                            double* squares) = nullptr;
   /// Returns the sums of gradient_sums() in the same way; mean has one number per channel, of the dtype of statistics.
   void (*gradient_sums_pixels)(const char* g, const char* x, int64_t n, int64_t channels, int64_t count,
-                               const char* mean, double* sum, double* dot, char* room) = nullptr;
+                               const char* mean, double* sum, double* dot) = nullptr;
   /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
   void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y,
                     int64_t n) = nullptr;

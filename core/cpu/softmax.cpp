@@ -15,7 +15,8 @@
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 
-VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]))
+VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]);
+                     void register_row_pixels(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]))
 
 namespace vesta::cpu {
 namespace {
@@ -292,6 +293,7 @@ const RowKernels& row_kernels(DType d) {
 
 void register_softmax() {
   VESTA_ON_ISA(register_rows, rows);
+  VESTA_ON_ISA(register_row_pixels, rows);
   constexpr auto cpu = DeviceType::cpu;
   ops::_softmax.set_kernel(cpu, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cpu, softmax_kernel<true>);

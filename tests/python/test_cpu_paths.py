@@ -64,6 +64,19 @@ def test_powers_do_not_depend_on_their_neighbours(dtype: str, exponent: float) -
         np.testing.assert_allclose((x**exponent).numpy(), true, rtol=2e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("op", ["sum", "prod", "amax", "amin", "norm"])
+def test_short_rows_are_reduced_alike_alone_and_together(op: str, dtype: str) -> None:
+    for width in (1, 5, 16, 49, 64, 100, 128, 129):
+        x = random(19, width, dtype=dtype)
+        x[3, 0], x[7, -1] = float("nan"), float("inf")
+        x[5] = -0.0
+        rows = [getattr(row.clone(), op)(dim=0) for row in x]
+        assert_same(getattr(x, op)(dim=1), vesta.stack(rows), f"{op} of {width}")
+        strided = vesta.cat([x, x], 1)[:, :width]
+        assert_same(getattr(strided, op)(dim=1), vesta.stack(rows), f"{op} of {width}, strided")
+
+
 def test_products_along_a_dimension() -> None:
     x = np.random.default_rng(0).uniform(0.9, 1.1, size=(70, 300, 3))
     for dim in range(3):

@@ -201,3 +201,23 @@ def test_statistics_of_16_bit_floats_are_in_float32(dtype, device):
         vesta.native_batch_norm(x, w, w, None, None, True, 0.1, 1e-5),
     ):
         assert [t.dtype for t in made] == [dtype, vesta.float32, vesta.float32]
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16])
+@pytest.mark.parametrize(
+    "shape", [(2, 33, 9, 11), (3, 40, 8, 8), (1, 20, 16, 17), (2, 17, 33, 33), (130, 7, 4, 4), (2, 5, 70, 61)]
+)
+def test_batch_norm_has_the_same_bits_with_channels_last(shape, dtype):
+    """Whether an image is one piece of a sum or several, with channels for whole vectors and for less."""
+    rng = np.random.default_rng(4)
+    x, g = (vesta.tensor(rng.standard_normal(shape) * 3 + 2).to(dtype) for _ in range(2))
+    w, b = (vesta.tensor(rng.standard_normal(shape[1])).to(vesta.float32).requires_grad_() for _ in range(2))
+    results = []
+    for layout in (vesta.contiguous_format, vesta.channels_last):
+        at = x.contiguous(memory_format=layout).detach().requires_grad_()
+        mean, variance = vesta.zeros(shape[1]), vesta.ones(shape[1])
+        y = F.batch_norm(at, mean, variance, w, b, training=True)
+        grads = vesta.autograd.grad(y, (at, w, b), g.contiguous(memory_format=layout))
+        results.append([y.detach(), *grads, mean, variance])
+    for rows, last in zip(*results):
+        assert vesta.equal(rows, last)

@@ -201,6 +201,65 @@ void run_vector(const char* bytes, int64_t n, char* out) {
   *reinterpret_cast<C*>(out) = folded<Op, N / 2>(tree.result(identity))[0];
 }
 
+/// Combines the lanes of v[0], ..., v[N - 1] by halves, as folded() does: lane r of the result is that of v[r]. A step
+/// makes one vector of two, which hold the results of `rows` vectors each.
+template <class Op, int rows = 1, class V>
+VESTA_INLINE V folded_rows(V* v) {
+  constexpr int N = V::N;
+  if constexpr (rows == N) {
+    return v[0];
+  } else {
+    constexpr int half = N / rows / 2;
+    const auto take = [&]<int... L>(V a, V b, std::integer_sequence<int, L...>, auto from)
+                          __attribute__((always_inline)) {
+                            return V(__builtin_shufflevector(a.raw, b.raw, (L / half * 2 * half + L % half + from)...));
+                          };
+    constexpr std::make_integer_sequence<int, N> lanes{};
+    for (int r = 0; r < N / rows; r += 2) {
+      v[r / 2] = Op::combine(take(v[r], v[r + 1], lanes, std::integral_constant<int, 0>{}),
+                             take(v[r], v[r + 1], lanes, std::integral_constant<int, half>{}));
+    }
+    return folded_rows<Op, 2 * rows>(v);
+  }
+}
+
+/// Does what run_vector does for rows `stride` bytes apart. Short rows, for which its chains are more than they have
+/// vectors, are combined as many at a time as a vector has lanes.
+template <class Op, class T>
+void runs_vector(const char* bytes, int64_t stride, int64_t rows, int64_t n, char* out) {
+  using C = compute_t<T>;
+  using V = Vec<C>;
+  constexpr int64_t N = V::N;
+  C* to = reinterpret_cast<C*>(out);
+  if (n > N * kWays) {
+    for (int64_t r = 0; r < rows; ++r) run_vector<Op, T>(bytes + r * stride, n, reinterpret_cast<char*>(to + r));
+    return;
+  }
+  const V identity = V(Op::template identity<C>());
+  const int64_t whole = n / N, rest = n - whole * N;
+  const auto below = lanes_below<C>(rest);
+  for (int64_t first = 0; first < rows; first += N) {
+    const int64_t count = std::min(N, rows - first);
+    V v[N];
+    for (int64_t r = 0; r < N; ++r) v[r] = identity;
+    for (int64_t r = 0; r < count; ++r) {
+      const T* const x = reinterpret_cast<const T*>(bytes + (first + r) * stride);
+      V chain[kWays];
+      unrolled<kWays>([&](auto w) __attribute__((always_inline)) {
+        chain[w] = identity;
+        if (w < whole) chain[w] = Op::combine(chain[w], counted<Op>(load_convert<C, T>(x + w * N)));
+      });
+      if (rest > 0) {
+        const V last = counted<Op>(load_row<C>(x + whole * N, rest));
+        chain[kWays - 1] = Op::combine(chain[kWays - 1], select(below, last, identity));
+      }
+      join<Op, kWays / 2>(chain);
+      v[r] = chain[0];
+    }
+    store_row<C>(folded_rows<Op>(v), to + first, count);
+  }
+}
+
 template <class Op, class T>
 void run_scalar(const char* bytes, int64_t n, char* out) {
   using A = acc_t<Op, T>;
@@ -420,7 +479,7 @@ void enter(ReduceKernels& k) {
   using A = acc_t<Op, T>;
   constexpr bool kFlags = std::is_same_v<Op, Any> || std::is_same_v<Op, All>;
   k.acc = dtype_of<A>, k.acc_bytes = sizeof(A);
-  if constexpr (std::is_floating_point_v<A>) k.run = &run_vector<Op, T>;
+  if constexpr (std::is_floating_point_v<A>) k.run = &run_vector<Op, T>, k.runs = &runs_vector<Op, T>;
   else if constexpr (kFlags && std::is_arithmetic_v<T>) k.run = &run_flags<Op, T>;
   else k.run = &run_scalar<Op, T>;
   k.columns = &columns<Op, T>;

@@ -544,96 +544,6 @@ void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t
 }
 
 template <class T>
-void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t count, double* mean, double* squares,
-                       char* room) {
-  using C = compute_t<T>;
-  constexpr int64_t kSlots = 4 * Vec<C>::N;
-  const T* x = reinterpret_cast<const T*>(xb);
-  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count, *near = second + kSlots * count;
-  std::fill_n(first, kSlots * count, C(0));
-  for (int64_t p = 0; p < n; ++p) {
-    C* const a = first + slot_of<C>(p, n) * count;
-    each_vector<C>(count, [&](int64_t i, int64_t w) {
-      store_row<C>(load_row<C>(a + i, w) + (load_row<C>(x + p * channels + i, w) - load_row<C>(x + i, w)), a + i, w);
-    });
-  }
-  add_slots(first, count);
-  each_vector<C>(count, [&](int64_t i, int64_t w) {
-    store_row<C>(load_row<C>(x + i, w) + load_row<C>(first + i, w) / Vec<C>(C(n)), near + i, w);
-  });
-  std::fill_n(first, 2 * kSlots * count, C(0));
-  for (int64_t p = 0; p < n; ++p) {
-    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
-    each_vector<C>(count, [&](int64_t i, int64_t w) {
-      const Vec<C> d = load_row<C>(x + p * channels + i, w) - load_row<C>(near + i, w);
-      store_row<C>(load_row<C>(a + i, w) + d, a + i, w);
-      store_row<C>(load_row<C>(b + i, w) + d * d, b + i, w);
-    });
-  }
-  add_slots(first, count);
-  add_slots(second, count);
-  for (int64_t c = 0; c < count; ++c) {
-    const double d = double(first[c]);
-    enter_statistics(double(near[c]) + d / double(n), double(second[c]) - d * d / double(n), x + c, channels, n,
-                     mean + c, squares + c);
-  }
-}
-
-template <class T>
-void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t channels, int64_t count, const char* mean,
-                          double* sum, double* product, char* room) {
-  using C = compute_t<T>;
-  constexpr int64_t kSlots = 4 * Vec<C>::N;
-  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
-  const C* m = reinterpret_cast<const C*>(mean);
-  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count;
-  std::fill_n(first, 2 * kSlots * count, C(0));
-  for (int64_t p = 0; p < n; ++p, g += channels, x += channels) {
-    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
-    each_vector<C>(count, [&](int64_t i, int64_t w) {
-      const Vec<C> v = load_row<C>(g + i, w);
-      store_row<C>(load_row<C>(a + i, w) + v, a + i, w);
-      store_row<C>(load_row<C>(b + i, w) + v * (load_row<C>(x + i, w) - load_row<C>(m + i, w)), b + i, w);
-    });
-  }
-  add_slots(first, count);
-  add_slots(second, count);
-  for (int64_t c = 0; c < count; ++c) sum[c] = double(first[c]), product[c] = double(second[c]);
-}
-
-template <class T>
-void affine_pixels(const char* xb, const char* mb, const char* ab, const char* bb, char* out, int64_t n,
-                   int64_t channels) {
-  using C = compute_t<T>;
-  const T* x = reinterpret_cast<const T*>(xb);
-  const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
-  T* y = reinterpret_cast<T*>(out);
-  for (int64_t p = 0; p < n; ++p, x += channels, y += channels) {
-    each_vector<C>(channels, [&](int64_t i, int64_t w) {
-      const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
-      store_row<C>(d * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w);
-    });
-  }
-}
-
-template <class T>
-void combine_pixels(const char* gb, const char* xb, const char* mb, const char* ab, const char* bb, const char* cb,
-                    char* out, int64_t n, int64_t channels) {
-  using C = compute_t<T>;
-  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
-  const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb),
-          *c = reinterpret_cast<const C*>(cb);
-  T* gx = reinterpret_cast<T*>(out);
-  for (int64_t p = 0; p < n; ++p, g += channels, x += channels, gx += channels) {
-    each_vector<C>(channels, [&](int64_t i, int64_t w) {
-      const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
-      store_row<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + d * load_row<C>(b + i, w) + load_row<C>(c + i, w),
-                   gx + i, w);
-    });
-  }
-}
-
-template <class T>
 void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
@@ -747,12 +657,8 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
                .affine_rows = &affine_rows<T>,
                .combine_rows = &combine_rows<T>,
                .gradient_sums_rows = &gradient_sums_rows<T>,
-               .affine_pixels = &affine_pixels<T>,
-               .combine_pixels = &combine_pixels<T>,
                .chain = kBlock * Vec<compute_t<T>>::N,
                .slots = 4 * Vec<compute_t<T>>::N,
-               .statistics_pixels = &statistics_pixels<T>,
-               .gradient_sums_pixels = &gradient_sums_pixels<T>,
                .normalize = &normalize<T>,
                .normalize_sums = &normalize_sums<T>,
                .normalize_gradient = &normalize_gradient<T>,
