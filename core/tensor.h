@@ -1,10 +1,10 @@
 // Tensor: the handle everybody holds. Methods of ops come from the op lists (core/ops/lists).
 //
 // Note [A tensor that knows no op]
-// Kernels, allocators, process groups and the like compile with VESTA_TENSOR_WITHOUT_OPS: they see the same class
-// without the methods of ops, and include core/ops/TOPIC.h for the few ops they call. So a new op rebuilds what uses
-// its topic and what calls methods, and nothing below. The macro belongs to whole targets (CMakeLists.txt); layout and
-// linkage do not depend on it, as std::string's do not on the language standard that decides which members it shows.
+// The library itself compiles with VESTA_TENSOR_WITHOUT_OPS: it sees the same class without the methods of ops, writes
+// narrow(x, 0, a, n) for x.narrow(0, a, n) and includes core/ops/TOPIC.h, so that a new op rebuilds what uses its topic
+// and what calls methods: tests and programs. The macro belongs to whole targets (CMakeLists.txt); layout and linkage
+// do not depend on it, as std::string's do not on the language standard that decides which members it shows.
 // Rejected: a base class without methods (PyTorch's TensorBase), which kernels, lists of tensors and results would have
 // to be spelled with and converted from.
 #pragma once

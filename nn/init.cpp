@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/random.h>
 
 namespace vesta::nn::init {
 
@@ -43,17 +44,17 @@ double xavier_std(const Tensor& t, double gain) {
 Tensor uniform_(const Tensor& t, double low, double high) {
   if (skipped) return t;
   NoGrad off;
-  return t.uniform_(low, high);
+  return vesta::uniform_(t, low, high);
 }
 Tensor normal_(const Tensor& t, double mean, double std) {
   if (skipped) return t;
   NoGrad off;
-  return t.normal_(mean, std);
+  return vesta::normal_(t, mean, std);
 }
 Tensor constant_(const Tensor& t, double value) {
   if (skipped) return t;
   NoGrad off;
-  return t.fill_(value);
+  return fill_(t, value);
 }
 Tensor zeros_(const Tensor& t) { return constant_(t, 0); }
 Tensor ones_(const Tensor& t) { return constant_(t, 1); }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include <vesta/autograd/accumulate_grad.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta::nn {
 
@@ -216,7 +217,7 @@ void Module::zero_grad(bool set_to_none) {
       p.set_grad({});
     } else {
       NoGrad off;
-      g.detach().zero_();
+      zero_(g.detach());
     }
   }
 }
@@ -293,7 +294,7 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
   VESTA_CHECK(problems.empty(), value, "load_state_dict: Error(s) in loading state_dict for ", kind(), ":", problems);
   NoGrad off;
   for (const auto& [name, t] : own) {
-    if (auto given = find(state, name); given != state.end()) t.copy_(given->second);
+    if (auto given = find(state, name); given != state.end()) copy_(t, given->second);
   }
 }
 
@@ -341,7 +342,7 @@ void Module::copy_state(const Module& from) {
   }
   VESTA_CHECK(fits, runtime, kind(), ": clone() made a module with other parameters or buffers. Override clone().");
   auto copy = [](const Tensor& to, const Tensor& t) {  // dtype and device are copied too
-    if (t.defined()) replace(to, t.detach().clone());
+    if (t.defined()) replace(to, vesta::clone(t.detach()));
   };
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor &to = parameters_[i].second, &t = from.parameters_[i].second;
@@ -354,7 +355,7 @@ void Module::copy_state(const Module& from) {
 
 void Module::copy_entries(const Module& from) {
   const NoGrad off;
-  const auto copied = [](const Tensor& t) { return t.defined() ? t.detach().clone() : Tensor(); };
+  const auto copied = [](const Tensor& t) { return t.defined() ? vesta::clone(t.detach()) : Tensor(); };
   for (const auto& [name, t] : from.parameters_) register_parameter(name, copied(t));
   for (const Buffer& b : from.buffers_) register_buffer(b.name, copied(b.value), b.persistent);
   copy_state(from);

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include <vesta/core/dispatch/profiler.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/nn/value.h>
 
 namespace vesta::nn {

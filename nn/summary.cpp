@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/random.h>
 #include <vesta/nn/layers/container.h>
 
@@ -90,7 +91,7 @@ class LeftAsItWas {
   ~LeftAsItWas() {
     for (auto& [module, mode] : modes_) module->train(mode);  // outer ones first, which set those in them
     for (Buffer& b : buffers_) {
-      if (b.now.version() != b.version) b.now.copy_(b.before);
+      if (b.now.version() != b.version) copy_(b.now, b.before);
     }
     for (auto& [device, state] : random_) default_generator(device).set_state(state);
   }

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/strided_iter.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 
@@ -37,7 +41,7 @@ int64_t extent(const Geometry& a, const Geometry& b) {
 }
 
 Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin) {
-  return buffer.as_strided(g.sizes, g.strides, g.offset - origin);
+  return as_strided(buffer, g.sizes, g.strides, g.offset - origin);
 }
 
 Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to) {
@@ -45,13 +49,13 @@ Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geome
   Tensor buffer = zeros(n, grad.dtype(), grad.device());
   Tensor place = arange(0, n, 1, DType::int64, grad.device());
   Tensor target = geometry_of(buffer, to, origin);
-  if (self_overlaps(target)) buffer.index_add_(0, geometry_of(place, to, origin).reshape(-1), grad.reshape(-1));
-  else target.copy_(grad);
+  if (self_overlaps(target)) index_add_(buffer, 0, reshape(geometry_of(place, to, origin), -1), reshape(grad, -1));
+  else copy_(target, grad);
   Tensor result = geometry_of(buffer, from, origin);
   if (!self_overlaps(result)) return result;
   Tensor uses = zeros(n, grad.dtype(), grad.device());
-  Tensor at = geometry_of(place, from, origin).reshape(-1);
-  uses.index_add_(0, at, ones(at.sizes(), grad.dtype(), grad.device()));
+  Tensor at = reshape(geometry_of(place, from, origin), -1);
+  index_add_(uses, 0, at, ones(at.sizes(), grad.dtype(), grad.device()));
   return result / geometry_of(uses, from, origin);
 }
 

@@ -2,11 +2,18 @@
 // dq = dS k scale, dk = dS^T q scale. A block of P is computed again, so that none is saved.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/attention.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
+
+/// Adds `t` to a part of a gradient, in place.
+void add_to(const Tensor& part, const Tensor& t) { ops::add(part, t, 1, Out{&part, Out::inplace}); }
 
 struct AttentionRule {
   Saved query, key, value, mask;
@@ -27,13 +34,13 @@ struct AttentionRule {
     size_t i = 0;
     for (const AttentionBlock& b : p.blocks(q, k)) {
       const Tensor gb = b.of_queries(g), weights = p.weights(b, q, k), kept = p.kept(i++, weights);
-      if (needs[2]) b.of_keys(dv).add_(matmul((kept.defined() ? weights * kept : weights).mT(), gb));
+      if (needs[2]) add_to(b.of_keys(dv), matmul(mT(kept.defined() ? weights * kept : weights), gb));
       if (!needs[0] && !needs[1]) continue;
-      Tensor of_weights = matmul(gb, b.of_keys(v).mT());
+      Tensor of_weights = matmul(gb, mT(b.of_keys(v)));
       if (kept.defined()) of_weights = of_weights * kept;
       const Tensor of_scores = _softmax_backward(of_weights, weights, -1, false) * Scalar(p.scale);
-      if (needs[0]) b.of_queries(dq).add_(matmul(of_scores, b.of_keys(k)));
-      if (needs[1]) b.of_keys(dk).add_(matmul(of_scores.mT(), b.of_queries(q)));
+      if (needs[0]) add_to(b.of_queries(dq), matmul(of_scores, b.of_keys(k)));
+      if (needs[1]) add_to(b.of_keys(dk), matmul(mT(of_scores), b.of_queries(q)));
     }
     return {needs[0] ? dq : Tensor(), needs[1] ? dk : Tensor(), needs[2] ? dv : Tensor()};
   }

@@ -2,8 +2,11 @@
 // gradients, so every order exists.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/memory_format.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -19,7 +22,7 @@ struct Moves {
 Tensor sum_of_channels(const Tensor& g) {
   Dims all_but_channels{0};
   for (int64_t d = 2; d < g.dim(); ++d) all_but_channels.push_back(d);
-  return contiguous(g).sum(all_but_channels);  // a sum's order goes by the strides
+  return sum(contiguous(g), all_but_channels);  // a sum's order goes by the strides
 }
 
 struct ConvolutionRule {
@@ -52,7 +55,7 @@ struct ConvolutionRule {
 Tensor convolve_as(IntSpan sizes, const Tensor& input, const Tensor& weight, const Moves& m) {
   Tensor r = _convolution(input, weight, {}, m.stride, m.padding, m.dilation, m.groups);
   for (int64_t d = 2; d < r.dim(); ++d) {
-    if (r.size(d) > sizes[size_t(d)]) r = r.narrow(d, 0, sizes[size_t(d)]);
+    if (r.size(d) > sizes[size_t(d)]) r = narrow(r, d, 0, sizes[size_t(d)]);
   }
   return m.channels_last ? to_channels_last(r) : r;
 }

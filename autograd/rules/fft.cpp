@@ -3,8 +3,11 @@
 // last: the adjoint of reading such a half back counts those in between twice, that of keeping it only half.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/fft.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -13,11 +16,11 @@ namespace {
 Tensor weighted(const Tensor& half, int64_t dim, int64_t n, double factor) {
   const int64_t d = wrap_dim(dim, half.dim(), "fft"), count = half.size(d);
   Tensor weights = full(count, factor, real_type(half.dtype()), half.device());
-  weights.select(0, 0).fill_(1.0);
-  if (n % 2 == 0) weights.select(0, count - 1).fill_(1.0);
+  fill_(select(weights, 0, 0), 1.0);
+  if (n % 2 == 0) fill_(select(weights, 0, count - 1), 1.0);
   Dims shape(size_t(half.dim()), 1);
   shape[size_t(d)] = count;
-  return half * weights.view(shape);
+  return half * view(weights, shape);
 }
 
 struct R2cRule {

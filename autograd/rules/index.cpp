@@ -1,7 +1,15 @@
 // Indexing: reading from places has writing to those places as its gradient, and the other way round.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sparse.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -30,7 +38,7 @@ struct IndexRule {
   }
   Tensor operator()(const Tensor& g, Needs) const {
     Tensor r = blank(sizes, g);
-    r.index_put_(unpack(indices), g, true);
+    index_put_(r, unpack(indices), g, true);
     return r;
   }
 };
@@ -47,10 +55,10 @@ struct IndexPutRule {
     if (needs[0] && accumulate) {
       self = g;
     } else if (needs[0]) {
-      self = g.clone();
-      self.index_put_(at, zeros({}, g.dtype(), g.device()), false);
+      self = clone(g);
+      index_put_(self, at, zeros({}, g.dtype(), g.device()), false);
     }
-    return {self, needs[1] ? g._index(at) : Tensor{}};
+    return {self, needs[1] ? _index(g, at) : Tensor{}};
   }
 };
 
@@ -63,7 +71,7 @@ struct IndexSelectRule {
   }
   Tensor operator()(const Tensor& g, Needs) const {
     Tensor r = blank(sizes, g);
-    r.index_add_(dim, index(), g);
+    index_add_(r, dim, index(), g);
     return r;
   }
 };
@@ -86,7 +94,7 @@ struct IndexAddRule {
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     Tensor from;
     if (needs[2]) {
-      from = g.index_select(dim, index()).reshape(source);
+      from = reshape(index_select(g, dim, index()), source);
       if (alpha != 1) from = from * Scalar(alpha);
     }
     return {needs[0] ? g : Tensor{}, Tensor{}, from};
@@ -104,10 +112,10 @@ struct IndexFillRule {
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     const Tensor at = index();
     Tensor self, value;
-    if (needs[0]) self = g.index_fill(dim, at, 0);
+    if (needs[0]) self = index_fill(g, dim, at, 0);
     if (needs[2]) {  // a place counts once, however many indices name it
-      const Tensor filled = zeros(Dims(g.sizes()), DType::bool_, g.device()).index_fill_(dim, at, true);
-      value = where(filled, g, wrapped(0.0)).sum().to(home);
+      const Tensor filled = index_fill_(zeros(Dims(g.sizes()), DType::bool_, g.device()), dim, at, true);
+      value = sum(where(filled, g, wrapped(0.0))).to(home);
     }
     return {self, Tensor{}, value};
   }
@@ -124,11 +132,11 @@ struct GatherRule {
     const Tensor places = index();
     if (places.numel() != 0 && size_t(places.dim()) != sizes.size()) {  // no dimension beside one: both are lists
       Tensor list = blank(sizes.empty() ? Dims{1} : sizes, g);
-      list.scatter_add_(0, places.reshape({-1}), g.reshape({-1}));
-      return list.reshape(sizes);
+      scatter_add_(list, 0, reshape(places, {-1}), reshape(g, {-1}));
+      return reshape(list, sizes);
     }
     Tensor r = blank(sizes, g);
-    r.scatter_add_(dim, places, g);
+    scatter_add_(r, dim, places, g);
     return r;
   }
 };
@@ -144,11 +152,11 @@ struct ScatterAddRule {
     Tensor from;
     if (needs[2]) {
       Tensor at = index();
-      from = g.gather(dim, at);
+      from = gather(g, dim, at);
       if (!std::ranges::equal(at.sizes(), IntSpan(source))) {  // only the corner that the index covers was read
         Tensor all = blank(source, g), corner = all;
-        for (int64_t d = 0; d < at.dim(); ++d) corner = corner.slice(d, 0, at.size(d));
-        corner.copy_(from);
+        for (int64_t d = 0; d < at.dim(); ++d) corner = slice(corner, d, 0, at.size(d));
+        copy_(corner, from);
         from = all;
       }
     }
@@ -166,7 +174,7 @@ struct ScatterRule {
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     const Tensor at = index();
-    const Tensor self = needs[0] ? g.scatter(dim, at, wrapped(int64_t(0))) : Tensor{};
+    const Tensor self = needs[0] ? scatter(g, dim, at, wrapped(int64_t(0))) : Tensor{};
     if (!needs[2]) return {self, Tensor{}, Tensor{}};
     return {self, Tensor{}, ScatterAddRule{dim, Saved(at), source}(g, needs)[2]};
   }
@@ -185,32 +193,31 @@ struct ScatterReduceRule {
     const Tensor at = index(), input = x(), result = y();
     Tensor from = src(), self, source;
     const bool corner = !std::ranges::equal(at.sizes(), from.sizes());
-    for (int64_t d = 0; d < at.dim() && corner; ++d) from = from.slice(d, 0, at.size(d));
+    for (int64_t d = 0; d < at.dim() && corner; ++d) from = slice(from, d, 0, at.size(d));
     if (product) {
       const Tensor zero = input == 0, ones = wrapped(1.0);
       const Tensor filled = where(zero, ones, input);
       const Tensor others = _scatter_reduce(filled, dim, at, from, "prod", include_self);
       self = where(zero, g * others, g * result / filled);
-      const Tensor from_zero = from == 0,
-                   count =
-                       zeros(Dims(input.sizes()), g.dtype(), g.device()).scatter_add(dim, at, from_zero.to(g.dtype()));
-      const Tensor only = logical_and(from_zero, count.gather(dim, at) == 1);
+      const Tensor from_zero = from == 0, count = scatter_add(zeros(Dims(input.sizes()), g.dtype(), g.device()), dim,
+                                                              at, from_zero.to(g.dtype()));
+      const Tensor only = logical_and(from_zero, gather(count, dim, at) == 1);
       const Tensor without = _scatter_reduce(input, dim, at, where(only, ones, from), "prod", include_self);
-      source = where(only, (g * without).gather(dim, at), (g * result).gather(dim, at) / where(from_zero, ones, from));
+      source = where(only, gather(g * without, dim, at), gather(g * result, dim, at) / where(from_zero, ones, from));
       source = where(logical_and(from_zero, logical_not(only)), wrapped(0.0), source);
     } else {
-      const Tensor own = (input == result).to(g.dtype()), theirs = (from == result.gather(dim, at)).to(g.dtype());
-      const Tensor kept = include_self ? own : own.scatter(dim, at, wrapped(int64_t(0)));
-      const Tensor count = kept.scatter_add(dim, at, theirs);
+      const Tensor own = (input == result).to(g.dtype()), theirs = (from == gather(result, dim, at)).to(g.dtype());
+      const Tensor kept = include_self ? own : scatter(own, dim, at, wrapped(int64_t(0)));
+      const Tensor count = scatter_add(kept, dim, at, theirs);
       const Tensor share = g / where(count == 0, wrapped(1.0), count);
       self = kept * share;
-      source = theirs * share.gather(dim, at);
+      source = theirs * gather(share, dim, at);
     }
-    if (!include_self) self = self.scatter(dim, at, wrapped(int64_t(0)));
+    if (!include_self) self = scatter(self, dim, at, wrapped(int64_t(0)));
     if (corner) {
       Tensor all = blank(Dims(src().sizes()), g), part = all;
-      for (int64_t d = 0; d < at.dim(); ++d) part = part.slice(d, 0, at.size(d));
-      part.copy_(source);
+      for (int64_t d = 0; d < at.dim(); ++d) part = slice(part, d, 0, at.size(d));
+      copy_(part, source);
       source = all;
     }
     return {self, Tensor{}, source};
@@ -230,7 +237,7 @@ struct CatRule {
     GradList r(lengths.size());
     int64_t at = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
-      if (needs[i] && lengths[i] >= 0) r[i] = g.slice(dim, at, at + lengths[i]);
+      if (needs[i] && lengths[i] >= 0) r[i] = slice(g, dim, at, at + lengths[i]);
       else if (needs[i]) r[i] = zeros(0, g.dtype(), g.device());
       at += std::max<int64_t>(lengths[i], 0);
     }
@@ -250,18 +257,18 @@ struct EmbeddingRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (sparse) return of_rows(g);
     Tensor r = blank(sizes, g);
-    r.index_add_(0, indices().reshape(-1), g.reshape({-1, sizes[1]}));
-    if (padding_idx >= 0) r.select(0, padding_idx).fill_(0);
+    index_add_(r, 0, reshape(indices(), -1), reshape(g, {-1, sizes[1]}));
+    if (padding_idx >= 0) fill_(select(r, 0, padding_idx), 0);
     return r;
   }
   /// The gradient as a sparse tensor of rows, one per index.
   Tensor of_rows(const Tensor& g) const {
-    Tensor at = indices().reshape(-1).to(DType::int64), rows = g.reshape({-1, sizes[1]});
+    Tensor at = reshape(indices(), -1).to(DType::int64), rows = reshape(g, {-1, sizes[1]});
     if (padding_idx >= 0) {
-      const Tensor kept = (at != wrapped(padding_idx)).nonzero().reshape(-1);
-      at = at.index_select(0, kept), rows = rows.index_select(0, kept);
+      const Tensor kept = reshape(nonzero(at != wrapped(padding_idx)), -1);
+      at = index_select(at, 0, kept), rows = index_select(rows, 0, kept);
     }
-    return _sparse_coo(at.unsqueeze(0), rows, IntList(sizes), false);
+    return _sparse_coo(unsqueeze(at, 0), rows, IntList(sizes), false);
   }
 };
 

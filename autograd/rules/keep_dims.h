@@ -1,6 +1,6 @@
 // Bringing what a reduction made back to the shape it came from.
 #pragma once
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 
@@ -30,12 +30,12 @@ struct Reduced {
   Tensor keep(const Tensor& result) const {
     Dims kept(sizes);
     for (size_t d = 0; d < kept.size(); ++d) kept[d] = reduces(d) ? 1 : kept[d];
-    return result.view(kept);
+    return view(result, kept);
   }
   /// Repeats a result over the input's shape.
   Tensor spread(const Tensor& result) const {
     bool spreads = result.dim() == 0 || size_t(result.dim()) == sizes.size();
-    return (spreads ? result : keep(result)).expand(sizes);
+    return expand(spreads ? result : keep(result), sizes);
   }
 };
 

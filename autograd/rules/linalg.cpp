@@ -1,15 +1,22 @@
 // Linear algebra. The adjoint of M is M^H; <A, B> is the real part of the sum of conj(A) B.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/linalg.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
 
 /// Returns `m`, square matrices, with the entries on one side of the diagonal replaced by 0 and the diagonal scaled.
 Tensor triangle(const Tensor& m, bool upper, double diagonal) {
-  Tensor i = arange(0, m.size(-1), 1, DType::int64, m.device()), row = i.unsqueeze(-1);
+  Tensor i = arange(0, m.size(-1), 1, DType::int64, m.device()), row = unsqueeze(i, -1);
   Tensor inside = upper ? row < i : i < row, real_zero = zeros({}, real_type(m.dtype()), m.device());
   return m * where(inside, real_zero + Scalar(1.0), where(row == i, real_zero + Scalar(diagonal), real_zero));
 }
@@ -41,7 +48,7 @@ struct QrRule {
       const Tensor half = triangle(M, true, 0.5), QS = matmul(Q, half + adjoint(half));
       return linalg_solve_triangular(adjoint(R), of_q.defined() ? of_q + QS : QS, false, false);
     }
-    const Tensor K = triangle(M - adjoint(M), false, 0.5), R1 = R.narrow(-1, 0, m);
+    const Tensor K = triangle(M - adjoint(M), false, 0.5), R1 = narrow(R, -1, 0, m);
     Tensor first = -linalg_solve_triangular(adjoint(R1), K, false, false);
     Dims rest(first.sizes());
     rest.back() = n - m;
@@ -187,36 +194,36 @@ struct LuFactorRule {
     if (!g[0].defined()) return {};
     const Tensor LU = lu(), order = _pivots_to_permutation(pivots(), LU.size(-2));
     const int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
-    const Tensor square = LU.narrow(-2, 0, k).narrow(-1, 0, k), of_square = g[0].narrow(-2, 0, k).narrow(-1, 0, k);
+    const Tensor square = narrow(narrow(LU, -2, 0, k), -1, 0, k), of_square = narrow(narrow(g[0], -2, 0, k), -1, 0, k);
     const Tensor U = triangle(square, true, 1);
     const Tensor L = triangle(square, false, 0) + eye(k, k, LU.dtype(), LU.device());
     Tensor lower = matmul(adjoint(L), triangle(of_square, false, 0)),
            upper = matmul(triangle(of_square, true, 1), adjoint(U));
     Tensor beyond;
     if (n > k) {
-      const Tensor more = g[0].narrow(-1, k, n - k);
-      lower = lower - matmul(more, adjoint(LU.narrow(-1, k, n - k)));
+      const Tensor more = narrow(g[0], -1, k, n - k);
+      lower = lower - matmul(more, adjoint(narrow(LU, -1, k, n - k)));
       beyond = linalg_solve_triangular(adjoint(L), more, true, true, true);
     } else if (m > k) {
-      const Tensor more = g[0].narrow(-2, k, m - k);
-      upper = upper - matmul(adjoint(LU.narrow(-2, k, m - k)), more);
+      const Tensor more = narrow(g[0], -2, k, m - k);
+      upper = upper - matmul(adjoint(narrow(LU, -2, k, m - k)), more);
       beyond = linalg_solve_triangular(adjoint(U), more, false, false);
     }
     const Tensor M = triangle(lower, false, 0) + triangle(upper, true, 1);
     Tensor r = linalg_solve_triangular(adjoint(L), M, true, true, true);
     r = linalg_solve_triangular(adjoint(U), r, false, false);
     if (beyond.defined()) r = cat({r, beyond}, n > k ? -1 : -2);
-    return zeros(Dims(r.sizes()), r.dtype(), r.device()).scatter(-2, order.unsqueeze(-1).expand(r.sizes()), r);
+    return scatter(zeros(Dims(r.sizes()), r.dtype(), r.device()), -2, expand(unsqueeze(order, -1), r.sizes()), r);
   }
 };
 
 /// Returns x [*, n] as differences x_j - x_i [*, n, n], with ones on the diagonal.
 Tensor differences(const Tensor& x) {
-  return x.unsqueeze(-2) - x.unsqueeze(-1) + eye(x.size(-1), x.size(-1), x.dtype(), x.device());
+  return unsqueeze(x, -2) - unsqueeze(x, -1) + eye(x.size(-1), x.size(-1), x.dtype(), x.device());
 }
 /// Returns x [*, n] on the diagonal of [*, n, n].
 Tensor on_diagonal(const Tensor& x) { return diag_embed(x, 0, -2, -1); }
-Tensor without_diagonal(const Tensor& x) { return x - on_diagonal(x.diagonal(0, -2, -1)); }
+Tensor without_diagonal(const Tensor& x) { return x - on_diagonal(diagonal(x, 0, -2, -1)); }
 
 // A V = V diag(w), V unitary: gA = V (diag(gw) + V^H gV / (w_j - w_i) off the diagonal) V^H (Giles, "An extended
 // collection of matrix derivative results", 2008, 3.1).
@@ -249,8 +256,8 @@ struct EigRule {
     const Tensor V = v(), VH = adjoint(V);
     Tensor inner;
     if (g[1].defined()) {
-      const Tensor N = matmul(VH, g[1]), sizes = vesta::real(N.diagonal(0, -2, -1)).to(N.dtype());
-      inner = without_diagonal((N - matmul(VH, V * sizes.unsqueeze(-2))) / conj(differences(w())));
+      const Tensor N = matmul(VH, g[1]), sizes = vesta::real(diagonal(N, 0, -2, -1)).to(N.dtype());
+      inner = without_diagonal((N - matmul(VH, V * unsqueeze(sizes, -2))) / conj(differences(w())));
     }
     if (g[0].defined()) inner = inner.defined() ? inner + on_diagonal(g[0]) : on_diagonal(g[0]);
     if (!inner.defined()) return {};
@@ -278,7 +285,7 @@ struct SvdRule {
     VESTA_CHECK(!full || m == n || (!g[0].defined() && !g[2].defined()), runtime,
                 "The singular vectors in the complex case, and those of full_matrices=True, are specified up to "
                 "multiplication by a unitary matrix: linalg.svd is only differentiable with full_matrices=False.");
-    U = U.narrow(-1, 0, k), V = V.narrow(-1, 0, k);
+    U = narrow(U, -1, 0, k), V = narrow(V, -1, 0, k);
     const Tensor gU = g[0], gV = g[2].defined() ? adjoint(g[2]) : Tensor{};
     Tensor inner, r;
     auto add = [](const Tensor& a, const Tensor& b) { return a.defined() ? a + b : b; };
@@ -289,8 +296,8 @@ struct SvdRule {
       auto half = [&](const Tensor& W, const Tensor& gW, bool left) {
         const Tensor product = matmul(adjoint(W), gW), skew = product - adjoint(product);
         const Tensor part = without_diagonal(skew / E);
-        inner = add(inner, left ? part * S.unsqueeze(-2) : part * S.unsqueeze(-1));
-        if (left && U.is_complex()) phases = skew.diagonal(0, -2, -1);
+        inner = add(inner, left ? part * unsqueeze(S, -2) : part * unsqueeze(S, -1));
+        if (left && U.is_complex()) phases = diagonal(skew, 0, -2, -1);
       };
       if (gU.defined()) half(U, gU, true);
       if (gV.defined()) half(V, gV, false);
@@ -299,11 +306,11 @@ struct SvdRule {
     if (!inner.defined()) return {};
     r = matmul(matmul(U, inner), adjoint(V));
     if (gU.defined() && m > k) {
-      const Tensor scaled = gU / S.unsqueeze(-2);
+      const Tensor scaled = gU / unsqueeze(S, -2);
       r = r + matmul(scaled - matmul(U, matmul(adjoint(U), scaled)), adjoint(V));
     }
     if (gV.defined() && n > k) {
-      const Tensor scaled = gV / S.unsqueeze(-2);
+      const Tensor scaled = gV / unsqueeze(S, -2);
       r = r + matmul(U, adjoint(scaled - matmul(V, matmul(adjoint(V), scaled))));
     }
     return r;

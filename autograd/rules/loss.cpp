@@ -1,7 +1,15 @@
 // Cross-entropy of logits and class numbers.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -35,15 +43,15 @@ Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, cons
   {
     NoGrad off;
     counted = ne(target, ignore_index);
-    Tensor row = where(counted, target, wrapped(int64_t(0))).to(DType::int64).unsqueeze(1);
+    Tensor row = unsqueeze(where(counted, target, wrapped(int64_t(0))).to(DType::int64), 1);
     goal = full(input.sizes(), smoothing / double(input.size(1)), input.dtype(), input.device());
-    goal.scatter_add_(1, row, full(row.sizes(), 1 - smoothing, input.dtype(), input.device()));
+    scatter_add_(goal, 1, row, full(row.sizes(), 1 - smoothing, input.dtype(), input.device()));
     if (weight.defined()) goal = goal * weight;
-    counted = counted.unsqueeze(1);
+    counted = unsqueeze(counted, 1);
     goal = where(counted, goal, wrapped(0.0));
   }
   // Ignored rows have no gradient, whatever comes in: the mean of no rows is NaN.
-  return where(counted, g.unsqueeze(1), wrapped(0.0)) * (_softmax(input, 1) * sum(goal, 1, true) - goal);
+  return where(counted, unsqueeze(g, 1), wrapped(0.0)) * (_softmax(input, 1) * sum(goal, 1, true) - goal);
 }
 
 }  // namespace

@@ -4,17 +4,24 @@
 
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/sparse.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
 
-Tensor conj_mT(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
+Tensor conj_mT(const Tensor& m) { return transpose(m.is_complex() ? conj(m) : m, -2, -1); }
 Tensor rows(const Tensor& t) {
   if (t.dim() == 2) return t;
   int64_t n = 1;  // counted, not numel / size(-1): rows may have no elements
   for (int64_t d = 0; d + 1 < t.dim(); ++d) n *= t.size(d);
-  return t.reshape({n, t.size(-1)});
+  return reshape(t, {n, t.size(-1)});
 }
 
 struct MatmulRule {
@@ -27,29 +34,29 @@ struct MatmulRule {
   }
   Grads<2> operator()(const Tensor& grad, Needs needs) const {
     Tensor g = grad;  // vectors are matrices with a dimension of 1
-    if (a_dim == 1) g = g.unsqueeze(b_dim == 1 ? -1 : -2);
-    if (b_dim == 1) g = g.unsqueeze(-1);
+    if (a_dim == 1) g = unsqueeze(g, b_dim == 1 ? -1 : -2);
+    if (b_dim == 1) g = unsqueeze(g, -1);
     return {needs[0] ? of_a(g) : Tensor{}, needs[1] ? of_b(g) : Tensor{}};
   }
   /// The gradient of a sparse a is wanted at its places only.
   static Tensor of_sparse(const Tensor& a, const Tensor& g, const Tensor& b) {
     const SparseParts& p = sparse_parts(a, "matmul");
-    const Tensor left = g.index_select(0, p.indices.select(0, 0));
-    const Tensor right = conj(b).index_select(0, p.indices.select(0, 1));
-    Tensor values = (left * right).sum(-1);
+    const Tensor left = index_select(g, 0, select(p.indices, 0, 0));
+    const Tensor right = index_select(conj(b), 0, select(p.indices, 0, 1));
+    Tensor values = sum(left * right, -1);
     if (!p.coalesced) values = values * first_of_place(p, a.sizes(), values.dtype());
     return _sparse_coo(p.indices, values, IntList(a.sizes()), p.coalesced);
   }
   Tensor of_a(const Tensor& g) const {
-    if (sparse) return of_sparse(a(), g, b_dim == 1 ? b().unsqueeze(-1) : b());
-    Tensor r = matmul(g, conj_mT(b_dim == 1 ? b().unsqueeze(-1) : b()));
-    return a_dim == 1 ? r.squeeze(-2) : r;
+    if (sparse) return of_sparse(a(), g, b_dim == 1 ? unsqueeze(b(), -1) : b());
+    Tensor r = matmul(g, conj_mT(b_dim == 1 ? unsqueeze(b(), -1) : b()));
+    return a_dim == 1 ? squeeze(r, -2) : r;
   }
   Tensor of_b(const Tensor& g) const {
-    Tensor left = a_dim == 1 ? a().unsqueeze(0) : a();
+    Tensor left = a_dim == 1 ? unsqueeze(a(), 0) : a();
     if (a_dim > 2 && b_dim == 2) return matmul(conj_mT(rows(left)), rows(g));  // one product, not a sum over the batch
     Tensor r = matmul(conj_mT(left), g);
-    return b_dim == 1 ? r.squeeze(-1) : r;
+    return b_dim == 1 ? squeeze(r, -1) : r;
   }
 };
 
@@ -61,13 +68,13 @@ struct LinearRule {
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     if (vector) {
-      Tensor column = g.unsqueeze(-1);
+      Tensor column = unsqueeze(g, -1);
       return {needs[0] ? column * conj(weight()) : Tensor{}, needs[1] ? column * conj(input()) : Tensor{}, g};
     }
     Tensor of_input, of_weight, of_bias;
     if (needs[0]) of_input = matmul(g, conj(weight()));
     if (needs[1] && needs[2]) std::tie(of_weight, of_bias) = _linear_backward_weight(g, input());
-    else if (needs[1]) of_weight = matmul(rows(g).transpose(0, 1), conj(rows(input())));
+    else if (needs[1]) of_weight = matmul(transpose(rows(g), 0, 1), conj(rows(input())));
     else if (needs[2]) of_bias = g;
     return {of_input, of_weight, of_bias};
   }

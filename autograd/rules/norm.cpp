@@ -2,8 +2,13 @@
 // 2019, Wu and He 2018).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/norm_backward.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -18,7 +23,7 @@ struct BatchNormRule {
     if (training) return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), training};
     NoGrad off;  // copies: a later pass in training may write the running statistics
     const DType stats = std::get<1>(r).dtype();
-    const Tensor deviation = (running_var.to(DType::float64) + Scalar(eps)).rsqrt();
+    const Tensor deviation = rsqrt(running_var.to(DType::float64) + Scalar(eps));
     return {Saved(input), Saved(weight), Saved(clone(running_mean).to(stats)), Saved(deviation.to(stats)), training};
   }
   Grads<3> operator()(const GradList& g, Needs) const {
@@ -88,13 +93,13 @@ struct GroupNormRule {
   /// dx of mean(x) and of rstd = (var(x) + eps)^(-1/2), whose slope is -rstd^3 (x - mean) / count.
   Tensor of_statistics(const Tensor& of_mean, const Tensor& of_rstd) const {
     const Dims rows{n, group, c / group * hxw}, column{n, group, 1};
-    const Tensor x = input().to(mean().dtype()).reshape(rows), deviation = x - vesta::mean(x, Dims{2}, true);
+    const Tensor x = reshape(input().to(mean().dtype()), rows), deviation = x - vesta::mean(x, Dims{2}, true);
     const Tensor variance = vesta::mean(square(deviation), Dims{2}, true);
-    const Tensor eps = (reciprocal(square(rstd().reshape(column))) - variance).detach(), scale = rsqrt(variance + eps);
+    const Tensor eps = (reciprocal(square(reshape(rstd(), column))) - variance).detach(), scale = rsqrt(variance + eps);
     Tensor r = zeros_like(x);
-    if (of_mean.defined()) r = r + of_mean.reshape(column);
-    if (of_rstd.defined()) r = r - of_rstd.reshape(column) * scale * scale * scale * deviation;
-    return (r * Scalar(double(group) / double(c * hxw))).reshape(input().sizes()).to(input().dtype());
+    if (of_mean.defined()) r = r + reshape(of_mean, column);
+    if (of_rstd.defined()) r = r - reshape(of_rstd, column) * scale * scale * scale * deviation;
+    return reshape(r * Scalar(double(group) / double(c * hxw)), input().sizes()).to(input().dtype());
   }
 };
 
@@ -108,7 +113,7 @@ TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, c
   }
   channel[1] = input.size(1);
   Tensor x = input.to(mean.dtype()), grad = g.to(mean.dtype());
-  Tensor center = mean.view(channel), scale = invstd.view(channel);
+  Tensor center = view(mean, channel), scale = view(invstd, channel);
   if (training) {
     center = vesta::mean(x, others, true);
     Tensor variance = vesta::mean(square(x - center), others, true);
@@ -122,7 +127,7 @@ TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, c
     of_input = grad - vesta::mean(grad, others, true) - normal * vesta::mean(grad * normal, others, true);
   }
   of_input = of_input * scale;
-  if (weight.defined()) of_input = of_input * weight.view(channel);
+  if (weight.defined()) of_input = of_input * view(weight, channel);
   return {of_input, of_weight, of_bias};
 }
 

@@ -6,9 +6,11 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/rules/tensor_math.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/optim.h>
 #include <vesta/core/ops/optim_call.h>
-#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -24,15 +26,15 @@ void recorded_step(A... a) {
   std::vector<CountedStep<Step>> counted;
   for (size_t i = 0; i < lists.params.size(); ++i) counted.push_back(count_step(lists, step, i));
   for (size_t i = 0; i < lists.params.size(); ++i) {
-    Tensor p = lists.params[i].clone(), s[states];
-    for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i].clone() : p;  // unused: any tensor
+    Tensor p = clone(lists.params[i]), s[states];
+    for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? clone(lists.states[k][i]) : p;  // unused: any tensor
     [&, &step = step, &lists = lists]<size_t... k>(std::index_sequence<k...>) {
       step.update(p, lists.grads[i], s[k]..., counted[i].numbers);
     }(std::make_index_sequence<states>());
     for (size_t k = 0; k < states; ++k) {
-      if (lists.used[k]) lists.states[k][i].copy_(s[k]);
+      if (lists.used[k]) copy_(lists.states[k][i], s[k]);
     }
-    lists.params[i].copy_(p);
+    copy_(lists.params[i], p);
     keep_count(lists, i, counted[i]);
     for (int k = 0; k < lists.num_scalars; ++k) lists.scalars[k][i].impl()->bump(op);
     if (lists.counts) lists.steps[i].impl()->bump(op);

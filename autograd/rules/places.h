@@ -1,7 +1,8 @@
 // The gradient of ops that move elements along a dimension and know where each one came from.
 #pragma once
 #include <vesta/autograd/record.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 
 namespace vesta::autograd::rules {
 
@@ -13,7 +14,7 @@ struct PlacesRule {
   Tensor operator()(const GradList& g, Needs) const {
     if (!g[0].defined() || g[0].dim() == 0) return g[0];
     const Tensor at = places();
-    return zeros(Dims(at.sizes()), g[0].dtype(), g[0].device()).scatter_add_(dim, at, g[0]);
+    return scatter_add_(zeros(Dims(at.sizes()), g[0].dtype(), g[0].device()), dim, at, g[0]);
   }
 };
 

@@ -3,7 +3,11 @@
 
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/pointwise/activation.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/core/ops/pointwise/compare.h>
@@ -12,6 +16,10 @@
 #include <vesta/core/ops/pointwise/select.h>
 #include <vesta/core/ops/pointwise/special.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/special.h>
+#include <vesta/core/ops/topics.h>
+#include <vesta/core/ops/trigonometric.h>
 
 namespace vesta::autograd::rules {
 

@@ -1,7 +1,9 @@
 // Pooling.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/pool.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -28,7 +30,7 @@ struct MaxPoolGradientRule {  // reads what _max_pool_backward wrote to, plane b
   }
   Tensor operator()(const Tensor& g, Needs) const {
     Tensor at = indices();
-    return g.flatten(2).gather(-1, at.flatten(2)).reshape(at.sizes());
+    return reshape(gather(flatten(g, 2), -1, flatten(at, 2)), at.sizes());
   }
 };
 

@@ -2,7 +2,9 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/overwritten.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/select.h>
 
 namespace vesta::autograd::rules {
 namespace {

@@ -7,8 +7,16 @@
 #include <vesta/autograd/rules/keep_dims.h>
 #include <vesta/autograd/rules/places.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -115,12 +123,12 @@ struct CumprodRule {
     std::vector<Tensor> parts(static_cast<size_t>(n));
     Tensor behind;
     for (int64_t i = n - 1; i >= 0; --i) {
-      const Tensor own = g.narrow(d, i, 1);
-      behind = behind.defined() ? own + conj(input.narrow(d, i + 1, 1)) * behind : own;
+      const Tensor own = narrow(g, d, i, 1);
+      behind = behind.defined() ? own + conj(narrow(input, d, i + 1, 1)) * behind : own;
       parts[size_t(i)] = behind;
     }
-    const Tensor one = ones_like(input.narrow(d, 0, 1));
-    const Tensor products = n > 1 ? cat({one, cumprod(input.narrow(d, 0, n - 1), d)}, d) : one;
+    const Tensor one = ones_like(narrow(input, d, 0, 1));
+    const Tensor products = n > 1 ? cat({one, cumprod(narrow(input, d, 0, n - 1), d)}, d) : one;
     return conj(products) * cat(parts, d);
   }
 };
@@ -139,9 +147,9 @@ struct ProductRule {
     const Tensor input = x().to(g.dtype());
     if (input.dim() == 0) return g;
     const int64_t d = wrap_dim(dim, input.dim(), "prod");
-    const Tensor grad = keepdim ? g : g.unsqueeze(d), zero = input == 0;
+    const Tensor grad = keepdim ? g : unsqueeze(g, d), zero = input == 0;
     if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(grad, input, d);
-    const Tensor product = keepdim ? y() : y().unsqueeze(d);
+    const Tensor product = keepdim ? y() : unsqueeze(y(), d);
     const Tensor rest = where(zero, wrapped(1.0), input);
     const Tensor ordinary = grad * conj(product.to(g.dtype())) / conj(rest);  // 0 in a line that has a zero
     const Tensor at_zero = where(sum(zero, MaybeDims(d), true) == 1, grad * conj(prod(rest, d, true)), wrapped(0.0));
@@ -150,8 +158,8 @@ struct ProductRule {
   static Tensor without_division(const Tensor& grad, const Tensor& input, int64_t d) {
     const int64_t n = input.size(d);
     const auto before = [&](const Tensor& t) {
-      const Tensor one = ones_like(t.narrow(d, 0, 1));
-      return n > 1 ? cat({one, cumprod(t.narrow(d, 0, n - 1), d)}, d) : one;
+      const Tensor one = ones_like(narrow(t, d, 0, 1));
+      return n > 1 ? cat({one, cumprod(narrow(t, d, 0, n - 1), d)}, d) : one;
     };
     return grad * conj(before(input) * flip(before(flip(input, d)), d));
   }
@@ -213,9 +221,9 @@ struct ExtremumAlongRule {
   Tensor operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
     if (sizes.empty()) return g[0];
-    auto keep = [&](const Tensor& t) { return keepdim ? t : t.unsqueeze(dim); };
+    auto keep = [&](const Tensor& t) { return keepdim ? t : unsqueeze(t, dim); };
     Tensor r = zeros(sizes, g[0].dtype(), g[0].device());
-    r.scatter_add_(dim, keep(index()), keep(g[0]));
+    scatter_add_(r, dim, keep(index()), keep(g[0]));
     return r;
   }
 };

@@ -1,7 +1,7 @@
 // Resampling: a matrix times a dimension, whose gradient is the transposed matrix; and constant padding.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/resample.h>
 
 namespace vesta::autograd::rules {
 namespace {

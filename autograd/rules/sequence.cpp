@@ -1,7 +1,7 @@
 // The step of an LSTM (Hochreiter and Schmidhuber 1997).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/sequence.h>
 
 namespace vesta::autograd::rules {
 namespace {

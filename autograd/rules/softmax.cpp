@@ -2,7 +2,10 @@
 // Both come from the fused op _softmax_backward, whose own gradient is that of the formula.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/softmax.h>
 
 namespace vesta::autograd::rules {
 namespace {

@@ -2,7 +2,7 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/places.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/sort.h>
 
 namespace vesta::autograd::rules {
 namespace {

@@ -1,7 +1,8 @@
 // Sparse tensors: the step from values to a sparse tensor, and back. Everything else is made of them.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/sparse.h>
 
 namespace vesta::autograd::rules {
 namespace {

@@ -3,7 +3,7 @@
 // argument-dependent lookup; here is what the op list has under another name.
 #pragma once
 #include <vesta/core/ops/math.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/select.h>
 
 namespace vesta {
 

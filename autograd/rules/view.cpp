@@ -5,7 +5,10 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/as_strided.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 
@@ -17,18 +20,19 @@ template <class View>
 Tensor embedded(const Tensor& g, IntSpan sizes, View view) {
   Tensor* const sum = sum_in_progress();
   if (sum && std::ranges::equal(sum->sizes(), sizes) && sum->dtype() == g.dtype() && sum->device() == g.device()) {
-    view(*sum).add_(g);
+    const Tensor place = view(*sum);
+    ops::add(place, g, 1, Out{&place, Out::inplace});
     return {};
   }
   Tensor r = zeros(IntList(sizes), g.dtype(), g.device());
-  view(r).copy_(g);
+  copy_(view(r), g);
   return r;
 }
 
 struct ReshapeRule {
   Dims sizes;
   static ReshapeRule save(const Tensor&, const Tensor& x, const auto&, Needs) { return {Dims(x.sizes())}; }
-  Tensor operator()(const Tensor& g, Needs) const { return g.reshape(sizes); }
+  Tensor operator()(const Tensor& g, Needs) const { return reshape(g, sizes); }
 };
 
 struct ExpandRule {
@@ -42,13 +46,13 @@ struct PermuteRule {
     for (size_t i = 0; i < dims.size(); ++i) r.back[size_t(wrap_dim(dims[i], x.dim(), "permute"))] = int64_t(i);
     return r;
   }
-  Tensor operator()(const Tensor& g, Needs) const { return g.permute(back); }
+  Tensor operator()(const Tensor& g, Needs) const { return permute(g, back); }
 };
 
 struct TransposeRule {
   int64_t dim0 = 0, dim1 = 0;
   static TransposeRule save(const Tensor&, const Tensor&, int64_t dim0, int64_t dim1, Needs) { return {dim0, dim1}; }
-  Tensor operator()(const Tensor& g, Needs) const { return g.transpose(dim0, dim1); }
+  Tensor operator()(const Tensor& g, Needs) const { return transpose(g, dim0, dim1); }
 };
 
 struct SelectRule {
@@ -58,7 +62,7 @@ struct SelectRule {
     return {Dims(x.sizes()), dim, index};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    return embedded(g, sizes, [&](const Tensor& t) { return t.select(dim, index); });
+    return embedded(g, sizes, [&](const Tensor& t) { return select(t, dim, index); });
   }
 };
 
@@ -72,7 +76,7 @@ struct SliceRule {
     return {Dims(x.sizes()), dim, start, end, step};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    return embedded(g, sizes, [&](const Tensor& t) { return t.slice(dim, start, end, step); });
+    return embedded(g, sizes, [&](const Tensor& t) { return slice(t, dim, start, end, step); });
   }
 };
 
@@ -83,7 +87,7 @@ struct DiagonalRule {
     return {Dims(x.sizes()), offset, dim1, dim2};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    return embedded(g, sizes, [&](const Tensor& t) { return t.diagonal(offset, dim1, dim2); });
+    return embedded(g, sizes, [&](const Tensor& t) { return diagonal(t, offset, dim1, dim2); });
   }
 };
 

@@ -1,4 +1,4 @@
-// Arithmetic: the four operations, roots, powers, extrema of two tensors.
+// Arithmetic: the four operations and their operators, roots, powers, extrema of two tensors.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/arithmetic.h>
@@ -6,5 +6,11 @@
 namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_ARITHMETIC)
+
+VESTA_OPERATOR(+, add, 1)
+VESTA_OPERATOR(-, sub, 1)
+VESTA_OPERATOR(*, mul)
+VESTA_OPERATOR(/, div)
+inline Tensor operator-(const Tensor& a) { return neg(a); }
 
 }  // namespace vesta

@@ -134,3 +134,12 @@ using Signature = typename OpSignature<Function>::type;
 #define VESTA_DECLARE_TOPIC(LIST)                                                                                      \
   VESTA_DECLARE_OBJECTS(LIST)                                                                                          \
   LIST(VESTA_TOPIC_FUNCTION)
+
+/// Defines an operator of C++ as the op of the same meaning; a number on either side is wrapped(). That of two tensors
+/// is inline: a call through functions.cpp is a few instructions longer.
+#define VESTA_OPERATOR(sign, op, ...)                                                                                  \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) {                                                      \
+    return ops::op(a, b __VA_OPT__(, ) __VA_ARGS__, Out{});                                                            \
+  }                                                                                                                    \
+  inline Tensor operator sign(const Tensor& a, Scalar b) { return a sign wrapped(b); }                                 \
+  inline Tensor operator sign(Scalar a, const Tensor& b) { return wrapped(a) sign b; }

@@ -1,5 +1,5 @@
 // The ops as C++ sees them: `vesta::exp(x)` calls the object `vesta::ops::exp`. All of it follows from the op list. A
-// file that needs a few ops includes their topics instead.
+// file of the library includes the topics that it uses instead: it is compiled again for a new op of those only.
 #pragma once
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -30,28 +30,3 @@
 #include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
-
-namespace vesta {
-
-// Operators are the ops of the same meaning; a number on either side is wrapped(). Those of two tensors are inline: a
-// call through functions.cpp is a few instructions longer.
-#define VESTA_OPERATOR(sign, op, ...)                                                                 \
-  inline Tensor operator sign(const Tensor& a, const Tensor& b) {                                     \
-    return ops::op(a, b __VA_OPT__(, ) __VA_ARGS__, Out{});                                           \
-  }                                                                                                   \
-  inline Tensor operator sign(const Tensor& a, Scalar b) { return a sign wrapped(b); }                \
-  inline Tensor operator sign(Scalar a, const Tensor& b) { return wrapped(a) sign b; }
-VESTA_OPERATOR(+, add, 1)
-VESTA_OPERATOR(-, sub, 1)
-VESTA_OPERATOR(*, mul)
-VESTA_OPERATOR(/, div)
-VESTA_OPERATOR(==, eq)
-VESTA_OPERATOR(!=, ne)
-VESTA_OPERATOR(<, lt)
-VESTA_OPERATOR(<=, le)
-VESTA_OPERATOR(>, gt)
-VESTA_OPERATOR(>=, ge)
-#undef VESTA_OPERATOR
-inline Tensor operator-(const Tensor& a) { return neg(a); }
-
-}  // namespace vesta

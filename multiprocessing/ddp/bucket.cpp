@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include <vesta/autograd/grad_meta.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta::ddp {
 namespace {
@@ -80,7 +80,7 @@ void Bucket::allocate() {
   const Tensor& first = parameters_.front();
   flat_ = empty_tensor(std::array{total}, first.dtype(), first.device());
   NoGrad off;
-  flat_.zero_();
+  zero_(flat_);
   parts_.clear();
   int64_t offset = 0;
   for (const Tensor& p : parameters_) {

@@ -1,6 +1,6 @@
 #include <vesta/multiprocessing/ddp/comm_hook.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
 
 namespace vesta::ddp {
 namespace {
@@ -29,7 +29,8 @@ class BuiltinHook final : public CommHook {
     Tensor sent = bucket.buffer();
     if (which_ == BuiltinCommHook::fp16_compress) sent = sent.to(DType::float16);
     if (which_ == BuiltinCommHook::bf16_compress) sent = sent.to(DType::bfloat16);
-    sent.div_(double(group_->size()));  // first: the sum of many float16 may not fit
+    ops::div(sent, wrapped(double(group_->size())),
+             Out{&sent, Out::inplace});  // first: the sum of many float16 may not fit
     return std::make_shared<Reduced>(group_->all_reduce({sent}), sent);
   }
 

@@ -3,7 +3,7 @@
 // Every iteration of a rank that has inputs begins with an all_reduce of ones. A rank that is done sends zeros
 // instead. So it learns how many are still at work, and mirrors what they send as long as there are any.
 #pragma once
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/multiprocessing/process_group.h>
 
 namespace vesta::ddp {

@@ -8,7 +8,10 @@
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/core/dispatch/profiler.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/multiprocessing/deadline.h>
 
 namespace vesta::ddp {
@@ -342,11 +345,11 @@ void Reducer::gather(size_t i) {
   if (slot.zeroed || slot.foreign) bucket.claim(slot.place);
   const Tensor& part = bucket.part(slot.place);
   if (slot.zeroed) {
-    part.zero_();
+    zero_(part);
   } else if (slot.foreign) {
     copy_into(part, g.detach(), "ddp");
   } else if (!slot.used) {
-    slot.before = part.clone();  // the average of equal numbers may differ from them
+    slot.before = clone(part);  // the average of equal numbers may differ from them
   }
 }
 
@@ -371,7 +374,7 @@ void Reducer::send(size_t b) {
                 "communication hook: expected a future of the reduced bucket, got none.");
     return;
   }
-  if (divide_by_ != 1) bucket.flat().div_(divide_by_);
+  if (divide_by_ != 1) ops::div(bucket.flat(), wrapped(divide_by_), Out{&bucket.flat(), Out::inplace});
   send.work = group_->all_reduce({bucket.flat()});
 }
 
@@ -429,7 +432,7 @@ void Reducer::receive(size_t b) {
     const Tensor got = send.pending->wait();
     VESTA_CHECK(got.defined() && got.numel() == flat.numel(), runtime, "communication hook: expected a tensor of ",
                 flat.numel(), " elements, the bucket's, got ", got.defined() ? text(got.sizes()) : "none", ".");
-    if (!got.is_same(flat)) copy_into(flat, got.reshape(flat.sizes()), "ddp");
+    if (!got.is_same(flat)) copy_into(flat, reshape(got, flat.sizes()), "ddp");
     send.pending.reset();
   }
 }

@@ -5,7 +5,8 @@
 #include <sstream>
 
 #include <vesta/autograd/grad_meta.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/multiprocessing/ddp/bucket.h>
 
 namespace vesta::ddp {
@@ -99,7 +100,7 @@ void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, in
   std::vector<Tensor> sent;
   NoGrad off;
   for (const Tensor& t : tensors) {
-    if (!t.impl()->dense()) sent.push_back(t.contiguous());  // all ranks alike: shapes and strides were compared
+    if (!t.impl()->dense()) sent.push_back(contiguous(t));  // all ranks alike: shapes and strides were compared
     else if (sends || t.device().type != DeviceType::cpu) sent.push_back(tensor_over(t, 0, t));
     else sent.push_back(empty_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device()));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <vesta/core/ops/index.h>
 #include <vesta/nn/data/pass.h>
 
 namespace vesta::data {

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::data {
 namespace {
@@ -36,13 +40,13 @@ int64_t TensorDataset::size() const { return tensors_[0].size(0); }
 Sample TensorDataset::get(int64_t index, Generator&) const {
   check_index(index, size(), "TensorDataset");
   Sample sample;
-  for (const Tensor& t : tensors_) sample.push_back(t.select(0, index));
+  for (const Tensor& t : tensors_) sample.push_back(select(t, 0, index));
   return sample;
 }
 Sample TensorDataset::get_batch(const std::vector<int64_t>& indices) const {
   const Tensor rows = as_tensor(indices);
   Sample batch;
-  for (const Tensor& t : tensors_) batch.push_back(t.index_select(0, rows.to(t.device())));
+  for (const Tensor& t : tensors_) batch.push_back(index_select(t, 0, rows.to(t.device())));
   return batch;
 }
 
@@ -77,7 +81,7 @@ std::vector<std::shared_ptr<Subset>> random_split(std::shared_ptr<const Dataset>
   const int64_t total = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   VESTA_CHECK(total == dataset->size(), value, "random_split: expected lengths that sum to ", dataset->size(), ", got ",
               IntSpan(lengths.data(), lengths.size()), " (lengths).");
-  const Tensor order = randperm(total, generator).contiguous();
+  const Tensor order = contiguous(randperm(total, generator));
   const int64_t* next = order.data_ptr<int64_t>();
   std::vector<std::shared_ptr<Subset>> parts;
   for (int64_t n : lengths) {

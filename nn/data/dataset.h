@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/random.h>
 
 namespace vesta::data {

@@ -4,13 +4,15 @@
 #include <cmath>
 #include <numeric>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/random.h>
 
 namespace vesta::data {
 namespace {
 
 std::vector<int64_t> numbers_of(const Tensor& t) {
-  const Tensor flat = t.contiguous();
+  const Tensor flat = contiguous(t);
   const int64_t* p = flat.data_ptr<int64_t>();
   return {p, p + flat.numel()};
 }
@@ -22,7 +24,7 @@ std::vector<int64_t> permutation(int64_t n, uint64_t seed) {
 }  // namespace
 
 uint64_t Sampler::draw(Generator* generator) const {
-  return uint64_t(empty({}, DType::int64).random_({}, {}, generator).item<int64_t>());
+  return uint64_t(random_(empty({}, DType::int64), {}, {}, generator).item<int64_t>());
 }
 
 uint64_t BatchSampler::draw(Generator* generator) const { return SequentialSampler(0).Sampler::draw(generator); }

@@ -3,7 +3,6 @@
 #pragma once
 #include <vector>
 
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/random.h>
 
 namespace vesta::data {

@@ -1,3 +1,5 @@
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/softmax.h>
 #include <vesta/nn/layers/activation.h>
 
 namespace vesta::nn {

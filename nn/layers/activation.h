@@ -1,5 +1,9 @@
 // Activations: functions of each element, or of the elements of a dimension, as modules.
 #pragma once
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/trigonometric.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {

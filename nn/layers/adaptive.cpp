@@ -1,3 +1,12 @@
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/layers/adaptive.h>
 
 #include <algorithm>
@@ -49,33 +58,33 @@ TensorPair AdaptiveLogSoftmaxWithLoss::forward(const Tensor& given, const Tensor
               dims + 1, "D input tensors, but found inputs with size ", given.sizes());
   VESTA_CHECK(dims == 0 || given.size(0) == wanted.size(0), runtime,
               "AdaptiveLogSoftmaxWithLoss: Input and target should have the same size in the batch dimension.");
-  const Tensor input = dims ? given : given.unsqueeze(0), target = dims ? wanted : wanted.unsqueeze(0);
+  const Tensor input = dims ? given : unsqueeze(given, 0), target = dims ? wanted : unsqueeze(wanted, 0);
   if (target.numel()) {
-    const auto low = target.min().item<int64_t>(), high = target.max().item<int64_t>();
+    const auto low = min(target).item<int64_t>(), high = max(target).item<int64_t>();
     VESTA_CHECK(low >= 0 && high < options.n_classes, runtime,
                 "AdaptiveLogSoftmaxWithLoss: Target values should be in ", "[0, ", options.n_classes - 1,
                 "], but values in range [", low, ", ", high, "] were found.");
   }
-  Tensor output = zeros({target.size(0)}, input.dtype(), input.device()), entries = target.clone();
+  Tensor output = zeros({target.size(0)}, input.dtype(), input.device()), entries = vesta::clone(target);
   for (size_t i = 0; i < tail->size(); ++i) {
     const Tensor inside = logical_and(ge(target, cutoff(i)), lt(target, cutoff(i + 1)));
-    const Tensor rows = nonzero(inside).squeeze(1);
+    const Tensor rows = squeeze(nonzero(inside), 1);
     if (rows.numel() == 0) continue;
     const Tensor logs = log_softmax((*tail)[i](index_select(input, 0, rows)), 1);
-    const Tensor places = sub(index_select(target, 0, rows), cutoff(i)).unsqueeze(1);
-    output = index_add(output, 0, rows, gather(logs, 1, places).squeeze(1));
+    const Tensor places = unsqueeze(sub(index_select(target, 0, rows), cutoff(i)), 1);
+    output = index_add(output, 0, rows, squeeze(gather(logs, 1, places), 1));
     entries = index_fill(entries, 0, rows, cutoff(0) + int64_t(i));
   }
-  output = add(output, gather(log_softmax((*head)(input), 1), 1, entries.unsqueeze(1)).squeeze(1));
-  return {dims ? output : output.squeeze(0), mean(neg(output))};
+  output = add(output, squeeze(gather(log_softmax((*head)(input), 1), 1, unsqueeze(entries, 1)), 1));
+  return {dims ? output : squeeze(output, 0), mean(neg(output))};
 }
 
 Tensor AdaptiveLogSoftmaxWithLoss::log_prob(const Tensor& input) {
   return in_context([&] {
     const Tensor first = log_softmax((*head)(input), 1);
-    std::vector<Tensor> parts{first.narrow(1, 0, cutoff(0))};
+    std::vector<Tensor> parts{narrow(first, 1, 0, cutoff(0))};
     for (size_t i = 0; i < tail->size(); ++i) {
-      parts.push_back(add(log_softmax((*tail)[i](input), 1), first.narrow(1, cutoff(0) + int64_t(i), 1)));
+      parts.push_back(add(log_softmax((*tail)[i](input), 1), narrow(first, 1, cutoff(0) + int64_t(i), 1)));
     }
     return cat(parts, 1);
   });
@@ -84,7 +93,7 @@ Tensor AdaptiveLogSoftmaxWithLoss::log_prob(const Tensor& input) {
 Tensor AdaptiveLogSoftmaxWithLoss::predict(const Tensor& input) {
   return in_context([&] {
     const Tensor best = argmax((*head)(input), 1);
-    const Tensor rare = nonzero(ge(best, cutoff(0))).squeeze(1);
+    const Tensor rare = squeeze(nonzero(ge(best, cutoff(0))), 1);
     if (rare.numel() == 0) return best;
     // the head alone cannot tell which class of a cluster it is
     return index_copy(best, 0, rare, argmax(log_prob(index_select(input, 0, rare)), 1));

@@ -3,7 +3,20 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/sequence.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/init.h>
 
 namespace vesta::nn {
@@ -18,12 +31,12 @@ Tensor as_numbers(const char* op, const char* name, const Tensor& mask, DType dt
   VESTA_CHECK(mask.dtype() == DType::bool_ || is_float(mask.dtype()), value, op, ": only bool and floating types of ",
               name, " are supported, got ", mask.dtype(), ".");
   if (mask.dtype() != DType::bool_) return mask;
-  return zeros(mask.sizes(), dtype, mask.device()).masked_fill_(mask, -std::numeric_limits<double>::infinity());
+  return masked_fill_(zeros(mask.sizes(), dtype, mask.device()), mask, -std::numeric_limits<double>::infinity());
 }
 
 /// Turns [length, batch, count / batch * size] into [count, length, size].
 Tensor heads(const Tensor& x, int64_t count, int64_t size) {
-  return x.contiguous().view({x.size(0), count, size}).transpose(0, 1);
+  return transpose(view(contiguous(x), {x.size(0), count, size}), 0, 1);
 }
 
 /// Adds a key that nothing masks.
@@ -94,8 +107,8 @@ std::array<Tensor, 3> MultiheadAttention::project(const Tensor& query, const Ten
   const Tensor q = linear(query, weights[0], biases[0]);
   if (key.is_same(value)) {
     const int64_t e = options.embed_dim;
-    const Tensor bias = in_proj_bias.defined() ? in_proj_bias.narrow(0, e, 2 * e) : Tensor();
-    const std::vector<Tensor> both = chunk(linear(key, in_proj_weight.narrow(0, e, 2 * e), bias), 2, -1);
+    const Tensor bias = in_proj_bias.defined() ? narrow(in_proj_bias, 0, e, 2 * e) : Tensor();
+    const std::vector<Tensor> both = chunk(linear(key, narrow(in_proj_weight, 0, e, 2 * e), bias), 2, -1);
     return {q, both[0], both[1]};
   }
   return {q, linear(key, weights[1], biases[1]), linear(value, weights[2], biases[2])};
@@ -114,14 +127,14 @@ TensorPair MultiheadAttention::forward(const Tensor& query_, const Tensor& key_,
               "-D tensors");
   // The same tensor stays the same: self-attention is one product.
   const auto lengths_first = [&](const Tensor& x) {
-    return !batched ? x.unsqueeze(1) : options.batch_first ? x.transpose(0, 1) : x;
+    return !batched ? unsqueeze(x, 1) : options.batch_first ? transpose(x, 0, 1) : x;
   };
   const Tensor query = lengths_first(query_), key = key_.is_same(query_) ? query : lengths_first(key_),
                value = value_.is_same(key_) ? key : lengths_first(value_);
   Tensor padding = padding_, mask = mask_;
   VESTA_CHECK(!padding.defined() || padding.dim() == dims - 1, value, op, ": expected key_padding_mask of ", dims - 1,
               " dimensions, got ", padding.defined() ? padding.dim() : 0, ".");
-  if (padding.defined() && !batched) padding = padding.unsqueeze(0);
+  if (padding.defined() && !batched) padding = unsqueeze(padding, 0);
   padding = as_numbers(op, "key_padding_mask", padding, query.dtype());
   VESTA_CHECK(!is_causal || mask.defined(), runtime, op, ": Need attn_mask if specifying the is_causal hint.");
   if (is_causal && !padding.defined() && !need_weights) {
@@ -139,11 +152,11 @@ TensorPair MultiheadAttention::forward(const Tensor& query_, const Tensor& key_,
     const Dims wanted = mask.dim() == 2 ? Dims{length, source} : Dims{count, length, source};
     VESTA_CHECK(std::ranges::equal(mask.sizes(), wanted), runtime, op, ": The shape of the ", mask.dim(),
                 "D attn_mask is ", mask.sizes(), ", but should be ", IntSpan(wanted), ".");
-    if (mask.dim() == 2) mask = mask.unsqueeze(0);
+    if (mask.dim() == 2) mask = unsqueeze(mask, 0);
   }
   if (bias_k.defined()) {
-    k = cat({k, bias_k.repeat({1, batch, 1})});
-    v = cat({v, bias_v.repeat({1, batch, 1})});
+    k = cat({k, repeat(bias_k, {1, batch, 1})});
+    v = cat({v, repeat(bias_v, {1, batch, 1})});
     mask = longer(mask), padding = longer(padding);
   }
   q = heads(q, count, d), k = heads(k, count, d), v = heads(v, count, d);
@@ -156,28 +169,28 @@ TensorPair MultiheadAttention::forward(const Tensor& query_, const Tensor& key_,
   if (padding.defined()) {
     VESTA_CHECK(padding.size(0) == batch && padding.size(1) == source, value, op,
                 ": expecting key_padding_mask shape of [", batch, ", ", source, "], but got ", padding.sizes(), ".");
-    const Tensor each = padding.view({batch, 1, 1, source}).expand({-1, nhead, -1, -1}).reshape({count, 1, source});
+    const Tensor each = reshape(expand(view(padding, {batch, 1, 1, source}), {-1, nhead, -1, -1}), {count, 1, source});
     mask = mask.defined() ? add(mask, each) : each;
   }
   const double drop = is_training() ? options.dropout : 0;
   const auto projected = [&](const Tensor& y) { return linear(y, out_proj->weight, out_proj->bias); };
   const auto given_order = [&](const Tensor& y) {
-    return !batched ? y.squeeze(1) : options.batch_first ? y.transpose(1, 0) : y;
+    return !batched ? squeeze(y, 1) : options.batch_first ? transpose(y, 1, 0) : y;
   };
   if (!need_weights) {
-    if (mask.defined()) mask = mask.size(0) == 1 ? mask.unsqueeze(0) : mask.view({batch, nhead, -1, source});
-    const auto of_batch = [&](const Tensor& x) { return x.reshape({batch, nhead, -1, d}); };
+    if (mask.defined()) mask = mask.size(0) == 1 ? unsqueeze(mask, 0) : view(mask, {batch, nhead, -1, source});
+    const auto of_batch = [&](const Tensor& x) { return reshape(x, {batch, nhead, -1, d}); };
     const Tensor y = scaled_dot_product_attention(of_batch(q), of_batch(k), of_batch(v), mask, drop, is_causal);
-    return {given_order(projected(y.permute({2, 0, 1, 3}).reshape({length, batch, e}))), Tensor()};
+    return {given_order(projected(reshape(permute(y, {2, 0, 1, 3}), {length, batch, e}))), Tensor()};
   }
-  Tensor scores = matmul(mul(q, std::sqrt(1.0 / double(d))), k.transpose(-2, -1));
+  Tensor scores = matmul(mul(q, std::sqrt(1.0 / double(d))), transpose(k, -2, -1));
   if (mask.defined()) scores = add(scores, mask);
   Tensor attention = softmax(scores, -1);
   if (drop > 0) attention = dropout(attention, drop, true);
-  const Tensor y = projected(matmul(attention, v).transpose(0, 1).reshape({length, batch, e}));
-  attention = attention.view({batch, nhead, length, source});
+  const Tensor y = projected(reshape(transpose(matmul(attention, v), 0, 1), {length, batch, e}));
+  attention = view(attention, {batch, nhead, length, source});
   if (average_attn_weights) attention = mean(attention, 1);
-  return {given_order(y), batched ? attention : attention.squeeze(0)};
+  return {given_order(y), batched ? attention : squeeze(attention, 0)};
 }
 
 // ---- transformers ----

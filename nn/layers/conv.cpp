@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/resample.h>
 #include <vesta/nn/init.h>
 
 namespace vesta::nn::detail {

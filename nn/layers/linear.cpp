@@ -6,8 +6,17 @@
 #include <typeinfo>
 
 #include <vesta/autograd/engine.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/from_data.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
 #include <vesta/nn/layers/activation.h>
@@ -74,7 +83,7 @@ void Embedding::reset_parameters() {
   init::normal_(weight);
   if (!options.padding_idx) return;
   NoGrad off;
-  weight.select(0, *options.padding_idx).fill_(0);
+  fill_(select(weight, 0, *options.padding_idx), 0);
 }
 
 Tensor Embedding::forward(const Tensor& input) {
@@ -113,13 +122,13 @@ Tensor largest(const Tensor& rows, const Tensor& counted, const std::vector<int6
     start += size;
   }
   const int64_t bags = int64_t(sizes.size());
-  const Tensor index = tensor(places).to(rows.device()).view({bags, width});
+  const Tensor index = view(tensor(places).to(rows.device()), {bags, width});
   const Tensor low = full(IntList(), -std::numeric_limits<double>::infinity(), rows.dtype(), rows.device());
-  Tensor valid = ge(index, 0).unsqueeze(-1), padded = low.expand({bags, width, rows.size(1)});
+  Tensor valid = unsqueeze(ge(index, 0), -1), padded = expand(low, {bags, width, rows.size(1)});
   if (rows.size(0)) {
-    const Tensor at = index.clamp_min(0).flatten();
-    valid = logical_and(valid, gt(counted.index_select(0, at).view({bags, width}), 0).unsqueeze(-1));
-    padded = where(valid, rows.index_select(0, at).view({bags, width, rows.size(1)}), low);
+    const Tensor at = flatten(clamp_min(index, 0));
+    valid = logical_and(valid, unsqueeze(gt(view(index_select(counted, 0, at), {bags, width}), 0), -1));
+    padded = where(valid, view(index_select(rows, 0, at), {bags, width, rows.size(1)}), low);
   }
   const Tensor best = std::get<0>(max(padded, 1));
   return where(any(valid, 1), best, zeros_like(best));
@@ -135,7 +144,7 @@ void EmbeddingBag::reset_parameters() {
   init::normal_(weight);
   if (!options.padding_idx) return;
   NoGrad off;
-  weight.select(0, *options.padding_idx).fill_(0);
+  fill_(select(weight, 0, *options.padding_idx), 0);
 }
 
 Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTensor per_sample_weights) {
@@ -152,7 +161,7 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
   if (offsets.defined()) {
     VESTA_CHECK(offsets->dim() == 1, value, "EmbeddingBag: offsets has to be a 1D Tensor");
     if (has_values(*offsets)) {
-      const Tensor begins = offsets->to(DType::int64).to(Device()).contiguous();
+      const Tensor begins = contiguous(offsets->to(DType::int64).to(Device()));
       bounds.assign(begins.data_ptr<int64_t>(), begins.data_ptr<int64_t>() + begins.numel());
     } else {  // bags of any sizes
       VESTA_CHECK(!has_values(input), device,
@@ -174,7 +183,7 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
     sizes.push_back(bounds[i + 1] - bounds[i]);
     bag.insert(bag.end(), size_t(sizes.back()), int64_t(i));
   }
-  const Tensor numbers = input.flatten().narrow(0, 0, bounds.back());
+  const Tensor numbers = narrow(flatten(input), 0, 0, bounds.back());
   const Tensor rows =
       vesta::embedding(weight, numbers, options.padding_idx.value_or(-1), options.scale_grad_by_freq, options.sparse);
   const Tensor counted =
@@ -182,13 +191,13 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
   if (options.mode == "max") return largest(rows, counted, sizes);
   const Tensor of = tensor(bag).to(input.device());
   Tensor shares = counted;
-  if (per_sample_weights.defined()) shares = mul(counted, per_sample_weights->flatten().narrow(0, 0, bounds.back()));
+  if (per_sample_weights.defined()) shares = mul(counted, narrow(flatten(*per_sample_weights), 0, 0, bounds.back()));
   const int64_t bags = int64_t(sizes.size());
   const Tensor none = zeros({bags, weight.size(1)}, weight.dtype(), weight.device());
-  Tensor sums = index_add(none, 0, of, mul(rows, shares.unsqueeze(1)));
+  Tensor sums = index_add(none, 0, of, mul(rows, unsqueeze(shares, 1)));
   if (options.mode == "sum") return sums;
   const Tensor counts = index_add(zeros({bags}, weight.dtype(), weight.device()), 0, of, counted);
-  return div(sums, counts.clamp_min(1).unsqueeze(1));
+  return div(sums, unsqueeze(clamp_min(counts, 1), 1));
 }
 
 }  // namespace vesta::nn

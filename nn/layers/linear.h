@@ -2,6 +2,11 @@
 #pragma once
 #include <optional>
 
+#include <vesta/core/ops/distance.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/sequence.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {

@@ -3,7 +3,15 @@
 #include <cmath>
 #include <numbers>
 
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::nn {
 namespace {
@@ -39,7 +47,7 @@ Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const
   if (!std::ranges::equal(var.sizes(), input.sizes())) {
     const IntSpan lines = input.sizes().first(size_t(std::max<int64_t>(input.dim() - 1, 0)));
     if (std::ranges::equal(var.sizes(), lines)) {
-      var = var.unsqueeze(-1);  // one variance for the last dimension
+      var = unsqueeze(var, -1);  // one variance for the last dimension
     } else {
       VESTA_CHECK(
           var.dim() == input.dim() && std::ranges::equal(var.sizes().first(lines.size()), lines) && var.size(-1) == 1,

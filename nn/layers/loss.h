@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include <vesta/core/ops/loss.h>
 #include <vesta/nn/layers/linear.h>
 
 namespace vesta::nn {

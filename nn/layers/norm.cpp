@@ -1,6 +1,12 @@
 #include <vesta/nn/layers/norm.h>
 
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/pool.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::nn {
 namespace detail {
@@ -30,7 +36,7 @@ Tensor batch_normalized(const std::string& op, size_t n, const Tensor& x, const 
   double momentum = o.momentum.value_or(0);
   if (training && s.num_batches_tracked.defined()) {
     NoGrad off;
-    s.num_batches_tracked.add_(1);
+    ops::add(s.num_batches_tracked, wrapped(1), 1, Out{&s.num_batches_tracked, Out::inplace});
     if (!o.momentum) {
       const bool counted = has_values(s.num_batches_tracked);
       momentum = counted ? 1.0 / double(s.num_batches_tracked.item<int64_t>()) : 1.0;
@@ -49,7 +55,7 @@ Tensor instance_normalized(const std::string& op, size_t n, const Tensor& input,
               input.dim(), "D input).");
   VESTA_CHECK(!o.affine || input.size(place) == o.num_features, value, op, ": expected input's size at dim=", place,
               " to match num_features (", o.num_features, "), but got: ", input.size(place), ".");
-  const Tensor x = place == 0 ? input.unsqueeze(0) : input;
+  const Tensor x = place == 0 ? unsqueeze(input, 0) : input;
   const bool own = training || !o.track_running_stats;
   int64_t places = 1;
   for (int64_t d = 2; d < x.dim(); ++d) places *= x.size(d);
@@ -57,7 +63,7 @@ Tensor instance_normalized(const std::string& op, size_t n, const Tensor& input,
               x.sizes(), ".");
   const Tensor y =
       instance_norm(x, s.weight, s.bias, s.running_mean, s.running_var, own, o.momentum.value_or(0), o.eps, false);
-  return place == 0 ? y.squeeze(0) : y;
+  return place == 0 ? squeeze(y, 0) : y;
 }
 
 /// Raises if a normalised shape is empty or has a negative size.
@@ -107,11 +113,11 @@ Tensor LocalResponseNorm::forward(const Tensor& input) {
               input.dim(), " dimensions).");
   VESTA_CHECK(size >= 1, value, "LocalResponseNorm: expected size >= 1, got ", size, " (size).");
   if (input.numel() == 0) return input;
-  const Tensor square = mul(input, input).flatten(2).unsqueeze(1);  // channels are the lines of an image
+  const Tensor square = unsqueeze(flatten(mul(input, input), 2), 1);  // channels are the lines of an image
   const Tensor zero = zeros(IntList(), square.dtype(), square.device());
-  const auto lines = [&](int64_t count) { return zero.expand({square.size(0), 1, count, square.size(3)}); };
+  const auto lines = [&](int64_t count) { return expand(zero, {square.size(0), 1, count, square.size(3)}); };
   const Tensor padded = cat({lines(size / 2), square, lines((size - 1) / 2)}, 2);
-  const Tensor mean = avg_pool2d(padded, {size, 1}, 1).squeeze(1).view(input.sizes());
+  const Tensor mean = view(squeeze(avg_pool2d(padded, {size, 1}, 1), 1), input.sizes());
   return div(input, pow(add(mul(mean, options.alpha), options.k), options.beta));
 }
 
@@ -121,9 +127,9 @@ Tensor CrossMapLRN2d::forward(const Tensor& input) {
   const Tensor square = mul(input, input);
   Tensor total = square;
   for (int64_t shift = 1; shift < std::min(reach, channels); ++shift) {  // windows end at the first and last channel
-    const Tensor zero = zeros_like(square.narrow(1, 0, shift));
-    const Tensor after = cat({square.narrow(1, shift, channels - shift), zero}, 1);
-    const Tensor before = cat({zero, square.narrow(1, 0, channels - shift)}, 1);
+    const Tensor zero = zeros_like(narrow(square, 1, 0, shift));
+    const Tensor after = cat({narrow(square, 1, shift, channels - shift), zero}, 1);
+    const Tensor before = cat({zero, narrow(square, 1, 0, channels - shift)}, 1);
     total = add(add(total, after), before);
   }
   return mul(input, pow(add(mul(total, options.alpha / double(options.size)), options.k), -options.beta));

@@ -1,5 +1,6 @@
 // Normalisation by the statistics of the batch, of each channel, of groups of channels or of the last dimensions.
 #pragma once
+#include <vesta/core/ops/norm.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {

@@ -1,5 +1,6 @@
 // Values around [N, C, L], [N, C, H, W] and [N, C, D, H, W]: constants, zeros, or those of the input.
 #pragma once
+#include <vesta/core/ops/resample.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {

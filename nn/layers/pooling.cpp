@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/pool.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::nn::detail {
 namespace {
@@ -72,17 +81,17 @@ Tensor max_unpooled(const Tensor& x, const Tensor& indices, const MaxUnpoolOptio
   const Dims sizes = unpooled_sizes(x, o, output_size);
   int64_t plane = 1;
   for (int64_t size : sizes) plane *= size;
-  const auto lines_of = [&](const Tensor& t) { return t.flatten(0, -dims - 1).flatten(1); };
+  const auto lines_of = [&](const Tensor& t) { return flatten(flatten(t, 0, -dims - 1), 1); };
   const Tensor flat = lines_of(x), places = lines_of(indices);
   if (places.numel() && has_values(places)) {
-    VESTA_CHECK(places.min().item<int64_t>() >= 0 && places.max().item<int64_t>() < plane, runtime, "max_unpool", n,
+    VESTA_CHECK(min(places).item<int64_t>() >= 0 && max(places).item<int64_t>() < plane, runtime, "max_unpool", n,
                 "d: expected indices in [0, ", plane, "), got some outside (indices). Check output_size.");
   }
   // Windows that overlap may name a place several times: all of them hold the same value.
-  const Tensor lines = arange(0, flat.size(0), 1, DType::int64, x.device()).unsqueeze(1);
+  const Tensor lines = unsqueeze(arange(0, flat.size(0), 1, DType::int64, x.device()), 1);
   Dims shape(x.sizes().first(size_t(x.dim() - dims)));
   for (int64_t size : sizes) shape.push_back(size);
-  return zeros({flat.size(0), plane}, x.dtype(), x.device()).index_put({lines, places}, flat).reshape(shape);
+  return reshape(index_put(zeros({flat.size(0), plane}, x.dtype(), x.device()), {lines, places}, flat), shape);
 }
 
 template <size_t n>
@@ -131,9 +140,9 @@ namespace {
 /// alpha) - floor(u * alpha), the last window at the end.
 Tensor window_starts(const Tensor& samples, int64_t size, int64_t output, int64_t kernel) {
   const double alpha = double(size - kernel) / double(std::max<int64_t>(output - 1, 1));
-  const Tensor steps = arange(0, output, 1, samples.dtype(), samples.device()), u = samples.unsqueeze(-1);
+  const Tensor steps = arange(0, output, 1, samples.dtype(), samples.device()), u = unsqueeze(samples, -1);
   const Tensor starts = sub(floor(mul(add(steps, u), alpha)), floor(mul(u, alpha)));
-  select(starts, -1, output - 1).fill_(size - kernel);
+  fill_(select(starts, -1, output - 1), size - kernel);
   return starts.to(DType::int64);
 }
 
@@ -146,7 +155,7 @@ TensorPair fractional_pooled(const Tensor& x, const FractionalMaxPoolOptions<n>&
               "d requires specifying either an output_size or an output_ratio");
   VESTA_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, value, "fractional_max_pool", n, "d: expected an input of ",
               n + 1, " or ", n + 2, " dimensions, got ", x.dim(), " (input).");
-  const Tensor input = x.dim() == dims + 2 ? x : x.unsqueeze(0);
+  const Tensor input = x.dim() == dims + 2 ? x : unsqueeze(x, 0);
   const int64_t batch = input.size(0), channels = input.size(1);
   Ints<n> outputs;
   int64_t taps = 1, windows = 1;
@@ -174,17 +183,17 @@ TensorPair fractional_pooled(const Tensor& x, const FractionalMaxPoolOptions<n>&
     // The order of the numbers is PyTorch's: width, height for images, but depth, height, width for volumes.
     const Tensor u = select(samples, -1, n == 2 ? 1 - int64_t(i) : int64_t(i));
     const Tensor taps_of = arange(0, kernel, 1, DType::int64, x.device());
-    const Tensor line = add(window_starts(u, size, outputs.v[i], kernel).unsqueeze(-1), taps_of);  // [N, C, output, k]
+    const Tensor line = add(unsqueeze(window_starts(u, size, outputs.v[i], kernel), -1), taps_of);  // [N, C, output, k]
     Dims shape(2 * n + 2, 1);
     shape[0] = batch, shape[1] = channels, shape[2 + i] = outputs.v[i], shape[2 + n + i] = kernel;
-    places = add(mul(places, size), line.reshape(shape));
+    places = add(mul(places, size), reshape(line, shape));
   }
-  places = places.flatten(2 + dims);  // [N, C, outputs..., taps]
-  const Tensor values = gather(input.flatten(2), 2, places.reshape({batch, channels, windows * taps}));
-  auto [best, which] = max(values.reshape(places.sizes()), -1);
-  const Tensor indices = gather(places, -1, which.unsqueeze(-1)).squeeze(-1);
+  places = flatten(places, 2 + dims);  // [N, C, outputs..., taps]
+  const Tensor values = gather(flatten(input, 2), 2, reshape(places, {batch, channels, windows * taps}));
+  auto [best, which] = max(reshape(values, places.sizes()), -1);
+  const Tensor indices = squeeze(gather(places, -1, unsqueeze(which, -1)), -1);
   if (x.dim() == dims + 2) return {best, indices};
-  return {best.squeeze(0), indices.squeeze(0)};
+  return {squeeze(best, 0), squeeze(indices, 0)};
 }
 
 #define VESTA_INSTANTIATE(n)                                                                         \

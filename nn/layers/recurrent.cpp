@@ -4,6 +4,11 @@
 
 #include <vesta/core/base/warning.h>
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/sequence.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/init.h>
 
 namespace vesta::nn {
@@ -72,7 +77,7 @@ void Recurrence::check_states(Call& call, int64_t batch, size_t count, int64_t d
     Tensor& h = call.states[i];
     VESTA_CHECK(h.defined() && h.dim() == dim, runtime, op_, ": For ", call.batched ? "batched 3-D" : "unbatched 2-D",
                 " input, hx should also be ", dim, "-D but got ", h.defined() ? h.dim() : 0, "-D tensor");
-    if (!call.batched) h = h.unsqueeze(1);
+    if (!call.batched) h = unsqueeze(h, 1);
     VESTA_CHECK(std::ranges::equal(h.sizes(), shape), runtime, op_, ": Expected hidden[", i, "] size ", IntSpan(shape),
                 ", got ", h.sizes(), ".");
   }
@@ -83,7 +88,7 @@ Recurrence::Call Recurrence::prepare(const Tensor& given, const std::vector<Tens
               "D instead");
   const bool batched = given.dim() == 3;
   const int64_t place = sizes.batch_first ? 0 : 1;
-  Call call{batched ? given : given.unsqueeze(place), given_states, batched};
+  Call call{batched ? given : unsqueeze(given, place), given_states, batched};
   check_input(call.input);
   check_states(call, call.input.size(place), count, given.dim());
   return call;
@@ -104,10 +109,10 @@ Recurrence::Call Recurrence::prepare(const PackedSequence& given, const std::vec
 }
 
 Tensor Recurrence::output(const Call& call, const Tensor& y) const {
-  return call.batched ? y : y.squeeze(sizes.batch_first ? 0 : 1);
+  return call.batched ? y : squeeze(y, sizes.batch_first ? 0 : 1);
 }
 
-Tensor Recurrence::state(const Call& call, const Tensor& h) { return call.batched ? h : h.squeeze(1); }
+Tensor Recurrence::state(const Call& call, const Tensor& h) { return call.batched ? h : squeeze(h, 1); }
 
 Tensor Recurrence::state(const PackedSequence& input, const Tensor& h) {
   return input.unsorted_indices.defined() ? index_select(h, 1, input.unsorted_indices) : h;
@@ -135,7 +140,7 @@ void RecurrentCell::reset_parameters() {
 Tensor RecurrentCell::batched(const Tensor& input) const {
   VESTA_CHECK(input.dim() == 1 || input.dim() == 2, value, op_, ": Expected input to be 1D or 2D, got ", input.dim(),
               "D instead");
-  return input.dim() == 2 ? input : input.unsqueeze(0);
+  return input.dim() == 2 ? input : unsqueeze(input, 0);
 }
 
 Tensor RecurrentCell::state(const Tensor& input, MaybeTensor given) const {
@@ -144,7 +149,7 @@ Tensor RecurrentCell::state(const Tensor& input, MaybeTensor given) const {
   }
   VESTA_CHECK(given->dim() == 1 || given->dim() == 2, value, op_, ": Expected hidden to be 1D or 2D, got ",
               given->dim(), "D instead");
-  return input.dim() == 2 ? *given : given->unsqueeze(0);
+  return input.dim() == 2 ? *given : unsqueeze(*given, 0);
 }
 
 }  // namespace detail
@@ -225,7 +230,7 @@ LSTMState LSTMCell::forward(const Tensor& input, const std::optional<LSTMState>&
   const Tensor c = cell_.state(input, hx ? MaybeTensor(std::get<1>(*hx)) : MaybeTensor());
   auto [h1, c1] = lstm_cell(x, {h, c}, cell_.weight_ih, cell_.weight_hh, cell_.bias_ih, cell_.bias_hh);
   if (input.dim() == 2) return {h1, c1};
-  return {h1.squeeze(0), c1.squeeze(0)};
+  return {squeeze(h1, 0), squeeze(c1, 0)};
 }
 
 GRUCell::GRUCell(Options o) : LayerOf(o), cell_(*this, "GRUCell", 3, o) {}
@@ -233,7 +238,7 @@ GRUCell::GRUCell(Options o) : LayerOf(o), cell_(*this, "GRUCell", 3, o) {}
 Tensor GRUCell::forward(const Tensor& input, MaybeTensor hx) {
   const Tensor h = gru_cell(cell_.batched(input), cell_.state(input, hx), cell_.weight_ih, cell_.weight_hh,
                             cell_.bias_ih, cell_.bias_hh);
-  return input.dim() == 2 ? h : h.squeeze(0);
+  return input.dim() == 2 ? h : squeeze(h, 0);
 }
 
 RNNCell::RNNCell(Options o) : LayerOf(o), cell_(*this, "RNNCell", 1, {o.input_size, o.hidden_size, o.bias, o.dtype}) {
@@ -246,7 +251,7 @@ Tensor RNNCell::forward(const Tensor& input, MaybeTensor hx) {
   const Tensor y = options.nonlinearity == "tanh"
                        ? rnn_tanh_cell(x, h, cell_.weight_ih, cell_.weight_hh, cell_.bias_ih, cell_.bias_hh)
                        : rnn_relu_cell(x, h, cell_.weight_ih, cell_.weight_hh, cell_.bias_ih, cell_.bias_hh);
-  return input.dim() == 2 ? y : y.squeeze(0);
+  return input.dim() == 2 ? y : squeeze(y, 0);
 }
 
 }  // namespace vesta::nn

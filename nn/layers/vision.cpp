@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <vesta/core/ops/pool.h>
+#include <vesta/core/ops/resample.h>
 #include <vesta/nn/functional.h>
 
 namespace vesta::nn {

@@ -1,5 +1,6 @@
 // Resizing of grids, and channels turned into pixels and back.
 #pragma once
+#include <vesta/core/ops/resample.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {

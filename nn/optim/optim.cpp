@@ -1,3 +1,7 @@
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/nn/optim/optim.h>
 
 #include <algorithm>
@@ -39,7 +43,7 @@ struct Lists {
       Tensor& state = slot->state[name];
       if (!state.defined()) {
         state = empty_like(slot->parameter.detach());
-        part(state).fill_(value);
+        fill_(part(state), value);
       }
       r.push_back(part(state));
     }

@@ -1,3 +1,6 @@
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/nn/optim/optimizer.h>
 
 #include <algorithm>
@@ -29,7 +32,7 @@ Tensor State::zeros(std::string_view name, const Tensor& p) {
 double State::next_step() {
   Tensor& step = (*this)["step"];
   if (!step.defined()) step = vesta::zeros(IntList(), DType::float32);
-  step.add_(1);
+  ops::add(step, wrapped(1), 1, Out{&step, Out::inplace});
   return step.item<double>();
 }
 
@@ -66,7 +69,7 @@ void Optimizer::zero_grad(bool set_to_none) {
     const Tensor g = slot->parameter.grad();
     if (!g.defined()) continue;
     if (set_to_none) slot->parameter.set_grad({});
-    else g.detach().zero_();
+    else zero_(g.detach());
   }
 }
 
@@ -135,7 +138,7 @@ void Optimizer::load_state_dict(const nn::StateDict& given) {
                   key, ").");
       const bool number = std::ranges::count(kNumbers, name) != 0 || (t.dim() == 0 && p.dim() != 0);
       states[i][name] =
-          (number ? t.to(DType::float32).to(Device(DeviceType::cpu)) : t.to(p.dtype()).to(p.device())).clone();
+          clone(number ? t.to(DType::float32).to(Device(DeviceType::cpu)) : t.to(p.dtype()).to(p.device()));
       fits = true;
     }
     for (size_t g = 0; g < options.size() && !fits; ++g) {

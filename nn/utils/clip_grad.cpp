@@ -2,7 +2,11 @@
 
 #include <cmath>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
 
 namespace vesta::nn::utils {
 namespace {
@@ -46,14 +50,16 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
               "clip_grad_norm_: The total norm of order ", norm_type,
               " for gradients from `parameters` is non-finite, so it cannot be clipped.");
   const Tensor factor = clamp(Scalar(max_norm) / add(total, 1e-6), {}, 1.0);  // a tensor: the host does not wait
-  for (const Tensor& g : gradients("clip_grad_norm_", parameters)) g.mul_(factor.to(g.device()));
+  for (const Tensor& g : gradients("clip_grad_norm_", parameters)) {
+    ops::mul(g, factor.to(g.device()), Out{&g, Out::inplace});
+  }
   return total;
 }
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   VESTA_CHECK(clip_value >= 0, value, "clip_grad_value_: expected clip_value >= 0, got ", clip_value, ".");
   const NoGrad off;
-  for (const Tensor& g : gradients("clip_grad_value_", parameters)) g.clamp_(-clip_value, clip_value);
+  for (const Tensor& g : gradients("clip_grad_value_", parameters)) clamp_(g, -clip_value, clip_value);
 }
 
 }  // namespace vesta::nn::utils

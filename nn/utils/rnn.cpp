@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/from_data.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::nn::utils::rnn {
 namespace {
@@ -75,8 +79,8 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
   }
   std::vector<Tensor> pieces;
   for_each_run(batch_sizes, [&](int64_t first, int64_t end, int64_t count) {
-    const Tensor piece = batch.narrow(0, first, end - first).narrow(1, 0, count);
-    pieces.push_back(piece.reshape(with_rest({(end - first) * count}, batch.sizes().subspan(2))));
+    const Tensor piece = narrow(narrow(batch, 0, first, end - first), 1, 0, count);
+    pieces.push_back(reshape(piece, with_rest({(end - first) * count}, batch.sizes().subspan(2))));
   });
   packed.data = cat(pieces);
   packed.batch_sizes = tensor(batch_sizes);
@@ -101,7 +105,7 @@ PaddedSequence pad_packed_sequence(const PackedSequence& sequence, bool batch_fi
   int64_t place = 0;
   for_each_run(batch_sizes, [&](int64_t first, int64_t end, int64_t count) {
     const int64_t steps = end - first;
-    Tensor piece = data.narrow(0, place, steps * count).reshape(with_rest({steps, count}, rest));
+    Tensor piece = reshape(narrow(data, 0, place, steps * count), with_rest({steps, count}, rest));
     place += steps * count;
     if (count < batch) piece = cat({piece, padding(steps, batch - count)}, 1);
     pieces.push_back(piece);
@@ -155,7 +159,7 @@ std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor&
   VESTA_CHECK(int64_t(counts.size()) == batch.size(0), value, "unpad_sequence: expected ", batch.size(0),
               " lengths, got ", counts.size(), " (lengths).");
   std::vector<Tensor> result;
-  for (size_t i = 0; i < counts.size(); ++i) result.push_back(batch.select(0, int64_t(i)).narrow(0, 0, counts[i]));
+  for (size_t i = 0; i < counts.size(); ++i) result.push_back(narrow(select(batch, 0, int64_t(i)), 0, 0, counts[i]));
   return result;
 }
 

@@ -1,6 +1,5 @@
 // Datasets, samplers and the loader in C++: the same batches for any number of threads, errors, positions in a pass.
-#include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/ops.h>
 #include <vesta/nn/data/dataloader.h>
 
 #include <catch2/catch.hpp>

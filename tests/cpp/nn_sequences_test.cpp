@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <vesta/core/ops/from_data.h>
+#include <vesta/core/ops/ops.h>
 #include <vesta/core/random.h>
 
 namespace vesta {

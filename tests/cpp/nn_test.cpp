@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include <vesta/core/ops/ops.h>
+
 namespace {
 
 using namespace vesta;

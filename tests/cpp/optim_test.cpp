@@ -11,6 +11,7 @@
 
 #include <vesta/core/ops/from_data.h>
 #include <vesta/core/random.h>
+#include <vesta/core/ops/ops.h>
 
 namespace {
 

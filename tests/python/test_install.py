@@ -97,3 +97,11 @@ def test_the_umbrella_header_compiles_quickly(installed, tmp_path):
     started = time.process_time(), os.times().children_user
     run("g++", "-std=c++20", "-fsyntax-only", f"-I{installed / 'include'}", source)
     assert os.times().children_user - started[1] < 10
+
+
+def test_a_single_header_of_nn_gives_the_methods_of_ops(installed, tmp_path):
+    """The library is compiled without them (core/tensor.h), programs are not."""
+    source = tmp_path / "user.cpp"
+    body = "vesta::Tensor f(const vesta::Tensor& x) { return x.narrow(0, 0, 2).relu_().sum(); }\n"
+    source.write_text(f"#include <vesta/nn/module.h>\n{body}")
+    run("g++", "-std=c++20", "-fsyntax-only", f"-I{installed / 'include'}", source)

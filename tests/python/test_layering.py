@@ -56,6 +56,19 @@ EXCEPTIONS = {
     ): "Python sets the number of threads and ends loops by Ctrl-C",
 }
 
+# The files of the library that include all ops: those that define them, and what users include.
+LIBRARY = ("core/", "autograd/", "nn/", "multiprocessing/", "cuda/", "python/")
+ALL_OPS = {
+    "core/ops/functions.cpp",
+    "core/ops/methods.cpp",
+    "core/ops/profiled_ops.cpp",
+    "nn/functional.h",
+    "nn/layers/linear.cpp",
+    "nn/layers/vision.cpp",
+    "nn/vesta.h",
+    "python/extension/extension.h",
+}
+
 # The one file that connects the parts (vesta::initialize), and the leaves that it registers.
 COMPOSITION = (
     ("autograd/register.cpp", "core/cpu/register.h"),
@@ -188,6 +201,13 @@ def test_headers_of_all_stand_on_the_base_alone(header):
 def test_the_op_list_includes_nothing():
     for path in sorted((ROOT / "core/ops/lists").glob("*.h")):
         assert not list(included(path.relative_to(ROOT)))
+
+
+def test_the_library_includes_topics_instead_of_all_ops(files):
+    """A file that includes all ops is compiled again for every new one: those that define them, and users' headers."""
+    every = {"vesta/core/ops/ops.h", "vesta/nn/functional.h", "vesta/vesta.h"}
+    library = [path for path in files if path.suffix in CPP and str(path).startswith(LIBRARY)]
+    assert {str(path) for path in library if every & {name for _, _, name in included(path)}} == ALL_OPS
 
 
 def test_no_exception_is_stale():
