@@ -56,7 +56,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   l.result = gx.impl()->data();
   l.fault = fault_of(device.index());
   if (g.numel() && !kernel.empty()) {
-    l.window = launch_of(pool_window(input_size, kernel, stride, padding, dilation, false, op));
+    const bool ceil_mode = true;  // whichever it was: the sizes of the result are known
+    l.window = launch_of(pool_window(input_size, kernel, stride, padding, dilation, ceil_mode, op));
     for (int64_t d = 2; d < g.dim(); ++d) l.window.out[place_of(d - 2, g.dim() - 2)] = g.sizes()[size_t(d)];
     if (run_max_pool_gradient_of_windows(l)) return gx;
   }

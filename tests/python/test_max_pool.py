@@ -115,3 +115,11 @@ def test_values_places_and_gradients_of_overlapping_windows(case, last, channels
     g = vesta.tensor(grad).to(dtype).to(device)
     anywhere = vesta._C._max_pool_backward(g, places, t.shape)  # without a window
     np.testing.assert_array_equal(anywhere.float().cpu().numpy().reshape(want.shape), want)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_window_that_exists_by_ceil_mode_alone(device):
+    x = vesta.tensor([[[[1.0], [3.0], [2.0]]]]).to(device).requires_grad_()
+    y = F.max_pool2d(x, 2, 2, 0, 1, True)
+    y.sum().backward()
+    assert y.flatten().tolist() == [3, 2] and x.grad.flatten().tolist() == [0, 1, 1]
