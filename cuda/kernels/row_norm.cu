@@ -153,10 +153,29 @@ VESTA_KERNEL void column_sums_kernel(ColumnSumsArgs<T> a) {
   const int64_t begin = part * a.piece, end = begin + a.piece < a.rows ? begin + a.piece : a.rows;
   const bool there = column < a.n;
   Pair<C> s{C(0), C(0)};
-  for (int64_t row = begin + lane; there && row < end; row += kLanes) {
-    const C g = convert<C>(a.grad[row * a.n + column]), x = convert<C>(a.x[row * a.n + column]);
-    s.a = s.a + g * ((a.mean ? x - a.mean[row] : x) * a.rstd[row]), s.b = s.b + g;
+  struct Loaded {
+    T g, x;
+    C mean, rstd;
+  };
+  auto load = [&](int64_t row) {
+    return Loaded{a.grad[row * a.n + column], a.x[row * a.n + column], a.mean ? a.mean[row] : C(0), a.rstd[row]};
+  };
+  auto add = [&](const Loaded& v) {
+    const C g = convert<C>(v.g), x = convert<C>(v.x);
+    s.a = s.a + g * ((x - v.mean) * v.rstd), s.b = s.b + g;
+  };
+  constexpr int kAhead = 4;  // rows that are loaded before one is added
+  int64_t row = there ? begin + lane : end;
+  VESTA_ROLLED
+  for (; row + (kAhead - 1) * int64_t(kLanes) < end; row += kAhead * int64_t(kLanes)) {
+    Loaded some[kAhead];
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) some[k] = load(row + k * int64_t(kLanes));
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) add(some[k]);
   }
+  VESTA_ROLLED
+  for (; row < end; row += kLanes) add(load(row));
   s = sum_lanes(s, sums);
   if (lane == 0 && there) {
     a.parts[2 * part * a.n + column] = s.a, a.parts[(2 * part + 1) * a.n + column] = s.b;
