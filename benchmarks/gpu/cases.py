@@ -154,13 +154,13 @@ def _(gpu: Gpu) -> Work:
 # ---- reductions ----
 
 
-def _reduction(name: str, run, dtypes=FLOATS) -> None:
+def _reduction(name: str, run, dtypes=FLOATS, passes: int = 1) -> None:
     for dtype in dtypes:
 
         @case("reductions", f"{name}, 16384x8192, {dtype}")
         def _(gpu: Gpu, dtype=dtype) -> Work:
             x = gpu.normal(gpu.size(16384), gpu.size(8192, 40), dtype=dtype)
-            return Work(lambda: run(x), moves=size_of(x))
+            return Work(lambda: run(x), moves=passes * size_of(x))
 
 
 _reduction("sum", lambda x: x.sum())
@@ -170,7 +170,7 @@ _reduction("mean(1)", lambda x: x.mean(1), ("bfloat16",))
 _reduction("amax(1)", lambda x: x.amax(1), ("float32",))
 _reduction("argmax(1)", lambda x: x.argmax(1), ("float32",))
 _reduction("var(1)", lambda x: x.var(1), ("float32",))
-_reduction("cumsum(1)", lambda x: x.cumsum(1), ("float32",))
+_reduction("cumsum(1)", lambda x: x.cumsum(1), ("float32",), passes=2)
 
 
 # ---- rows: softmax, losses and norms over the last dimension ----

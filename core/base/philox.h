@@ -32,6 +32,18 @@ struct Philox4 {
   std::uint32_t word[4];
 };
 
+/// Returns the 64-bit product of two 32-bit numbers. (nvcc takes a constant of 64 bits for one with a high half, and
+/// adds that half's 0 after each product.)
+VESTA_HD VESTA_INLINE constexpr std::uint64_t philox_product(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDA_ARCH__
+  std::uint64_t product = 0;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+#else
+  return std::uint64_t{a} * b;
+#endif
+}
+
 /// Computes `rounds` rounds of Philox 4x32. (A recursion, because a loop here keeps compilers from vectorising a loop
 /// over blocks.)
 template <int rounds>
@@ -40,8 +52,8 @@ VESTA_HD VESTA_INLINE constexpr Philox4 philox_rounds(std::uint32_t c0, std::uin
   if constexpr (rounds == 0) {
     return {{c0, c1, c2, c3}};
   } else {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+    const std::uint64_t product0 = philox_product(0xD2511F53u, c0);
+    const std::uint64_t product1 = philox_product(0xCD9E8D57u, c2);
     return philox_rounds<rounds - 1>(static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ key0,
                                      static_cast<std::uint32_t>(product1),
                                      static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ key1,
@@ -103,6 +115,21 @@ VESTA_HD VESTA_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }
 VESTA_HD VESTA_INLINE float add(float a, float b) { return __fadd_rn(a, b); }
 VESTA_HD VESTA_INLINE float quotient(float a, float b) { return __fdiv_rn(a, b); }
 VESTA_HD VESTA_INLINE float root(float x) { return __fsqrt_rn(x); }
+/// The two steps that round a quotient and a root correctly, as quotient() and root() have them behind checks of the
+/// range: a / b for a = 0 or 2^-24 <= |a| < b < 4, b > 1, and the root of x = 0 or 2^-24 < x < 64.
+VESTA_HD VESTA_INLINE float quotient_in_range(float a, float b) {
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(b));
+  near = __fmaf_rn(near, __fmaf_rn(-b, near, 1.0f), near);
+  const float q = __fmul_rn(a, near);
+  return __fmaf_rn(near, __fmaf_rn(-b, q, a), q);
+}
+VESTA_HD VESTA_INLINE float root_in_range(float x) {
+  float near;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+  const float r = __fmul_rn(x, near);
+  return x == 0.0f ? x : __fmaf_rn(__fmaf_rn(-r, r, x), __fmul_rn(near, 0.5f), r);
+}
 VESTA_HD VESTA_INLINE double mul(double a, double b) { return __dmul_rn(a, b); }
 VESTA_HD VESTA_INLINE double add(double a, double b) { return __dadd_rn(a, b); }
 VESTA_HD VESTA_INLINE double quotient(double a, double b) { return __ddiv_rn(a, b); }
@@ -112,6 +139,8 @@ VESTA_HD VESTA_INLINE float mul(float a, float b) { return a * b; }
 VESTA_HD VESTA_INLINE float add(float a, float b) { return a + b; }
 VESTA_HD VESTA_INLINE float quotient(float a, float b) { return a / b; }
 VESTA_HD VESTA_INLINE float root(float x) { return ::sqrtf(x); }
+VESTA_HD VESTA_INLINE float quotient_in_range(float a, float b) { return a / b; }
+VESTA_HD VESTA_INLINE float root_in_range(float x) { return ::sqrtf(x); }
 VESTA_HD VESTA_INLINE double mul(double a, double b) { return a * b; }
 VESTA_HD VESTA_INLINE double add(double a, double b) { return a + b; }
 VESTA_HD VESTA_INLINE double quotient(double a, double b) { return a / b; }
@@ -148,7 +177,7 @@ VESTA_HD VESTA_INLINE float log_unit(float u) {
   const std::uint32_t biased = (bits + (0x3f800000u - 0x3f3504f3u)) >> 23;  // splits at sqrt(1/2)
   const float m = __builtin_bit_cast(float, bits - (biased << 23) + 0x3f800000u);
   const float e = static_cast<float>(static_cast<std::int32_t>(biased) - 127);
-  const float s = quotient(add(m, -1.0f), add(m, 1.0f));
+  const float s = quotient_in_range(add(m, -1.0f), add(m, 1.0f));
   return add(mul(e, 0x1.62e43p-1f), log_ratio(s));
 }
 VESTA_HD VESTA_INLINE double log_unit(double u) {
@@ -200,7 +229,7 @@ VESTA_HD VESTA_INLINE NormalPair<float> normal_pair(std::uint32_t a, std::uint32
   const float high = mul(static_cast<float>(static_cast<std::int32_t>(a >> 16)), 65536.0f);
   const float low = add(static_cast<float>(static_cast<std::int32_t>(a & 0xffffu)), 0.5f);
   const float u = mul(add(high, low), 0x1p-32f);
-  const float radius = root(mul(-2.0f, log_unit(u)));
+  const float radius = root_in_range(mul(-2.0f, log_unit(u)));
   const std::uint32_t quadrant = (b + 0x20000000u) >> 30;
   const auto within = static_cast<std::int32_t>(b - (quadrant << 30));
   return turn(radius, quadrant, mul(static_cast<float>(within), 0x1p-30f));

@@ -18,7 +18,12 @@ struct Convert {
   using Result_ = To;
   static constexpr bool pair = false;
   using Widest = From;
-  VESTA_HD VESTA_INLINE static To call(const From* v, bool, const double*) { return convert<To>(v[0]); }
+  using Value = std::conditional_t<is_half_type<To>, float, To>;
+  static constexpr size_t kWide = sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To), kNarrow = sizeof(From) +
+                                                                                                   sizeof(To) - kWide;
+  // 16 bytes of the smaller type, and at most 64 of the larger: several loads are in flight before the first store
+  static constexpr int pack = int(kWidestAccess / kNarrow < 64 / kWide ? kWidestAccess / kNarrow : 64 / kWide);
+  VESTA_HD VESTA_INLINE static Value call(const From* v, bool, const double*) { return convert<Value>(v[0]); }
 };
 
 /// Any element of this size: a copy without conversion moves bytes.

@@ -35,6 +35,8 @@ rt::Status launch(const char* name, void (*kernel)(P...), const LaunchShape& sha
 }
 
 VESTA_DEVICE void block_barrier() { __syncthreads(); }
+/// Waits as block_barrier() does, and returns on every thread whether any thread passes true.
+VESTA_DEVICE bool block_any(bool v) { return __syncthreads_or(v); }
 VESTA_DEVICE void warp_barrier() { __syncwarp(); }
 /// Returns the `value` of lane `from`. All lanes of the warp take part. T is at most 16 bytes.
 template <class T>
@@ -108,6 +110,15 @@ rt::Status launch(const char* name, bool fibers, void (*kernel)(P...), const Lau
 }
 
 VESTA_DEVICE void block_barrier() { emulation::block_barrier(); }
+VESTA_DEVICE bool block_any(bool v) {
+  VESTA_SHARED(bool, any, 1);
+  block_barrier();  // the last call's answer has been read
+  if (threadIdx.x == 0) any[0] = false;
+  block_barrier();
+  if (v) any[0] = true;
+  block_barrier();
+  return any[0];
+}
 VESTA_DEVICE void warp_barrier() { emulation::warp_barrier(); }
 template <class T>
 VESTA_DEVICE T shuffle(T v, unsigned from) {

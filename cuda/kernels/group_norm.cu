@@ -224,7 +224,7 @@ VESTA_KERNEL void channel_sums_kernel(GroupNormArgs<T> a) {
   }
   VESTA_UNROLL
   for (int c = 0; c < kSide; ++c) {
-    s[c] = block_reduce(s[c], [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+    s[c] = block_reduce(s[c], [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); }, unsigned(c));
     if (threadIdx.x == 0 && channel + c < a.channels) {
       a.parts[2 * part * a.channels + channel + c] = s[c].a,
                                                 a.parts[(2 * part + 1) * a.channels + channel + c] = s[c].b;

@@ -3,6 +3,7 @@
 #include <vesta/cuda/kernels/index.h>
 
 #include <vesta/cuda/kernels/add_scaled.cuh>
+#include <vesta/cuda/kernels/lines.cuh>
 #include <vesta/cuda/kernels/places.cuh>
 #include <vesta/cuda/kernels/teams.cuh>
 #include <vesta/cuda/kernels/walk.cuh>
@@ -75,18 +76,7 @@ template <class T, class Index>
 VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   const Index i = thread_number<Index>();
   if (i >= Index(m.total)) return;
-  int64_t offset[3];
-  walk.offsets(i, offset);
-  for (int64_t k = 0; k < m.length; ++k) {
-    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
-    if (uint64_t(at) >= uint64_t(m.size)) {
-      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
-      continue;
-    }
-    T* to = reinterpret_cast<T*>(m.self + offset[0] + at * m.stride);
-    const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
-    *to = convert<T>(add_scaled(convert<compute_of<T>>(*to), v, 1.0));
-  }
+  each_along_line<T>(walk, m, i, [](T& to, T v) { to = convert<T>(add_scaled(convert<compute_of<T>>(to), v, 1.0)); });
 }
 
 /// Adds at places in any order.
@@ -129,20 +119,10 @@ VESTA_DEVICE T combined(T a, T b, Combine how) {
 /// Combines along lines of the indexed dimension, one thread per line.
 template <class T, class Index>
 VESTA_KERNEL void combine_lines_kernel(Walk<Index, 3> walk, ElementMoves m, Combine how) {
+  using C = compute_of<T>;
   const Index i = thread_number<Index>();
   if (i >= Index(m.total)) return;
-  int64_t offset[3];
-  walk.offsets(i, offset);
-  for (int64_t k = 0; k < m.length; ++k) {
-    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
-    if (uint64_t(at) >= uint64_t(m.size)) {
-      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
-      continue;
-    }
-    T* to = reinterpret_cast<T*>(m.self + offset[0] + at * m.stride);
-    const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
-    *to = convert<T>(combined(convert<compute_of<T>>(*to), convert<compute_of<T>>(v), how));
-  }
+  each_along_line<T>(walk, m, i, [&](T& to, T v) { to = convert<T>(combined(convert<C>(to), convert<C>(v), how)); });
 }
 
 template <class T, class Index, int N>

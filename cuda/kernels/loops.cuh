@@ -6,8 +6,8 @@
 
 #include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/pointwise_traits.h>
+#include <vesta/cuda/kernels/packs.cuh>
 #include <vesta/cuda/kernels/pointwise.h>
-#include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
 
@@ -19,11 +19,6 @@ constexpr size_t kWidestAccess = 16;
 constexpr size_t pack_alignment(size_t item, int n) {
   return item * size_t(n) < kWidestAccess ? item * size_t(n) : kWidestAccess;
 }
-/// N elements that are loaded and stored at once; N is a power of two.
-template <class T, int N>
-struct alignas(pack_alignment(sizeof(T), N)) Pack {
-  T v[N];
-};
 /// Returns the number of elements that a thread of the rows' kernel takes: 16 bytes of `widest`, the larger of the
 /// types that are loaded and stored, and no more than 64 of a result that is wider than it.
 constexpr int pack_size(size_t widest, size_t result) {
@@ -175,8 +170,14 @@ VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, typename F
     const T one = *reinterpret_cast<const T*>(a.in[k] + at);
     for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&one), v[j], m[j]);
   } else {
-    const auto pack = *reinterpret_cast<const Pack<T, N>*>(a.in[k] + at);
-    for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
+    const auto pack = *reinterpret_cast<const Elements<T, N>*>(a.in[k] + at);
+    if constexpr (is_half_type<T> && std::is_same_v<typename F::C, float>) {
+      float w[N];
+      widen(pack, w);
+      for (int j = 0; j < N; ++j) v[j][k] = w[j];
+    } else {
+      for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
+    }
   }
 }
 
@@ -185,20 +186,25 @@ VESTA_DEVICE void row_pack(std::index_sequence<K...>, const LoopArgs<F::inputs>&
   typename F::C v[N][F::inputs];
   bool m[N] = {};
   (load_pack<F, N, int(K)>(a, place.in[K], v, m), ...);
-  Pack<typename F::Result_, N> r;
+  using R = typename F::Result_;
+  Elements<R, N> r;
   if constexpr (F::pair) {
     using S = typename F::Second;
-    Pack<S, N> second;
+    Elements<S, N> second;
     for (int j = 0; j < N; ++j) {
       const auto value = F::call(v[j], m[j], a.params);
       r.v[j] = result_from<F>(value), second.v[j] = convert<S>(value.second);
     }
-    const int64_t at = place.out / int64_t(sizeof(typename F::Result_)) * int64_t(sizeof(S));
-    *reinterpret_cast<Pack<S, N>*>(a.second + at) = second;
+    const int64_t at = place.out / int64_t(sizeof(R)) * int64_t(sizeof(S));
+    *reinterpret_cast<Elements<S, N>*>(a.second + at) = second;
+  } else if constexpr (is_half_type<R> && std::is_same_v<decltype(F::call(v[0], m[0], a.params)), float>) {
+    float w[N];
+    for (int j = 0; j < N; ++j) w[j] = F::call(v[j], m[j], a.params);
+    r = narrowed<R, N>(w);
   } else {
     for (int j = 0; j < N; ++j) r.v[j] = result_from<F>(F::call(v[j], m[j], a.params));
   }
-  *reinterpret_cast<Pack<typename F::Result_, N>*>(a.out + place.out) = r;
+  *reinterpret_cast<Elements<R, N>*>(a.out + place.out) = r;
 }
 
 /// Moves a place on by one element along its row.
@@ -348,7 +354,10 @@ void run_kernels(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels) {
 template <class F, size_t... K>
 constexpr LoopKernels<F::inputs> loop_kernels(std::index_sequence<K...>) {
   constexpr size_t kLoaded = sizeof(typename F::In), kStored = sizeof(typename F::Widest);
-  constexpr int N = pack_size(kLoaded > kStored ? kLoaded : kStored, sizeof(typename F::Result_));
+  constexpr int N = [] {
+    if constexpr (requires { F::pack; }) return F::pack;
+    else return pack_size(kLoaded > kStored ? kLoaded : kStored, sizeof(typename F::Result_));
+  }();
   int64_t second = 0;
   if constexpr (F::pair) second = sizeof(typename F::Second);
   return {&rows_kernel<F, N>,

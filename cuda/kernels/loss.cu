@@ -28,7 +28,6 @@ struct LossArgs {
   int64_t rows, classes, ignore;
   double smoothing;
   unsigned width;
-  bool packed;
   Fault* fault;
   const char* name;  // the host's text: a literal in device code would lie on the device
 
@@ -59,11 +58,12 @@ template <class T, class Row, class Team>
 VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row& held, const Team& team, const T* row,
                                                        int64_t n, compute_of<T> shift) {
   using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
   WeightedSums<C> s{0, 0};
-  held.each(team, row, n, a.packed, C(-INFINITY), [&](int64_t c, const C* v) {
+  held.each(team, row, n, C(-INFINITY), [&](int64_t c, const C* v) {
     WeightedSums<C> pack{0, 0};
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
+    for (int j = 0; j < N; ++j) {
       if (c + j >= n) continue;
       const C w = a.weight.data ? a.weight[c + j] : C(1);
       pack = add_sums(pack, WeightedSums<C>{w, w * (v[j] - shift)});
@@ -73,25 +73,25 @@ VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row
   return team.reduce(s, [](const WeightedSums<C>& p, const WeightedSums<C>& q) { return add_sums(p, q); });
 }
 
-template <class T, class Row, class Team>
+template <class T, class Row, class Team, bool smoothing>
 VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
   using C = compute_of<T>;
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
   const T* x = a.x + row * a.classes;
-  Row held(team, x, n, a.packed, C(-INFINITY), exists);
-  const ExpSum<C> s = row_exp_sum(held, team, x, n, a.packed);
+  Row held(team, x, n, C(-INFINITY), exists);
+  const ExpSum<C> s = row_exp_sum(held, team, x, n);
   const C top = finite_top(s.top);
   WeightedSums<C> sums{0, 0};
-  if (a.smoothing != 0) sums = weighted_sums(a, held, team, x, n, top);
+  if constexpr (smoothing) sums = weighted_sums(a, held, team, x, n, top);
   if (!exists || team.rank != 0) return;
   const double l = math::log(double(s.sum));
   const int64_t t = a.class_of(row, true);
   double loss = 0;
   if (t >= 0) {
     loss = (1 - a.smoothing) * a.weight_of(t) * (double(top) - double(convert<C>(x[t])) + l);
-    if (a.smoothing != 0) {
+    if constexpr (smoothing) {
       loss += a.smoothing / double(n) * (double(sums.weights) * l - double(sums.products));
     }
   }
@@ -102,32 +102,47 @@ VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
 }
 
 /// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = softmax(x).
-template <class T, class Row, class Team>
+template <class T, class Row, class Team, bool smoothing>
 VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
   const T* x = a.x + row * a.classes;
   T* out = reinterpret_cast<T*>(a.out) + row * a.classes;
-  Row held(team, x, n, a.packed, C(-INFINITY), exists);
+  Row held(team, x, n, C(-INFINITY), exists);
   double total = double(a.classes);
-  if (a.smoothing != 0 && a.weight.data) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
+  if constexpr (smoothing) {
+    if (a.weight.data) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
+  }
   const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
   const double g = exists ? double(a.grad[row]) : 0;
   const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
                smooth = g * a.smoothing / double(a.classes);
   const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1),
           factor = C((direct + smooth * total) / double(sum)), less = C(smooth), hit = C(direct);
-  held.each(team, x, n, a.packed, C(-INFINITY), [&](int64_t c, C* v) {
+  if (t < 0) {  // the row is ignored
+    held.each(team, x, n, C(-INFINITY), [&](auto c, C* v) {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) v[j] = C(0);
+      store_pack<Row::packed>(out, c, n, v);
+    });
+    return;
+  }
+  held.each(team, x, n, C(-INFINITY), [&](auto c, C* v) {
     VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) {
-      C r = math::exp(v[j] - top) * factor;
-      if (a.smoothing != 0 && c + j < n) r = r - (a.weight.data ? less * a.weight[c + j] : less);
-      if (c + j == t) r = r - hit;
-      v[j] = t >= 0 ? r : C(0);
+    for (int j = 0; j < N; ++j) {
+      v[j] = row_exp<T>(v[j] - top) * factor;
+      if constexpr (smoothing) {
+        if (c + j < n) v[j] = v[j] - (a.weight.data ? less * a.weight[c + j] : less);
+      }
     }
-    store_columns(out, c, n, a.packed, v);
+    if (uint64_t(t - c) < uint64_t(N)) {  // the pack of the class
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) v[j] = c + j == t ? v[j] - hit : v[j];
+    }
+    store_pack<Row::packed>(out, c, n, v);
   });
 }
 
@@ -147,13 +162,17 @@ void cross_entropy(const CrossEntropyLaunch& l) {
                           l.ignore,
                           l.smoothing,
                           width,
-                          l.packed,
                           l.fault,
                           "cross_entropy"};
-      if (l.grad) launch_block("_cross_entropy_backward", cross_entropy_gradient_kernel<T, Row, Team>, shape, a);
-      else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team>, shape, a);
+      auto launch = [&]<bool smoothing>() {
+        if (l.grad)
+          launch_block("_cross_entropy_backward", cross_entropy_gradient_kernel<T, Row, Team, smoothing>, shape, a);
+        else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team, smoothing>, shape, a);
+      };
+      if (l.smoothing != 0) launch.template operator()<true>();
+      else launch.template operator()<false>();
     };
-    with_rows<T>(uint64_t(l.rows), l.classes, l.stream, run);
+    with_rows<T>(uint64_t(l.rows), l.classes, l.packed, l.stream, run);
   });
 }
 

@@ -19,7 +19,7 @@ struct CrossEntropyLaunch {
   char* exp_sums = nullptr;      // of the rows, of the dtype of statistics: written, or read for the gradient
   int64_t rows = 0, classes = 0, ignore = -100;
   double smoothing = 0;
-  bool packed = false;  // rows are aligned for packs of four
+  bool packed = false;  // rows consist of aligned packs
   Fault* fault = nullptr;
 };
 

@@ -12,7 +12,6 @@ struct MomentsArgs {
   C *mean, *squares;
   int64_t rows, n;
   unsigned width;
-  bool packed;
 };
 
 // The deviations from a first mean are small numbers, whose own mean corrects the first: a large mean costs no digits.
@@ -22,9 +21,9 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
-  Row held(team, a.x + at, n, a.packed, C(0), exists);
-  const C mean = row_mean(held, team, a.x + at, n, a.packed, a.n);
-  const Pair<C> s = row_deviations(held, team, a.x + at, n, a.packed, mean);
+  Row held(team, a.x + at, n, C(0), exists);
+  const C mean = row_mean(held, team, a.x + at, n, a.n);
+  const Pair<C> s = row_deviations(held, team, a.x + at, n, mean);
   if (!exists || team.rank != 0) return;
   const C rest = s.a / C(a.n);
   a.mean[team.row] = math::isfinite(mean) ? mean + rest : mean;  // beside an infinity the rest is NaN
@@ -37,16 +36,16 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
 void moments(const MomentsLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
-    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      const MomentsArgs<T> a{reinterpret_cast<const T*>(l.x),
-                             reinterpret_cast<C*>(l.mean),
-                             reinterpret_cast<C*>(l.squares),
-                             l.rows,
-                             l.n,
-                             width,
-                             l.packed};
-      launch_block(l.name, moments_kernel<T, Row, Team>, shape, a);
-    });
+    with_rows<T>(uint64_t(l.rows), l.n, l.packed, l.stream,
+                 [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+                   const MomentsArgs<T> a{reinterpret_cast<const T*>(l.x),
+                                          reinterpret_cast<C*>(l.mean),
+                                          reinterpret_cast<C*>(l.squares),
+                                          l.rows,
+                                          l.n,
+                                          width};
+                   launch_block(l.name, moments_kernel<T, Row, Team>, shape, a);
+                 });
   });
 }
 

@@ -14,7 +14,7 @@ struct MomentsLaunch {
   char* mean = nullptr;
   char* squares = nullptr;
   int64_t rows = 0, n = 0;
-  bool packed = false;  // rows are aligned for packs of four
+  bool packed = false;  // rows consist of aligned packs
 };
 
 /// Queues the launch.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <vesta/cuda/kernels/entries.cuh>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/packs.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -23,34 +23,25 @@ struct Entries {
   OptimEntry at[capacity];
 };
 
-template <class T>
-struct alignas(kPack * sizeof(T) < 16 ? kPack * sizeof(T) : 16) Four {
-  T v[kPack];
-};
-
-/// Loads up to four elements; all four at once if the address allows it.
-template <class T, class C>
-VESTA_DEVICE void load(const char* base, int64_t i, int n, bool whole, C (&to)[kPack]) {
+/// Loads up to four elements; `whole`: all four, at once.
+template <class T, bool whole, class C>
+VESTA_DEVICE void load(const char* base, int64_t i, int n, C (&to)[kPack]) {
   const T* p = reinterpret_cast<const T*>(base) + i;
-  if (whole) {
-    const Four<T> four = *reinterpret_cast<const Four<T>*>(p);
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) to[k] = convert<C>(four.v[k]);
+  if constexpr (whole) {
+    const auto pack = *reinterpret_cast<const Elements<T, kPack>*>(p);
+    widen(pack, to);
   } else {
-#pragma unroll
+    VESTA_UNROLL
     for (int k = 0; k < kPack; ++k) to[k] = k < n ? convert<C>(p[k]) : C(0);
   }
 }
-template <class T, class C>
-VESTA_DEVICE void store(const C (&from)[kPack], char* base, int64_t i, int n, bool whole) {
+template <class T, bool whole, class C>
+VESTA_DEVICE void store(const C (&from)[kPack], char* base, int64_t i, int n) {
   T* p = reinterpret_cast<T*>(base) + i;
-  if (whole) {
-    Four<T> four;
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) four.v[k] = convert<T>(from[k]);
-    *reinterpret_cast<Four<T>*>(p) = four;
+  if constexpr (whole) {
+    store_whole(p, narrowed<T, kPack>(from));
   } else {
-#pragma unroll
+    VESTA_UNROLL
     for (int k = 0; k < kPack; ++k) {
       if (k < n) p[k] = convert<T>(from[k]);
     }
@@ -62,19 +53,25 @@ template <class T>
 VESTA_DEVICE bool aligned(const OptimEntry& e) {
   auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g);
   for (const char* state : e.states) all |= reinterpret_cast<uintptr_t>(state);
-  return all % alignof(Four<T>) == 0;
+  return all % alignof(Elements<T, kPack>) == 0;
 }
 
-/// Calls f(first element, how many, whether packs may be used) for the thread's packs of entry e.
+/// Calls f.operator()<whole>(first element, how many) for the thread's packs of entry e.
 template <class T, class F>
 VESTA_DEVICE void for_packs(const OptimEntry& e, F f) {
-  const bool packs = aligned<T>(e);
   const int64_t begin = int64_t(blockIdx.x - e.first_block) * kChunk;
+  if (begin + kChunk <= e.numel && aligned<T>(e)) {
+    VESTA_ROLLED
+    for (int k = 0; k < kPacks; ++k) {
+      f.template operator()<true>(begin + (int64_t(k) * kThreads + threadIdx.x) * kPack, kPack);
+    }
+    return;
+  }
+  VESTA_ROLLED
   for (int k = 0; k < kPacks; ++k) {
     const int64_t i = begin + (int64_t(k) * kThreads + threadIdx.x) * kPack;
     if (i >= e.numel) return;
-    const int n = e.numel - i < kPack ? int(e.numel - i) : kPack;
-    f(i, n, packs && n == kPack);
+    f.template operator()<false>(i, e.numel - i < kPack ? int(e.numel - i) : kPack);
   }
 }
 
@@ -91,21 +88,21 @@ VESTA_KERNEL void step_kernel(VESTA_CONSTANT_ARGUMENT Entries<Step, capacity> a)
   constexpr int kStates = int(Step::states.size());
   const OptimEntry& e = a.at[entry_of(a.at, a.n, blockIdx.x)];
   const auto counted = *reinterpret_cast<const typename Step::Counted*>(e.counted_here ? e.counted_here : e.counted);
-  for_packs<T>(e, [&](int64_t i, int n, bool whole) {
+  for_packs<T>(e, [&]<bool whole>(int64_t i, int n) {
     C x[kPack], d[kPack], states[kStates][kPack] = {};
-    load<T>(e.p, i, n, whole, x);
-    load<T>(e.g, i, n, whole, d);
-#pragma unroll
+    load<T, whole>(e.p, i, n, x);
+    load<T, whole>(e.g, i, n, d);
+    VESTA_UNROLL
     for (int s = 0; s < kStates; ++s) {
-      if (e.states[s]) load<T>(e.states[s], i, n, whole, states[s]);
+      if (e.states[s]) load<T, whole>(e.states[s], i, n, states[s]);
     }
-#pragma unroll
+    VESTA_UNROLL
     for (int k = 0; k < kPack; ++k) update(a.step, k, x, d, states, counted, std::make_index_sequence<kStates>());
-#pragma unroll
+    VESTA_UNROLL
     for (int s = 0; s < kStates; ++s) {
-      if (e.states[s]) store<T>(states[s], e.states[s], i, n, whole);
+      if (e.states[s]) store<T, whole>(states[s], e.states[s], i, n);
     }
-    store<T>(x, e.p, i, n, whole);
+    store<T, whole>(x, e.p, i, n);
   });
 }
 

@@ -145,17 +145,6 @@ VESTA_DEVICE void atomic_lower(unsigned* p, unsigned v) {
   }
 }
 
-/// Returns on every thread of the block whether any thread passes true.
-VESTA_DEVICE bool any_of_block(bool mine) {
-  VESTA_SHARED(int, found, 1);
-  block_barrier();
-  if (threadIdx.x == 0) found[0] = 0;
-  block_barrier();
-  if (mine) found[0] = 1;
-  block_barrier();
-  return found[0] != 0;
-}
-
 /// Adds gradients: a block takes a plane, 256 outputs at a time. Outputs that go to the same element would add to it
 /// in any order. So each claims a slot for its element, the lowest of them adds in this round, and the others try
 /// again. Elements that share a slot take turns too. Windows that do not overlap, and all that lie apart, need one
@@ -178,7 +167,7 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
       if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
       const C term = waits ? convert<C>(static_cast<const T*>(l.grad)[outputs + mine * l.channels]) : C(0);
       unsigned* const slot = &claims[waits ? unsigned(at) % kSlots : 0];
-      while (any_of_block(waits)) {
+      while (block_any(waits)) {
         if (waits) atomic_lower(slot, threadIdx.x);
         block_barrier();
         const bool wins = waits && *slot == threadIdx.x;

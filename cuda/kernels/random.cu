@@ -96,10 +96,10 @@ struct Normal {
       const NormalPair<float> p = normal_pair(w.word[0], w.word[1]), q = normal_pair(w.word[2], w.word[3]);
       z[0] = p.first, z[1] = p.second, z[2] = q.first, z[3] = q.second;
     }
+    const C mean = C(l.a), odd_mean = l.pairs ? C(0) : mean, deviation = C(l.b);
     Values<T, count> r;
     for (int k = 0; k < count; ++k) {
-      const C mean = l.pairs && k % 2 == 1 ? C(0) : C(l.a);
-      r.v[k] = convert<T>(rounded::add(mean, rounded::mul(z[k], C(l.b))));
+      r.v[k] = convert<T>(rounded::add(k % 2 == 1 ? odd_mean : mean, rounded::mul(z[k], deviation)));
     }
     return r;
   }

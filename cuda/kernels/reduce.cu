@@ -9,6 +9,7 @@ template <class T>
 struct Sum {
   using In = T;
   using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, compute_of<T>>;
+  static constexpr bool converts = true;
   char* out;
   DType out_dtype;
   double divisor;
@@ -53,15 +54,15 @@ struct Product : Sum<T> {
 };
 
 /// The largest (or smallest) value; NaN wins.
-template <class T>
+template <class T, bool smallest>
 struct Extremum {
   using In = T;
   using Acc = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int, compute_of<T>>;
+  static constexpr bool converts = true;
   char* out;
-  bool smallest;
 
   VESTA_DEVICE Acc identity() const { return extreme_value<Acc>(smallest); }
-  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return (smallest ? a <= b : a >= b) || a != a ? a : b; }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return extremum<smallest>(a, b); }
   VESTA_DEVICE Acc load(T v, int64_t, int64_t) const { return convert<Acc>(v); }
   VESTA_DEVICE void store(int64_t k, Acc a) const { reinterpret_cast<T*>(out)[k] = convert<T>(a); }
 };
@@ -76,6 +77,7 @@ template <class T>
 struct Logical {
   using In = T;
   using Acc = unsigned;
+  static constexpr bool converts = false;
   bool* out;
   uint64_t mask;
   bool flip;
@@ -121,7 +123,10 @@ void reduce_product(const ReduceStage& s) {
 
 void reduce_extremum(const ReduceStage& s) {
   const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
-  visit_device<kReals>(d, [&]<class T>() { run_stage(Extremum<T>{s.out, s.op == Reduction::minimum}, s); });
+  visit_device<kReals>(d, [&]<class T>() {
+    if (s.op == Reduction::minimum) run_stage(Extremum<T, true>{s.out}, s);
+    else run_stage(Extremum<T, false>{s.out}, s);
+  });
 }
 
 void reduce_logical(const ReduceStage& s) {

@@ -2,6 +2,9 @@
 //   Op::In, Op::Acc            element and accumulator
 //   identity(), combine(a, b)  associative up to rounding
 //   load(v, i, at)             element v, number i of its result, at offset `at` of the operand
+//   converts                   whether load() is the conversion to Acc
+//   fold(a, v, first)          where there is one: combines `a` with the pack v, whose first element is number `first`,
+//                              to the bits of combine() and load()
 //   store(k, a)                writes result number k
 #pragma once
 #include <cmath>
@@ -46,14 +49,13 @@ struct Chains {
     VESTA_UNROLL
     for (int u = 0; u < kChains; ++u) at[u] = op.identity();
   }
+  /// Takes `last` for the next chain. They rotate instead of being indexed, so that all of them stay in registers.
   VESTA_DEVICE void turn(typename Op::Acc last) {
     VESTA_UNROLL
     for (int u = 0; u + 1 < kChains; ++u) at[u] = at[u + 1];
     at[kChains - 1] = last;
     ++turns;
   }
-  /// Adds to the next chain. The chains rotate instead of being indexed, so that all of them stay in registers.
-  VESTA_DEVICE void add(const Op& op, typename Op::Acc v) { turn(op.combine(at[0], v)); }
   VESTA_DEVICE typename Op::Acc total(const Op& op) {
     VESTA_ROLLED
     while (turns % kChains != 0) turn(at[0]);
@@ -61,14 +63,31 @@ struct Chains {
   }
 };
 
-/// Reduces N contiguous elements, aligned to their size.
+/// Makes accumulators of a pack's elements, which are numbers first + j * number_step at offsets at + j.
 template <class Op, int N>
-VESTA_DEVICE typename Op::Acc reduce_pack_at(const Op& op, const typename Op::In* x, int64_t at, int64_t first) {
-  const auto pack = *reinterpret_cast<const Elements<typename Op::In, N>*>(x + at);
-  typename Op::Acc r = op.load(pack.v[0], first, at);
-  VESTA_UNROLL
-  for (int j = 1; j < N; ++j) r = op.combine(r, op.load(pack.v[j], first + j, at + j));
-  return r;
+VESTA_DEVICE void load_pack(const Op& op, const Elements<typename Op::In, N>& pack, int64_t first, int64_t number_step,
+                            int64_t at, typename Op::Acc (&v)[N]) {
+  if constexpr (Op::converts && is_half_type<typename Op::In>) {
+    widen(pack, v);
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[j] = op.load(pack.v[j], first + j * number_step, at + j);
+  }
+}
+
+/// Combines `a` with a pack whose first element is number `first`, at offset `at`.
+template <class Op, int N>
+VESTA_DEVICE typename Op::Acc fold_pack(const Op& op, const typename Op::Acc& a,
+                                        const Elements<typename Op::In, N>& pack, int64_t first, int64_t at) {
+  if constexpr (requires { op.fold(a, pack, first); }) {
+    return op.fold(a, pack, first);
+  } else {
+    typename Op::Acc v[N];
+    load_pack(op, pack, first, 1, at, v);
+    VESTA_UNROLL
+    for (int j = 1; j < N; ++j) v[0] = op.combine(v[0], v[j]);
+    return op.combine(a, v[0]);
+  }
 }
 
 /// Reduces elements [first, first + N) of a result, of which only those below `end` exist, in the same order.
@@ -109,23 +128,29 @@ VESTA_KERNEL void reduce_rows_kernel(Op op, RowsArgs a) {
   Chains<Op> chains(op);
   const int64_t step = int64_t(team.size) * N;
   int64_t first = begin + int64_t(team.rank) * N;
+  using Pack = Elements<typename Op::In, N>;
   if (a.packed) {
     VESTA_ROLLED
     for (; first + (kChains - 1) * step + N <= end; first += kChains * step) {
-      Acc v[kChains];
+      Pack packs[kChains];  // all are loaded before one is used
+      int64_t at[kChains];
       VESTA_UNROLL
       for (int u = 0; u < kChains; ++u) {
-        const int64_t i = first + u * step;
-        v[u] = reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(i), i);
+        at[u] = base + a.reduced.offset(first + u * step);
+        packs[u] = *reinterpret_cast<const Pack*>(x + at[u]);
       }
       VESTA_UNROLL
-      for (int u = 0; u < kChains; ++u) chains.at[u] = op.combine(chains.at[u], v[u]);
+      for (int u = 0; u < kChains; ++u) chains.at[u] = fold_pack(op, chains.at[u], packs[u], first + u * step, at[u]);
     }
   }
   VESTA_ROLLED
   for (; first < end; first += step) {
-    chains.add(op, a.packed && first + N <= end ? reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(first), first)
-                                                : reduce_elements<Op, N>(op, a, x, base, first, end));
+    if (a.packed && first + N <= end) {
+      const int64_t at = base + a.reduced.offset(first);
+      chains.turn(fold_pack(op, chains.at[0], *reinterpret_cast<const Pack*>(x + at), first, at));
+    } else {
+      chains.turn(op.combine(chains.at[0], reduce_elements<Op, N>(op, a, x, base, first, end)));
+    }
   }
   const Acc r = team.reduce(chains.total(op), [&](const Acc& p, const Acc& q) { return op.combine(p, q); });
   if (exists && team.rank == 0) op.store(int64_t(team.row), r);
@@ -145,6 +170,7 @@ template <class Op, int N>
 struct TileColumns {
   using T = typename Op::In;
   using Acc = typename Op::Acc;
+  static constexpr int kAhead = sizeof(Acc) <= 4 ? 2 * kChains : kChains;  // rows that are in flight
   int64_t first;
   unsigned apart;
   Acc chains[kChains][N];
@@ -158,13 +184,11 @@ struct TileColumns {
     }
   }
   VESTA_DEVICE int64_t column(int j) const { return first + int64_t(j) * apart; }
-  VESTA_DEVICE void load_pack(const Op& op, const T* x, int64_t at, int64_t row, Acc (&v)[N]) const {
-    const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + at + first);
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) v[j] = op.load(pack.v[j], row, at + first + j);
+  VESTA_DEVICE Elements<T, N> pack_at(const T* x, int64_t at) const {
+    return *reinterpret_cast<const Elements<T, N>*>(x + at + first);
   }
   VESTA_DEVICE void load(const Op& op, const ColumnsArgs& a, const T* x, int64_t at, int64_t row, Acc (&v)[N]) const {
-    if (a.packed) return load_pack(op, x, at, row, v);
+    if (a.packed) return load_pack(op, pack_at(x, at), row, 0, at + first, v);
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
       v[j] = op.identity();
@@ -187,15 +211,20 @@ struct TileColumns {
     int64_t row = begin;
     if (a.packed) {
       VESTA_ROLLED
-      for (; row + (kChains - 1) * step < end; row += kChains * step) {
-        Acc v[kChains][N];
+      for (; row + (kAhead - 1) * step < end; row += kAhead * step) {
+        Elements<T, N> packs[kAhead];  // all are loaded before one is used
+        int64_t at[kAhead];
         VESTA_UNROLL
-        for (int u = 0; u < kChains; ++u)
-          load_pack(op, x, base + a.reduced.offset(row + u * step), row + u * step, v[u]);
+        for (int u = 0; u < kAhead; ++u) {
+          at[u] = base + a.reduced.offset(row + u * step);
+          packs[u] = pack_at(x, at[u]);
+        }
         VESTA_UNROLL
-        for (int u = 0; u < kChains; ++u) {
+        for (int u = 0; u < kAhead; ++u) {
+          Acc v[N];
+          load_pack(op, packs[u], row + u * step, 0, at[u] + first, v);
           VESTA_UNROLL
-          for (int j = 0; j < N; ++j) chains[u][j] = op.combine(chains[u][j], v[u][j]);
+          for (int j = 0; j < N; ++j) chains[u % kChains][j] = op.combine(chains[u % kChains][j], v[j]);
         }
       }
     }
@@ -220,7 +249,7 @@ struct TileColumns {
 template <class Op>
 VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
   using Acc = typename Op::Acc;
-  constexpr int N = column_pack(sizeof(typename Op::In));
+  constexpr int N = column_pack(sizeof(typename Op::In), sizeof(typename Op::Acc));
   VESTA_SHARED(Acc, parts, kTeamThreads * N);
   const unsigned tile = blockIdx.x % a.tiles, rest = blockIdx.x / a.tiles, part = rest % a.pieces,
                  outer = rest / a.pieces;
@@ -257,7 +286,7 @@ void run_stage(const Op& op, const ReduceStage& s) {
   const AxisTable kept(s.kept), reduced(s.reduced);
   const int64_t results = s.kept.numel(), count = s.reduced.numel();
   if (s.columns) {
-    constexpr int N = column_pack(sizeof(typename Op::In));
+    constexpr int N = column_pack(sizeof(typename Op::In), sizeof(typename Op::Acc));
     unsigned width = 1;
     while (width < 32 && int64_t(width) * N < s.columns) width *= 2;
     const int64_t tiles = (s.columns + width * N - 1) / (width * N);

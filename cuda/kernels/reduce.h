@@ -7,8 +7,11 @@
 
 namespace vesta::cuda {
 
-/// Returns the number of columns a thread reduces, from the size of an element: up to 16 bytes are loaded at once.
-constexpr int column_pack(size_t item) { return item >= 16 ? 1 : item >= 8 ? 2 : 4; }
+/// Returns the number of columns a thread reduces, from the sizes of an element and of its sum: up to 16 bytes are
+/// loaded at once, and sums stay in registers.
+constexpr int column_pack(size_t item, size_t accumulator) {
+  return item >= 16 ? 1 : item >= 8 ? 2 : item == 2 && accumulator == 4 ? 8 : 4;
+}
 
 enum class Reduction : uint8_t { sum, product, maximum, minimum, any, all, argmax, argmin };
 

@@ -18,6 +18,7 @@ struct Place {
   using In = T;
   using C = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int, compute_of<T>>;
   using Acc = Found<C>;
+  static constexpr bool converts = false;
   T* out;  // null: the value is not needed
   int64_t* out_places;
   const int64_t* places;
@@ -39,21 +40,43 @@ struct Place {
 
 /// Place for elements of at most four bytes and results of less than 2^32 of them: the value's key, above the
 /// complement of the place.
-template <class T>
+template <class T, bool smallest>
 struct PlaceAlone {
   using In = T;
   using Acc = uint64_t;
+  using C = std::conditional_t<std::is_integral_v<T>, T, compute_of<T>>;
+  static constexpr bool converts = false;
   int64_t* out_places;
-  bool smallest;
 
-  VESTA_DEVICE Acc identity() const { return 0; }
-  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
-  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const {
+  VESTA_DEVICE static uint32_t key_of(T v) {
     SortKey<T> key = sort_key(v);
     bool nan = false;  // wins in any case
     if constexpr (!std::is_integral_v<T>) nan = key == SortKey<T>(~SortKey<T>(0));
-    if (smallest && !nan) key = SortKey<T>(~key);
-    return uint64_t(key) << 32 | uint32_t(~uint32_t(i));
+    return smallest && !nan ? SortKey<T>(~key) : key;
+  }
+  VESTA_DEVICE Acc identity() const { return 0; }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
+  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const { return uint64_t(key_of(v)) << 32 | uint32_t(~uint32_t(i)); }
+  /// Looks for the place only where the pack's extremum is better than what was found before it, which is rare.
+  template <int N>
+  VESTA_DEVICE Acc fold(Acc a, const Elements<T, N>& pack, int64_t first) const {
+    C v[N];
+    if constexpr (std::is_same_v<C, compute_of<T>>) {
+      widen(pack, v);
+    } else {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) v[j] = pack.v[j];
+    }
+    const C best = pack_extremum<N, smallest>(v);
+    const uint32_t key = key_of(convert<T>(best));  // exact: it is one of the pack
+    if (a != 0 && key <= uint32_t(a >> 32)) return a;
+    uint32_t place = 0;
+    VESTA_UNROLL
+    for (int j = N - 1; j > 0; --j) {
+      const bool is_best = v[j - 1] == best || (best != best && v[j - 1] != v[j - 1]);
+      place = is_best ? 0 : place + 1;
+    }
+    return uint64_t(key) << 32 | uint32_t(~(uint32_t(first) + place));
   }
   VESTA_DEVICE void store(int64_t k, Acc a) const { out_places[k] = int64_t(uint32_t(~uint32_t(a))); }
 };
@@ -65,7 +88,8 @@ void reduce_places(const ReduceStage& s) {
   const bool alone = !s.out && !s.places && s.reduced.numel() < UINT32_MAX;
   visit_device<kReals>(d, [&]<class T>() {
     if constexpr (sizeof(T) <= 4) {
-      if (alone) return run_stage(PlaceAlone<T>{s.out_places, s.op == Reduction::argmin}, s);
+      if (alone && s.op == Reduction::argmin) return run_stage(PlaceAlone<T, true>{s.out_places}, s);
+      if (alone) return run_stage(PlaceAlone<T, false>{s.out_places}, s);
     }
     run_stage(Place<T>{reinterpret_cast<T*>(s.out), s.out_places, s.places, s.op == Reduction::argmin}, s);
   });

@@ -19,7 +19,6 @@ struct LayerNormArgs {
   int64_t rows, n;
   C eps;
   unsigned width;
-  bool packed;
   unsigned* counters;  // that the gradient's first kernel sets to 0 for its second
   unsigned tiles;
 };
@@ -27,24 +26,50 @@ struct LayerNormArgs {
 template <class T, class Row, class Team>
 VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
-  Row held(team, a.x + at, n, a.packed, C(0), exists);
-  const C mean = a.mean ? row_mean(held, team, a.x + at, n, a.packed, a.n) : C(0);
-  const Pair<C> s = row_deviations(held, team, a.x + at, n, a.packed, mean);
-  const C rest = a.mean ? s.a / C(a.n) : C(0), variance = (s.b - s.a * rest) / C(a.n);
-  const C rstd = C(1) / math::sqrt(variance + a.eps);
+  const T* x = a.x + at;
+  Row held(team, x, n, C(0), exists);
+  C mean = a.mean ? row_mean(held, team, x, n, a.n) : C(0);
+  const Pair<C> s = row_deviations(held, team, x, n, mean);
+  C rest = a.mean ? s.a / C(a.n) : C(0);
+  C rstd = C(1) / math::sqrt((s.b - s.a * rest) / C(a.n) + a.eps);
+  if constexpr (std::is_same_v<C, float>) {
+    const bool beyond = !math::isfinite(s.b);
+    if (team.any(beyond)) {
+      const Pair<double> m = wide_moments(team, x, n, a.n, a.mean != nullptr);
+      if (beyond) {
+        if (!math::isfinite(mean)) {
+          mean = C(m.a);
+          if constexpr (Row::keeps_changes) {
+            held = Row(team, x, n, C(0), exists);
+            held.each(team, x, n, C(0), [&](int, C* v) {
+              VESTA_UNROLL
+              for (int j = 0; j < N; ++j) v[j] = v[j] - mean;
+            });
+          }
+        }
+        rest = C(m.a - double(mean)), rstd = C(1 / math::sqrt(m.b + double(a.eps)));
+      }
+    }
+  }
   if (exists && team.rank == 0) {
     a.rstd[team.row] = rstd;
     if (a.mean) a.mean[team.row] = mean + rest;
   }
-  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, C* v) {
-    C w[kPack], b[kPack];
-    a.weight.load(c, n, w), a.bias.load(c, n, b);
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) v[j] = ((v[j] - mean) - rest) * rstd * w[j] + b[j];
-    store_columns(a.y + at, c, n, a.packed, v);
+  with_vectors<T>(a.weight.wide, [&]<class V>() {
+    held.each(team, x, n, C(0), [&](auto c, C* v) {
+      C w[N], b[N];
+      load_vector<V, Row::packed>(a.weight, c, n, w), load_vector<V, Row::packed>(a.bias, c, n, b);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        const C d = Row::keeps_changes ? v[j] : v[j] - mean;
+        v[j] = multiply_add((d - rest) * rstd, w[j], b[j]);
+      }
+      store_pack<Row::packed>(a.y + at, c, n, v);
+    });
   });
 }
 
@@ -53,33 +78,39 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
 template <class T, class Row, class Team>
 VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
   if (blockIdx.x == 0) {
-    for (unsigned i = threadIdx.x; i < a.tiles; i += kTeamThreads) a.counters[i] = 0;
+    for (unsigned i = threadIdx.x; i < a.tiles; i += blockDim.x) a.counters[i] = 0;
   }
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   const C mean = exists && a.mean ? a.mean[team.row] : C(0), rstd = exists ? a.rstd[team.row] : C(0);
-  Row held(team, a.grad + at, n, a.packed, C(0), exists);
-  typename Row::Second input(team, a.x + at, n, a.packed, C(0), exists);
-  Pair<C> s{C(0), C(0)};
-  held.each_of_two(team, input, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g, const C* x) {
-    C h[kPack], product[kPack];
-    a.weight.load(c, n, h);
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) h[j] = g[j] * h[j], product[j] = h[j] * ((x[j] - mean) * rstd);
-    clear_past(c, n, h), clear_past(c, n, product);
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) s.a = s.a + h[j], s.b = s.b + product[j];
-  });
-  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
-  const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
-  held.each_of_two(team, input, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g, const C* x) {
-    C w[kPack];
-    a.weight.load(c, n, w);
-    VESTA_UNROLL
-    for (int j = 0; j < kPack; ++j) g[j] = rstd * (g[j] * w[j] - average - (x[j] - mean) * rstd * slope);
-    store_columns(a.y + at, c, n, a.packed, g);
+  Row held(team, a.grad + at, n, C(0), exists);
+  typename Row::Second input(team, a.x + at, n, C(0), exists);
+  with_vectors<T>(a.weight.wide, [&]<class V>() {
+    /// Makes h of g and x^ of x.
+    auto prepare = [&](auto c, C* g, C* x) {
+      C w[N];
+      load_vector<V, Row::packed>(a.weight, c, n, w);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) g[j] = g[j] * w[j], x[j] = (x[j] - mean) * rstd;
+      clear_past<N, Row::packed>(c, n, x);  // g is 0 there
+    };
+    Pair<C> s{C(0), C(0)};
+    held.each_of_two(team, input, a.grad + at, n, C(0), [&](auto c, C* g, C* x) {
+      prepare(c, g, x);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) s.a = s.a + g[j], s.b = multiply_add(g[j], x[j], s.b);
+    });
+    s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+    const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
+    held.each_of_two(team, input, a.grad + at, n, C(0), [&](auto c, C* g, C* x) {
+      if constexpr (!Row::keeps_changes) prepare(c, g, x);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) g[j] = rstd * multiply_add(-x[j], slope, g[j] - average);
+      store_pack<Row::packed>(a.y + at, c, n, g);
+    });
   });
 }
 
@@ -122,10 +153,29 @@ VESTA_KERNEL void column_sums_kernel(ColumnSumsArgs<T> a) {
   const int64_t begin = part * a.piece, end = begin + a.piece < a.rows ? begin + a.piece : a.rows;
   const bool there = column < a.n;
   Pair<C> s{C(0), C(0)};
-  for (int64_t row = begin + lane; there && row < end; row += kLanes) {
-    const C g = convert<C>(a.grad[row * a.n + column]), x = convert<C>(a.x[row * a.n + column]);
-    s.a = s.a + g * ((a.mean ? x - a.mean[row] : x) * a.rstd[row]), s.b = s.b + g;
+  struct Loaded {
+    T g, x;
+    C mean, rstd;
+  };
+  auto load = [&](int64_t row) {
+    return Loaded{a.grad[row * a.n + column], a.x[row * a.n + column], a.mean ? a.mean[row] : C(0), a.rstd[row]};
+  };
+  auto add = [&](const Loaded& v) {
+    const C g = convert<C>(v.g), x = convert<C>(v.x);
+    s.a = s.a + g * ((x - v.mean) * v.rstd), s.b = s.b + g;
+  };
+  constexpr int kAhead = 4;  // rows that are loaded before one is added
+  int64_t row = there ? begin + lane : end;
+  VESTA_ROLLED
+  for (; row + (kAhead - 1) * int64_t(kLanes) < end; row += kAhead * int64_t(kLanes)) {
+    Loaded some[kAhead];
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) some[k] = load(row + k * int64_t(kLanes));
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) add(some[k]);
   }
+  VESTA_ROLLED
+  for (; row < end; row += kLanes) add(load(row));
   s = sum_lanes(s, sums);
   if (lane == 0 && there) {
     a.parts[2 * part * a.n + column] = s.a, a.parts[(2 * part + 1) * a.n + column] = s.b;
@@ -156,13 +206,12 @@ LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
           reinterpret_cast<T*>(l.y),
           reinterpret_cast<C*>(l.mean),
           reinterpret_cast<C*>(l.rstd),
-          {l.weight, l.wide_weight, C(1)},
-          {l.bias, l.wide_bias, C(0)},
+          {l.weight, l.wide_vectors, C(1)},
+          {l.bias, l.wide_vectors, C(0)},
           l.rows,
           l.n,
           C(l.eps),
           width,
-          l.packed,
           nullptr,
           0};
 }
@@ -171,9 +220,11 @@ LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
 
 void layer_norm(const LayerNormLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      launch_block(l.mean ? "layer_norm" : "rms_norm", layer_norm_kernel<T, Row, Team>, shape, args_of<T>(l, width));
-    });
+    with_rows<T>(uint64_t(l.rows), l.n, l.packed, l.stream,
+                 [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+                   launch_block(l.mean ? "layer_norm" : "rms_norm", layer_norm_kernel<T, Row, Team>, shape,
+                                args_of<T>(l, width));
+                 });
   });
 }
 
@@ -183,11 +234,12 @@ void layer_norm_gradient(const LayerNormGradientLaunch& g) {
   const char* const name = l.mean ? "_layer_norm_backward" : "_rms_norm_backward";
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
-    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      auto a = args_of<T>(l, width);
-      a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
-      launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
-    });
+    with_rows<T>(uint64_t(l.rows), l.n, l.packed, l.stream,
+                 [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+                   auto a = args_of<T>(l, width);
+                   a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
+                   launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
+                 });
     const ColumnSumsArgs<T> a{reinterpret_cast<const T*>(l.x),
                               reinterpret_cast<const T*>(g.grad),
                               reinterpret_cast<const C*>(l.mean),

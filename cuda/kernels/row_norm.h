@@ -17,10 +17,10 @@ struct LayerNormLaunch {
   double eps = 0;
   const char* weight = nullptr;  // [n], or null: 1
   const char* bias = nullptr;    // [n], or null: 0
-  bool wide_weight = false, wide_bias = false;  // of the statistics' dtype instead of x's
+  bool wide_vectors = false;     // they are of the statistics' dtype instead of x's
   char* mean = nullptr;  // [rows], written, or read for the gradient; so is rstd. Null: 0, by the root mean square
   char* rstd = nullptr;
-  bool packed = false;  // rows are aligned for packs of four
+  bool packed = false;  // rows and vectors consist of aligned packs
 };
 
 /// Its gradient: `y` of `base` is that of x.

@@ -1,12 +1,16 @@
 // Rows that are read once and kept: a team holds its row in registers (up to 1024 columns a warp or less, up to 8192 a
 // block) or in shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four
-// columns, of which every member of the team takes each size-th.
+// columns (of 16-bit floats eight: 16 bytes), of which every member of the team takes each size-th. A member loads
+// several packs before it uses one, without a branch in between, so that their loads do not wait for each other.
 #pragma once
 #include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 
-constexpr int kPack = 4;  // columns
+constexpr int kPack = 4;  // columns of load_columns and store_columns, if not told otherwise
+/// The columns of a pack of a row of T.
+template <class T>
+inline constexpr int row_pack = sizeof(T) == 2 ? 8 : kPack;
 constexpr unsigned kRowBytes = 47 << 10;  // of the 48 KiB that any GPU gives a block; a KiB is for static arrays
 
 /// Loads columns [c, c + N) of a row of n; columns past the end are `rest`. `packed`: the row is aligned for packs.
@@ -15,8 +19,7 @@ VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, 
   using C = compute_of<T>;
   if (packed && c + N <= n) {
     const auto pack = *reinterpret_cast<const Elements<T, N>*>(row + c);
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) to[j] = convert<C>(pack.v[j]);
+    widen(pack, to);
   } else {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) to[j] = c + j < n ? convert<C>(row[c + j]) : rest;
@@ -25,10 +28,7 @@ VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, 
 template <int N = kPack, class T>
 VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const compute_of<T>* from) {
   if (packed && c + N <= n) {
-    Elements<T, N> pack;
-    VESTA_UNROLL
-    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(from[j]);
-    *reinterpret_cast<Elements<T, N>*>(row + c) = pack;
+    *reinterpret_cast<Elements<T, N>*>(row + c) = narrowed<T, N>(from);
   } else {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
@@ -37,59 +37,95 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
+/// Loads packs of a row of n columns, the first at column c, the next `step` further; columns past the end are `rest`.
+/// `packed`: the row consists of aligned packs. Kernels are made for both, so that what runs is short: warps that jump
+/// over the other code wait for instructions. I counts columns: int, or int64_t for rows of any length.
+template <bool packed, class T, class I, int kPacks>
+VESTA_DEVICE void load_packs(const T* row, I c, I step, I n, T rest, Elements<T, row_pack<T>> (&packs)[kPacks]) {
+  constexpr int N = row_pack<T>;
+  Elements<T, N> none;
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) none.v[j] = rest;
+  if constexpr (packed) {
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const I at = c + I(k) * step;
+      packs[k] = none;
+      if (at < n) packs[k] = *reinterpret_cast<const Elements<T, N>*>(row + at);
+    }
+  } else {
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      packs[k] = none;
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        const I at = c + I(k) * step + j;
+        if (at < n) packs[k].v[j] = row[at];
+      }
+    }
+  }
+}
+/// Stores a pack at column c of a row of n columns.
+template <bool packed, class T, class I>
+VESTA_DEVICE void store_pack(T* row, I c, int64_t n, const compute_of<T>* from) {
+  constexpr int N = row_pack<T>;
+  const auto pack = narrowed<T, N>(from);
+  if constexpr (packed) {
+    *reinterpret_cast<Elements<T, N>*>(row + c) = pack;
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      if (c + j < I(n)) row[c + j] = pack.v[j];
+    }
+  }
+}
+/// Sums the N values of a pack, as a tree.
+template <int N, class C>
+VESTA_DEVICE C pack_sum(const C* v) {
+  if constexpr (N == 1) return v[0];
+  else return pack_sum<N / 2>(v) + pack_sum<N / 2>(v + N / 2);
+}
+
 /// A thread's part of a row, kept in registers: kPacks packs. What `each` gives may be changed, and is kept.
-template <class T, int kPacks>
+template <class T, int kPacks, bool packed_>
 struct RegisterRow {
-  static constexpr bool keeps_changes = true;
+  static constexpr bool keeps_changes = true, packed = packed_;
+  static constexpr int N = row_pack<T>;
   using C = compute_of<T>;
   using Second = RegisterRow;
-  C at[kPacks][kPack];
+  C at[kPacks][N];
   template <class Team>
-  VESTA_DEVICE RegisterRow(const Team& team, const T* row, int64_t n, bool packed, C rest, bool exists) {
-    const int columns = exists ? int(n) : 0;
-    if (packed && columns % kPack == 0) {  // all packs are loaded before one is converted
-      Elements<T, kPack> packs[kPacks];
-      VESTA_UNROLL
-      for (int k = 0; k < kPacks; ++k) {
-        const int c = first_of(team, k);
-        if (c < columns) packs[k] = *reinterpret_cast<const Elements<T, kPack>*>(row + c);
-      }
-      VESTA_UNROLL
-      for (int k = 0; k < kPacks; ++k) {
-        const bool inside = first_of(team, k) < columns;
-        VESTA_UNROLL
-        for (int j = 0; j < kPack; ++j) at[k][j] = inside ? convert<C>(packs[k].v[j]) : rest;
-      }
-      return;
-    }
+  VESTA_DEVICE RegisterRow(const Team& team, const T* row, int64_t n, C rest, bool exists) {
+    Elements<T, N> packs[kPacks];
+    load_packs<packed>(row, first_of(team, 0), int(team.size) * N, exists ? int(n) : 0, convert<T>(rest), packs);
     VESTA_UNROLL
-    for (int k = 0; k < kPacks; ++k) load_columns(row, first_of(team, k), columns, packed, rest, at[k]);
+    for (int k = 0; k < kPacks; ++k) widen(packs[k], at[k]);
   }
   /// Calls f(first column, values) for each pack that begins within the row.
   template <class Team, class F>
-  VESTA_DEVICE void each(const Team& team, const T*, int64_t n, bool, C, F f) {
+  VESTA_DEVICE void each(const Team& team, const T*, int64_t n, C, F f) {
     const int columns = int(n);
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const int c = first_of(team, k);
-      if (c < columns) f(int64_t(c), at[k]);
+      if (c < columns) f(c, at[k]);
     }
   }
   /// Calls f(first column, values, the second row's values) likewise.
   template <class Team, class F>
-  VESTA_DEVICE void each_of_two(const Team& team, Second& second, const T*, int64_t n, bool, C, F f) {
+  VESTA_DEVICE void each_of_two(const Team& team, Second& second, const T*, int64_t n, C, F f) {
     const int columns = int(n);
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const int c = first_of(team, k);
-      if (c < columns) f(int64_t(c), at[k], second.at[k]);
+      if (c < columns) f(c, at[k], second.at[k]);
     }
   }
 
  private:
   template <class Team>
   static VESTA_DEVICE int first_of(const Team& team, int k) {
-    return int(team.rank + unsigned(k) * team.size) * kPack;
+    return int(team.rank + unsigned(k) * team.size) * N;
   }
 };
 
@@ -97,53 +133,91 @@ struct RegisterRow {
 template <class T>
 struct ReadRow {
   const T* row;
-  bool packed;
   compute_of<T> rest;
   template <class Team>
-  VESTA_DEVICE ReadRow(const Team&, const T* r, int64_t, bool p, compute_of<T> value, bool)
-      : row(r), packed(p), rest(value) {}
+  VESTA_DEVICE ReadRow(const Team&, const T* r, int64_t, compute_of<T> value, bool) : row(r), rest(value) {}
 };
 
 /// A block's row, kept in shared memory if it fits, else read again. A thread reads only what it has written itself,
 /// so no barrier is needed.
-template <class T>
+template <class T, bool packed_>
 struct BlockRow {
-  static constexpr bool keeps_changes = false;
+  static constexpr bool keeps_changes = false, packed = packed_;
+  static constexpr int N = row_pack<T>, kAhead = sizeof(T) < 8 ? 4 : 2;
+  static constexpr int64_t kStep = int64_t(kTeamThreads) * N;
   using C = compute_of<T>;
   using Second = ReadRow<T>;
-  C* kept;
-  VESTA_DEVICE BlockRow(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, bool) {
-    VESTA_DYNAMIC_SHARED(C, memory);
+  using Pack = Elements<T, N>;
+  T* kept;
+  VESTA_DEVICE BlockRow(const BlockTeam& team, const T* row, int64_t n, C rest, bool) {
+    VESTA_DYNAMIC_SHARED(T, memory);
     kept = fits(n) ? memory : nullptr;
     if (!kept) return;
-    for (int64_t c = int64_t(team.rank) * kPack; c < n; c += int64_t(kTeamThreads) * kPack) {
-      Elements<C, kPack> pack;
-      load_columns(row, c, n, packed, rest, pack.v);
-      *reinterpret_cast<Elements<C, kPack>*>(kept + c) = pack;
+    VESTA_ROLLED
+    for (int64_t first = int64_t(team.rank) * N; first < n; first += kAhead * kStep) {
+      Pack packs[kAhead];
+      load_packs<packed>(row, first, kStep, n, convert<T>(rest), packs);
+      VESTA_UNROLL
+      for (int k = 0; k < kAhead; ++k) {
+        const int64_t c = first + k * kStep;
+        if (c < n) *reinterpret_cast<Pack*>(kept + c) = packs[k];
+      }
     }
   }
   template <class F>
-  VESTA_DEVICE void each(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, F f) {
-    for (int64_t c = int64_t(team.rank) * kPack; c < n; c += int64_t(kTeamThreads) * kPack) {
-      Elements<C, kPack> pack;
-      if (kept) pack = *reinterpret_cast<const Elements<C, kPack>*>(kept + c);
-      else load_columns(row, c, n, packed, rest, pack.v);
-      f(c, pack.v);
+  VESTA_DEVICE void each(const BlockTeam& team, const T* row, int64_t n, C rest, F f) {
+    VESTA_ROLLED
+    for (int64_t first = int64_t(team.rank) * N; first < n; first += kAhead * kStep) {
+      Pack packs[kAhead];
+      load(row, first, n, rest, packs);
+      VESTA_UNROLL
+      for (int k = 0; k < kAhead; ++k) {
+        const int64_t c = first + k * kStep;
+        C v[N];
+        widen(packs[k], v);
+        if (c < n) f(c, v);
+      }
     }
   }
   template <class F>
-  VESTA_DEVICE void each_of_two(const BlockTeam& team, Second& second, const T* row, int64_t n, bool packed, C rest,
-                                F f) {
-    each(team, row, n, packed, rest, [&](int64_t c, C* v) {
-      C w[kPack];
-      load_columns(second.row, c, n, second.packed, second.rest, w);
-      f(c, v, w);
-    });
+  VESTA_DEVICE void each_of_two(const BlockTeam& team, Second& second, const T* row, int64_t n, C rest, F f) {
+    constexpr int kTwo = kAhead / 2;  // of each
+    VESTA_ROLLED
+    for (int64_t first = int64_t(team.rank) * N; first < n; first += kTwo * kStep) {
+      Pack packs[kTwo], seconds[kTwo];
+      load(row, first, n, rest, packs);
+      load_packs<packed>(second.row, first, kStep, n, convert<T>(second.rest), seconds);
+      VESTA_UNROLL
+      for (int k = 0; k < kTwo; ++k) {
+        const int64_t c = first + k * kStep;
+        C v[N], w[N];
+        widen(packs[k], v), widen(seconds[k], w);
+        if (c < n) f(c, v, w);
+      }
+    }
+  }
+  template <int kPacks>
+  VESTA_DEVICE void load(const T* row, int64_t c, int64_t n, C rest, Pack (&packs)[kPacks]) const {
+    if (kept) load_packs<true>(kept, c, kStep, n, convert<T>(rest), packs);
+    else load_packs<packed>(row, c, kStep, n, convert<T>(rest), packs);
   }
   static VESTA_HD bool fits(int64_t n) { return bytes(n) <= kRowBytes; }
-  static VESTA_HD uint64_t bytes(int64_t n) { return uint64_t((n + kPack - 1) / kPack * kPack) * sizeof(C); }
+  static VESTA_HD uint64_t bytes(int64_t n) { return uint64_t((n + N - 1) / N * N) * sizeof(T); }
 };
 
+/// Computes e^x for x <= 0 in a row of T. 16-bit floats take the square of the GPU's power of two: it is off by 2^-21
+/// and |x| 2^-24 of its value, far less than they round by, and reaches down to denormal numbers.
+template <class T>
+VESTA_DEVICE compute_of<T> row_exp(compute_of<T> x) {
+#ifdef __CUDA_ARCH__
+  if constexpr (is_half_type<T>) {
+    float root;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x * 0.72134752044448170368f));  // log2(e) / 2
+    return root * root;
+  } else
+#endif
+    return math::exp(x);
+}
 /// The sum of exp(x - top) over some columns, top their maximum. Two such are combined without overflow.
 template <class C>
 struct ExpSum {
@@ -159,43 +233,59 @@ VESTA_DEVICE ExpSum<C> combine_exp_sums(const ExpSum<C>& a, const ExpSum<C>& b) 
   const C top = math::maximum(a.top, b.top), shift = finite_top(top);
   return {top, a.sum * math::exp(a.top - shift) + b.sum * math::exp(b.top - shift)};
 }
-/// Adds the columns of a pack to a sum. Those past the end are -inf.
-template <class C>
-VESTA_DEVICE void add_exp(ExpSum<C>& s, const C* v) {
-  const C top = math::maximum(math::maximum(v[0], v[1]), math::maximum(v[2], v[3]));
-  const C wider = math::maximum(s.top, top), shift = finite_top(wider);
-  const C sum =
-      (math::exp(v[0] - shift) + math::exp(v[1] - shift)) + (math::exp(v[2] - shift) + math::exp(v[3] - shift));
-  s.sum = (s.top == wider ? s.sum : s.sum * math::exp(s.top - shift)) + sum;
+/// Adds the columns of a pack of a row of T to a sum. Those past the end are -inf.
+template <class T>
+VESTA_DEVICE void add_exp(ExpSum<compute_of<T>>& s, const compute_of<T>* v) {
+  using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
+  const C wider = extremum(s.top, pack_extremum<N>(v)), shift = finite_top(wider);
+  C e[N];
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) e[j] = row_exp<T>(v[j] - shift);
+  s.sum = (s.top == wider ? s.sum : s.sum * math::exp(s.top - shift)) + pack_sum<N>(e);
   s.top = wider;
 }
 /// Sums exp over a row; every member of the team gets it.
 template <class Row, class Team, class T>
-VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, const T* row, int64_t n, bool packed) {
+VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, const T* row, int64_t n) {
   using C = compute_of<T>;
   ExpSum<C> s{C(-INFINITY), C(0)};
-  held.each(team, row, n, packed, C(-INFINITY), [&](int64_t, const C* v) { add_exp(s, v); });
+  held.each(team, row, n, C(-INFINITY), [&](auto, const C* v) { add_exp<T>(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
-/// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T.
-template <class T, class F>
-void with_rows(uint64_t rows, int64_t n, StreamHandle stream, F f) {
-  const unsigned width = team_width(n, kPack);
-  LaunchShape shape = team_shape(rows, width, stream);
-  constexpr int64_t kBlockPack = int64_t(kTeamThreads) * kPack;
-  constexpr int kMost = sizeof(T) < 8 ? 8 : 4;  // packs: 32 registers
-  if (width > 32 && n <= 4 * kBlockPack) {
-    f.template operator()<RegisterRow<T, 4>, BlockTeam>(shape, width);
-  } else if (width > 32 && n <= kMost * kBlockPack) {
-    f.template operator()<RegisterRow<T, kMost>, BlockTeam>(shape, width);
-  } else if (width > 32) {
-    if (BlockRow<T>::fits(n)) shape.shared_bytes = unsigned(BlockRow<T>::bytes(n));
-    f.template operator()<BlockRow<T>, BlockTeam>(shape, width);
-  } else if (n <= 32 * kPack) {
-    f.template operator()<RegisterRow<T, 1>, GroupTeam>(shape, width);
+/// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread
+/// holds at most 32 columns. With 16-bit floats it has all of them before the row takes another warp: more bytes are in
+/// flight, and less of the time goes to exchanging sums.
+template <class T, bool packed, class F>
+void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
+  constexpr int N = row_pack<T>, kMost = sizeof(T) < 8 ? 32 / N : 4, kFew = 4;  // packs of a thread
+  auto run = [&]<class Row, class Team>(unsigned width) {
+    LaunchShape shape = team_shape(rows, width, stream);
+    if constexpr (!Row::keeps_changes) {
+      if (Row::fits(n)) shape.shared_bytes = unsigned(Row::bytes(n));
+    }
+    f.template operator()<Row, Team>(shape, width);
+  };
+  if (const unsigned width = team_width(n, N); width <= 32) {
+    if (n <= 32 * N) run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(width);
+    else run.template operator()<RegisterRow<T, 1024 / (32 * N), packed>, GroupTeam>(width);
+  } else if (sizeof(T) == 2 && n <= 64 * kMost * N) {
+    if constexpr (sizeof(T) == 2) run.template operator()<RegisterRow<T, kMost, packed>, BlockTeamOf<64>>(64);
+  } else if (sizeof(T) == 2 && n <= 128 * kMost * N) {
+    if constexpr (sizeof(T) == 2) run.template operator()<RegisterRow<T, kMost, packed>, BlockTeamOf<128>>(128);
+  } else if (sizeof(T) != 2 && n <= int64_t(kTeamThreads) * kFew * N) {
+    if constexpr (sizeof(T) != 2) run.template operator()<RegisterRow<T, kFew, packed>, BlockTeam>(kTeamThreads);
+  } else if (n <= int64_t(kTeamThreads) * kMost * N) {
+    run.template operator()<RegisterRow<T, kMost, packed>, BlockTeam>(kTeamThreads);
   } else {
-    f.template operator()<RegisterRow<T, 1024 / (32 * kPack)>, GroupTeam>(shape, width);
+    run.template operator()<BlockRow<T, packed>, BlockTeam>(kTeamThreads);
   }
+}
+/// The same for rows that consist of aligned packs, if `packed`.
+template <class T, class F>
+void with_rows(uint64_t rows, int64_t n, bool packed, StreamHandle stream, F f) {
+  if (packed) with_rows_of<T, true>(rows, n, stream, f);
+  else with_rows_of<T, false>(rows, n, stream, f);
 }
 
 }  // namespace vesta::cuda

@@ -4,7 +4,7 @@
 #include <vesta/cuda/kernels/add_scaled.cuh>
 #include <vesta/cuda/kernels/index.h>
 #include <vesta/cuda/kernels/items.cuh>
-#include <vesta/cuda/kernels/walk.cuh>
+#include <vesta/cuda/kernels/lines.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -94,17 +94,7 @@ template <class T, class Index>
 VESTA_KERNEL void put_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   const Index i = thread_number<Index>();
   if (i >= Index(m.total)) return;
-  int64_t offset[3];
-  walk.offsets(i, offset);
-  for (int64_t k = 0; k < m.length; ++k) {
-    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
-    if (uint64_t(at) < uint64_t(m.size)) {
-      const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
-      *reinterpret_cast<T*>(m.self + offset[0] + at * m.stride) = v;
-    } else {
-      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
-    }
-  }
+  each_along_line<T>(walk, m, i, [](T& to, T v) { to = v; });
 }
 
 template <class T, class C, bool puts>

@@ -15,7 +15,7 @@ struct SoftmaxLaunch {
   char* y = nullptr;
   int64_t rows = 0, n = 0;
   bool log = false;
-  bool packed = false;  // rows are aligned for packs of four
+  bool packed = false;  // rows consist of aligned packs
 };
 
 /// Queues the launch.

@@ -3,17 +3,11 @@
 // the same bits.
 #pragma once
 #include <vesta/cuda/kernels/axes.h>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/packs.cuh>
 
 namespace vesta::cuda {
 
 constexpr unsigned kTeamThreads = 256;  // threads of a block
-
-/// N elements that are loaded and stored at once.
-template <class T, int N>
-struct alignas(N * sizeof(T) <= 16 ? N * sizeof(T) : 16) Elements {
-  T v[N];
-};
 
 /// Combines over groups of `width` neighbouring lanes (a power of two). All lanes of the warp take part.
 template <class T, class F>
@@ -26,16 +20,25 @@ VESTA_DEVICE T group_reduce(T v, unsigned width, F combine) {
   return v;
 }
 
-/// Combines over a block of kTeamThreads threads. All of them take part.
-template <class T, class F>
-VESTA_DEVICE T block_reduce(T v, F combine) {
-  constexpr unsigned kWarps = kTeamThreads / 32;
-  VESTA_SHARED(T, parts, kWarps);
+/// Combines over a block of kThreads threads. All of them take part. `turn` counts the calls: those with equal types
+/// use two places by turns, so that each call waits once, for what the warps write.
+template <unsigned kThreads = kTeamThreads, class T, class F>
+VESTA_DEVICE T block_reduce(T v, F combine, unsigned turn) {
+  constexpr unsigned kWarps = kThreads / 32;
+  VESTA_SHARED(T, parts, 2 * kWarps);
+  T* const mine = parts + turn % 2 * kWarps;
   v = group_reduce(v, 32, combine);
-  block_barrier();  // the last call's parts have been read
-  if (lane_index() == 0) parts[warp_index()] = v;
+  if (lane_index() == 0) mine[warp_index()] = v;
   block_barrier();
-  return group_reduce(parts[lane_index() % kWarps], kWarps, combine);
+  T w[kWarps];
+  VESTA_UNROLL
+  for (unsigned i = 0; i < kWarps; ++i) w[i] = mine[i];
+  VESTA_UNROLL
+  for (unsigned half = kWarps / 2; half > 0; half /= 2) {
+    VESTA_UNROLL
+    for (unsigned i = 0; i < half; ++i) w[i] = combine(w[i], w[i + half]);
+  }
+  return w[0];
 }
 
 /// A group of lanes: it has row `row` of the grid, and this thread is number `rank` of `size`.
@@ -50,21 +53,28 @@ struct GroupTeam {
   VESTA_DEVICE T reduce(T v, F combine) const {
     return group_reduce(v, size, combine);
   }
+  /// Returns whether `v` is true for any team of the warp, which then takes part in what its members do together.
+  VESTA_DEVICE bool any(bool v) const { return any_lane(v); }
 };
-/// A block as a team.
-struct BlockTeam {
-  unsigned rank, size;
+/// A block of kThreads threads as a team.
+template <unsigned kThreads>
+struct BlockTeamOf {
+  static constexpr unsigned size = kThreads;
+  unsigned rank;
   uint64_t row;
-  VESTA_DEVICE explicit BlockTeam(unsigned) : rank(threadIdx.x), size(kTeamThreads), row(blockIdx.x) {}
+  mutable unsigned turn = 0;
+  VESTA_DEVICE explicit BlockTeamOf(unsigned) : rank(threadIdx.x), row(blockIdx.x) {}
   template <class T, class F>
   VESTA_DEVICE T reduce(T v, F combine) const {
-    return block_reduce(v, combine);
+    return block_reduce<kThreads>(v, combine, turn++);
   }
+  VESTA_DEVICE bool any(bool v) const { return v; }
 };
+using BlockTeam = BlockTeamOf<kTeamThreads>;
 
-/// Returns the launch shape of one team per row: groups of `width` lanes, or blocks if `width` is kTeamThreads.
+/// Returns the launch shape of one team per row: groups of `width` lanes, or blocks of `width` threads, if above 32.
 inline LaunchShape team_shape(uint64_t rows, unsigned width, StreamHandle stream) {
-  return linear_shape(rows * width, kTeamThreads, stream);
+  return linear_shape(rows * width, width > 32 ? width : kTeamThreads, stream);
 }
 /// Chooses a team's width for rows of n elements in packs of `pack`: up to 1024 elements go to one warp or less.
 inline unsigned team_width(int64_t n, int pack) {

@@ -44,7 +44,7 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   Tensor exp_sums = empty_tensor(exp_sums_shape(input), statistics_dtype(input.dtype()), input.device());
   if (l.rows == 0) return {loss, exp_sums};
   l.out = loss.impl()->data(), l.exp_sums = exp_sums.impl()->data();
-  l.packed = rows_fit_packs(l.classes, l.dtype, {l.x});
+  l.packed = rows_are_packs(l.classes, l.dtype, {l.x});
   cross_entropy(l);
   return {loss, exp_sums};
 }
@@ -60,7 +60,7 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
   if (gx.numel() == 0) return gx;
   Tensor g = contiguous(grad), sums = contiguous(exp_sums);
   l.grad = g.impl()->data(), l.exp_sums = sums.impl()->data(), l.out = gx.impl()->data();
-  l.packed = rows_fit_packs(l.classes, l.dtype, {l.x, l.out});
+  l.packed = rows_are_packs(l.classes, l.dtype, {l.x, l.out});
   cross_entropy(l);
   return gx;
 }

@@ -83,6 +83,13 @@ DType partial_dtype(Reduction op, DType d) {
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
 }
 
+/// Returns column_pack() of a stage: 16-bit elements have sums of 32 bits, but for sums and products of integers and
+/// for places.
+int column_pack_of(const ReduceStage& s) {
+  const bool wide_sum = (s.op == Reduction::sum || s.op == Reduction::product) && !is_differentiable(s.dtype);
+  return column_pack(size_t(itemsize(s.dtype)), is_search(s.op) || wide_sum ? 8 : 4);
+}
+
 /// Returns whether every pack of 16 bytes along the reduced axis is aligned and lies in one run.
 bool packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = std::max<int64_t>(1, 16 / item);
@@ -99,7 +106,7 @@ bool packs_fit(const ReduceStage& s) {
 
 /// Returns whether every pack of columns is aligned, and none is cut off.
 bool column_packs_fit(const ReduceStage& s) {
-  const int64_t item = itemsize(s.dtype), pack = column_pack(size_t(item));
+  const int64_t item = itemsize(s.dtype), pack = column_pack_of(s);
   auto whole = [&](const Axes& a) {
     return std::all_of(a.strides, a.strides + a.count, [&](int64_t stride) { return stride % pack == 0; });
   };
@@ -120,7 +127,7 @@ void plan(ReduceStage& s, bool columns) {
       std::copy_n(s.kept.strides + 1, s.kept.count, s.kept.strides);
     }
   }
-  const int64_t tile = 32 * column_pack(size_t(itemsize(s.dtype)));
+  const int64_t tile = 32 * column_pack_of(s);
   const int64_t results = s.kept.numel() * (s.columns ? (s.columns + tile - 1) / tile : 1);
   const int64_t least = s.columns ? kColumnPieceMin : kRowPieceMin;
   s.piece = s.columns ? kColumnPiece : kRowPiece;
@@ -354,7 +361,7 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   l.name = "var", l.stream = stream_of(input), l.dtype = input.dtype(), l.x = input.impl()->data();
   l.mean = mean.impl()->data(), l.squares = squares.impl()->data();
   l.rows = results, l.n = shape.count;
-  l.packed = rows_fit_packs(l.n, l.dtype, {l.x});
+  l.packed = rows_are_packs(l.n, l.dtype, {l.x});
   moments(l);
   return {squares, mean};
 }

@@ -21,30 +21,31 @@ constexpr int64_t kBlocks = 1024;  // so many blocks of the weights' gradient ke
 /// The rows of an operand, and the vectors that scale them: of its dtype or of the statistics', as the kernels read
 /// them.
 struct Rows {
-  Tensor x, weight, bias;
+  Tensor x;
   DType wide;
+  Tensor weight, bias;  // of x's dtype, or both of the statistics'
   int64_t n;
   Dims statistics;
   LayerNormLaunch l;
 
   Rows(const char* op, const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
       : x(contiguous(input)),
-        weight(ready(w, input.dtype())),
-        bias(ready(b, input.dtype())),
         wide(statistics_dtype(input.dtype())),
+        weight(ready(w, input.dtype(), b)),
+        bias(ready(b, input.dtype(), w)),
         n(check_row_norm(op, input, shape, w, b)),
         statistics(input.sizes()) {
     std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
     if (x.numel() == 0) return;
     l.stream = stream_of(x), l.dtype = x.dtype();
     l.x = x.impl()->data(), l.n = n, l.rows = x.numel() / n;
-    if (weight.defined()) l.weight = weight.impl()->data(), l.wide_weight = weight.dtype() == wide;
-    if (bias.defined()) l.bias = bias.impl()->data(), l.wide_bias = bias.dtype() == wide;
+    if (weight.defined()) l.weight = weight.impl()->data(), l.wide_vectors = weight.dtype() == wide;
+    if (bias.defined()) l.bias = bias.impl()->data(), l.wide_vectors = bias.dtype() == wide;
   }
-  static Tensor ready(const Tensor& t, DType dtype) {
+  Tensor ready(const Tensor& t, DType dtype, const Tensor& other) const {
     if (!t.defined()) return t;
-    const bool known = t.dtype() == dtype || t.dtype() == statistics_dtype(dtype);
-    return contiguous(known ? t : _to_copy(t, statistics_dtype(dtype)));
+    const bool narrow = t.dtype() == dtype && (!other.defined() || other.dtype() == dtype);
+    return contiguous(narrow || t.dtype() == wide ? t : _to_copy(t, wide));
   }
 };
 
@@ -62,7 +63,7 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
   const Tensor rstd = empty_tensor(rows.statistics, rows.wide, input.device());
   LayerNormLaunch& l = rows.l;
   l.y = y.impl()->data(), l.mean = mean.impl()->data(), l.rstd = rstd.impl()->data(), l.eps = eps;
-  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y});
+  l.packed = rows_are_packs(l.n, l.dtype, {l.x, l.y, l.weight, l.bias});
   layer_norm(l);
   return {y, mean, rstd};
 }
@@ -76,7 +77,7 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
   const Tensor rstd = empty_tensor(rows.statistics, rows.wide, input.device());
   LayerNormLaunch& l = rows.l;
   l.y = y.impl()->data(), l.rstd = rstd.impl()->data(), l.eps = eps ? *eps : rms_norm_eps(input.dtype());
-  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y});
+  l.packed = rows_are_packs(l.n, l.dtype, {l.x, l.y, l.weight, l.bias});
   layer_norm(l);
   return {y, rstd};
 }
@@ -104,7 +105,7 @@ TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& inp
   l.y = gx.impl()->data(), l.rstd = scales.impl()->data();
   if (mean.defined()) l.mean = means.impl()->data(), launch.bias_gradient = gb.impl()->data();
   launch.grad = g.impl()->data();
-  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y, launch.grad});
+  l.packed = rows_are_packs(l.n, l.dtype, {l.x, l.y, l.weight, launch.grad});
   const int64_t tiles = (l.n + kNormTile - 1) / kNormTile, most = std::max<int64_t>(1, kBlocks / tiles);
   launch.piece = std::max<int64_t>(32, (l.rows + most - 1) / most);
   launch.pieces = (l.rows + launch.piece - 1) / launch.piece;

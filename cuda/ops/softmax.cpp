@@ -30,7 +30,7 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
     l.x = a.impl()->data(), l.y = y.impl()->data(), l.grad = g.defined() ? g.impl()->data() : nullptr;
     l.n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
     l.rows = y.numel() / l.n;
-    l.packed = rows_fit_packs(l.n, x.dtype(), {l.x, l.y, l.grad});
+    l.packed = rows_are_packs(l.n, x.dtype(), {l.x, l.y, l.grad});
     softmax(l);
   }
   return last ? y : contiguous(transpose(y, d, -1));

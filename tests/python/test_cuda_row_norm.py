@@ -119,3 +119,19 @@ def test_second_derivatives_of_rms_norm():
         found.append([t.detach().cpu().numpy() for t in (*first, *second)])
     for a, b in zip(*found):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 33), (40, 12), (3, 1500), (3, 4096), (2, 12100)], ids=str)
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("rms", [False, True], ids=["layer", "rms"])
+def test_squares_beyond_float32_are_summed_in_double(shape, dtype, rms):
+    """Every other row is ordinary: it has the bits that it has alone."""
+    x = draw(shape, vesta.float64)
+    x[::2] = x[::2] * 1e30
+    x[0] = x[0] * 3e7  # a row whose sum is beyond float32 too
+    x = x.to(dtype)
+    norm = (lambda t: F.rms_norm(t, t.shape[-1:], eps=1e-5)) if rms else (lambda t: F.layer_norm(t, t.shape[-1:]))
+    got, exact = norm(x.cuda()).cpu(), norm(x.double())
+    assert np.allclose(got.double().numpy(), exact.numpy(), rtol=8 * EPS[dtype], atol=64 * EPS[vesta.float32])
+    alone = norm(x[1::2].cuda()).cpu()
+    assert vesta.equal(got[1::2], alone)
