@@ -1,0 +1,313 @@
+// The arithmetic of fused attention in a warp's registers, by tensor cores (tensor_cores.cuh): a warp owns 16 rows, and
+// meets the rows of the other side in tiles of 8 KB of shared memory, some of which are loaded while it computes.
+//
+// A lane has g = lane / 4 and t = lane % 4. Of 16 x 8 N scores it has those of rows g and g + 8, columns 8 i + 2t and the
+// next, for all i < N: score[i][0] to [3], as the tensor cores leave them, and as they take them for the next product: its
+// terms are columns of scores and rows of a tile, where lane t reads rows 2t and 2t + 1 of eight. Terms of the products of
+// rows with rows are the columns of the operands, of which lane t takes 16 bytes of 64.
+//
+// Rows of a tile are cut into chunks of 16 bytes, which are exchanged so that both ways of reading use all banks.
+#pragma once
+#include <vesta/cuda/kernels/attention_parts.cuh>
+#include <vesta/cuda/kernels/tensor_cores.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int kWarps = 4, kWarpRows = 16;  // of a block; of a warp
+constexpr int kTileBytes = 8 << 10;
+constexpr float kLog2e = 1.44269504f;
+
+/// 16 bytes of a row.
+using Chunk = Elements<uint32_t, 4>;
+
+/// Returns what the number of a chunk in row `row` is combined with: eight rows have eight places for each chunk (loads
+/// of eight rows at once), rows 2t lie two chunks apart (floats, two rows at a time), rows 2t and 2t + 1 four.
+VESTA_DEVICE constexpr int exchange_of(int row) { return ((row ^ row >> 2) & 1) << 2 | (row & 2) | (row >> 2 & 1); }
+
+/// Loads the chunk at `column` of a row; zeros outside.
+template <class T>
+VESTA_DEVICE Chunk load_chunk(const HeadRows<T>& from, int64_t row, int64_t column) {
+  constexpr int n = 16 / int(sizeof(T));
+  Elements<T, n> v{};
+  const T* at = from.data + row * from.stride + column;
+  if (row < from.rows && from.aligned && column + n <= from.columns) {
+    v = *reinterpret_cast<const Elements<T, n>*>(at);
+  } else if (row < from.rows) {
+    VESTA_UNROLL
+    for (int i = 0; i < n; ++i) {
+      if (column + i < from.columns) v.v[i] = at[i];
+    }
+  }
+  return __builtin_bit_cast(Chunk, v);
+}
+
+/// Tiles of rows of at most D columns.
+template <class T, int D>
+struct WarpTiles {
+  static constexpr int kRowBytes = D * int(sizeof(T));
+  static constexpr int kRows = kTileBytes / kRowBytes;
+  static constexpr int N = kRows / 8;
+  static constexpr int kChunks = kRowBytes / 64;  // of a row, that a lane takes for products of rows with rows
+  static constexpr int kSums = D / 8;
+  static constexpr bool split = sizeof(T) == 4;
+  static constexpr int kPiece = split ? 32 : 16;  // columns that are summed together
+
+  /// Starts to load rows `first` and on, all threads of the block together.
+  template <int rows>
+  static VESTA_DEVICE void start(char* to, const HeadRows<T>& from, int64_t first) {
+    constexpr int chunks = kRowBytes / 16, width = 16 / int(sizeof(T)), step = kWarps * 32 / chunks;
+    static_assert(step % 4 == 0 && rows % step == 0);
+    const int chunk = int(threadIdx.x) % chunks, row = int(threadIdx.x) / chunks, column = chunk * width;
+    const int at_place = chunk ^ exchange_of(row);
+    const int64_t left = from.rows - first, columns = from.columns - column;
+    const int bytes = columns <= 0 ? 0 : columns < width ? int(columns) * int(sizeof(T)) : 16;
+    const T* at = from.data + (first + row) * from.stride + column;
+    VESTA_UNROLL
+    for (int i = 0; i < rows; i += step) {
+      const bool inside = row + i < left;
+      char* place = to + (row + i) * kRowBytes + (at_place ^ exchange_of(i)) * 16;
+      if (from.aligned) {
+        start_copy<16>(place, inside && bytes > 0 ? at + i * from.stride : from.data, inside ? bytes : 0);
+      } else {
+        Elements<T, width> v{};
+        VESTA_UNROLL
+        for (int j = 0; j < width; ++j) {
+          if (inside && j < columns) v.v[j] = at[i * from.stride + j];
+        }
+        *reinterpret_cast<Elements<T, width>*>(place) = v;
+      }
+    }
+  }
+
+  /// Returns the lane's chunk j of row g of eight rows in shared memory, for products of rows with rows.
+  static VESTA_DEVICE Chunk chunk(const char* rows, int j) {
+    const int g = int(lane_index() / 4), t = int(lane_index() % 4), exchange = exchange_of(g);
+    return *reinterpret_cast<const Chunk*>(rows + g * kRowBytes + ((4 * j) ^ (exchange & 4)) * 16 +
+                                           (t ^ (exchange & 3)) * 16);
+  }
+
+  /// Multiplies 16 rows, of whose rows g and g + 8 `own(j, chunks)` gives the lane's chunk j, with 8 n rows in shared memory.
+  template <int n, class Own>
+  static VESTA_DEVICE void multiply(float (&score)[n][4], Own own, const char* rows) {
+    float rest[n][4];
+    VESTA_UNROLL
+    for (int i = 0; i < n; ++i) {
+      VESTA_UNROLL
+      for (int e = 0; e < 4; ++e) score[i][e] = rest[i][e] = 0;
+    }
+    VESTA_UNROLL
+    for (int j = 0; j < kChunks; ++j) {
+      Chunk x[2];
+      own(j, x);
+      uint32_t high[2][4], low[2][4];
+      VESTA_UNROLL
+      for (int k = 0; k < 8; ++k) {
+        const uint32_t v = x[k % 2].v[k / 2];  // steps of two registers of each row
+        if constexpr (split) split_float(v, high[k / 4][k % 4], low[k / 4][k % 4]);
+        else high[k / 4][k % 4] = v;
+      }
+      VESTA_UNROLL
+      for (int i = 0; i < n; ++i) {
+        const Chunk y = chunk(rows + i * 8 * kRowBytes, j);
+        VESTA_UNROLL
+        for (int s = 0; s < 2; ++s) add_product(score[i], rest[i], high[s], low[s], y.v[2 * s], y.v[2 * s + 1]);
+      }
+    }
+    if constexpr (split) {
+      VESTA_UNROLL
+      for (int i = 0; i < n; ++i) {
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) score[i][e] = score[i][e] + rest[i][e];
+      }
+    }
+  }
+
+  /// Multiplies the sums of rows g and g + 8 with `factor`, then adds the weights times rows of a tile. `mine(piece)`: whether
+  /// this warp sums the piece of columns.
+  template <class Mine>
+  static VESTA_DEVICE void add_weighted(float (&sum)[kSums][4], const float (&weight)[N][4], const char* rows,
+                                        const float (&factor)[2], Mine mine) {
+    const int lane = int(lane_index());
+    constexpr int kSteps = split ? N : N / 2, kColumns = kPiece / 8;
+    uint32_t high[kSteps][4], low[kSteps][4];
+    VESTA_UNROLL
+    for (int s = 0; s < kSteps; ++s) {
+      VESTA_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (split) {
+          split_float(bits_of(weight[s][i % 2 * 2 + i / 2]), high[s][i], low[s][i]);
+        } else {
+          const float(&pair)[4] = weight[2 * s + i / 2];
+          high[s][i] = pack_numbers<T>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
+        }
+      }
+    }
+    VESTA_UNROLL
+    for (int p = 0; p < D / kPiece; ++p) {
+      if (!mine(p)) continue;
+      float add[kColumns][4] = {}, rest[kColumns][4] = {};
+      VESTA_UNROLL
+      for (int s = 0; s < kSteps; ++s) {
+        uint32_t y[kColumns][2];
+        if constexpr (split) {
+          const int row = lane % 4 * 2, exchange = exchange_of(row);
+          const char* at = rows + (8 * s + row) * kRowBytes + 8 * p * 16;
+          const Chunk even = *reinterpret_cast<const Chunk*>(at + (lane / 4 ^ exchange) * 16);
+          const Chunk odd = *reinterpret_cast<const Chunk*>(at + kRowBytes + (lane / 4 ^ exchange ^ 4) * 16);
+          VESTA_UNROLL
+          for (int c = 0; c < kColumns; ++c) y[c][0] = even.v[c], y[c][1] = odd.v[c];
+        } else {
+          const int row = lane % 16, chunk = 2 * p + lane / 16;
+          uint32_t turned[4];
+          load_turned(turned, rows + (16 * s + row) * kRowBytes + (chunk ^ exchange_of(row)) * 16);
+          VESTA_UNROLL
+          for (int i = 0; i < 4; ++i) y[i / 2][i % 2] = turned[i];
+        }
+        VESTA_UNROLL
+        for (int c = 0; c < kColumns; ++c) add_product(add[c], rest[c], high[s], low[s], y[c][0], y[c][1]);
+      }
+      VESTA_UNROLL
+      for (int c = 0; c < kColumns; ++c) {
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) {
+          const float more = split ? add[c][e] + rest[c][e] : add[c][e];
+          sum[p * kColumns + c][e] = sum[p * kColumns + c][e] * factor[e / 2] + more;
+        }
+      }
+    }
+  }
+  static VESTA_DEVICE void add_weighted(float (&sum)[kSums][4], const float (&weight)[N][4], const char* rows) {
+    add_weighted(sum, weight, rows, {1, 1}, [](int) { return true; });
+  }
+
+  /// Calls f(number of a piece, i, first column, values) for the neighbours among the lane's sums of rows g (i = 0) and g + 8.
+  template <class F>
+  static VESTA_DEVICE void each(const float (&sum)[kSums][4], F f) {
+    const int t = int(lane_index() % 4);
+    VESTA_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      VESTA_UNROLL
+      for (int p = 0; p < D / kPiece; ++p) {
+        VESTA_UNROLL
+        for (int k = 0; k < 2; ++k) {
+          if constexpr (split) {  // columns of a product are chunks of four columns
+            const float v[4] = {sum[4 * p][2 * i + k], sum[4 * p + 1][2 * i + k], sum[4 * p + 2][2 * i + k],
+                                sum[4 * p + 3][2 * i + k]};
+            f(p, i, 32 * p + 8 * t + 4 * k, v);
+          } else {
+            const float v[2] = {sum[2 * p + k][2 * i], sum[2 * p + k][2 * i + 1]};
+            f(p, i, 16 * p + 8 * k + 2 * t, v);
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  static VESTA_DEVICE void add_product(float (&sum)[4], float (&rest)[4], const uint32_t (&high)[4],
+                                       const uint32_t (&low)[4], uint32_t y0, uint32_t y1) {
+    if constexpr (split) {
+      uint32_t high0, low0, high1, low1;
+      split_float(y0, high0, low0), split_float(y1, high1, low1);
+      add_step<T>(rest, low, high0, high1);
+      add_step<T>(sum, high, high0, high1);
+      add_step<T>(rest, high, low0, low1);
+    } else {
+      add_step<T>(sum, high, y0, y1);
+    }
+  }
+};
+
+/// Scales the products of a lane and masks them. Its first is that of row `row` and column `column`; rows are queries, or
+/// keys if `turned`. `whole`: none is outside or hidden by causality.
+template <bool turned, class T, int n>
+VESTA_DEVICE void mask_scores(float (&score)[n][4], const Seen<T>& seen, float scale, int64_t row, int64_t column,
+                              bool whole) {
+  const auto each = [&](auto f) {
+    VESTA_UNROLL
+    for (int i = 0; i < n; ++i) {
+      VESTA_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        const int64_t own = row + 8 * (e / 2), other = column + 8 * i + e % 2;
+        const int64_t query = turned ? other : own, key = turned ? own : other;
+        const bool exists = whole || seen.exists(query, key);
+        score[i][e] = exists ? f(score[i][e] * scale, query, key) : -INFINITY;
+      }
+    }
+  };
+  const AttentionMask& mask = seen.l.mask;
+  if (mask.kind == AttentionMask::boolean) {
+    const bool* data = static_cast<const bool*>(mask.data);
+    each([&](float s, int64_t query, int64_t key) { return data[seen.place(query, key)] ? s : -INFINITY; });
+  } else if (mask.kind == AttentionMask::same && !std::is_same_v<T, float>) {
+    const T* data = static_cast<const T*>(mask.data);
+    each([&](float s, int64_t query, int64_t key) { return s + convert<float>(data[seen.place(query, key)]); });
+  } else if (mask.kind != AttentionMask::none) {
+    const float* data = static_cast<const float*>(mask.data);
+    each([&](float s, int64_t query, int64_t key) { return s + data[seen.place(query, key)]; });
+  } else if (whole) {
+    VESTA_UNROLL
+    for (int i = 0; i < n; ++i) {
+      VESTA_UNROLL
+      for (int e = 0; e < 4; ++e) score[i][e] = score[i][e] * scale;
+    }
+  } else {
+    each([&](float s, int64_t, int64_t) { return s; });
+  }
+}
+
+/// Returns a bit for each of a lane's 4 n scores: whether dropout keeps its weight.
+template <bool turned, int n>
+VESTA_DEVICE uint32_t kept_weights(Kept<float>& kept, int64_t row, int64_t column) {
+  if (!kept.on) return ~uint32_t(0);
+  uint32_t bits = 0;
+  VESTA_ROLLED
+  for (int k = 0; k < 4 * n; ++k) {
+    const int64_t own = row + 8 * (k % 4 / 2), other = column + 8 * (k / 4) + k % 2;
+    bits |= uint32_t(kept.keeps(turned ? other : own, turned ? own : other)) << k;
+  }
+  return bits;
+}
+
+// Rows that are computed again, a number at a time, because tensor cores make NaN of infinite factors. The whole warp
+// computes a row.
+
+/// Returns a row of a times a row of b.
+template <class T>
+VESTA_DEVICE float row_product(const HeadRows<T>& a, int64_t a_row, const HeadRows<T>& b, int64_t b_row) {
+  float sum = 0;
+  VESTA_ROLLED
+  for (int64_t c = 0; c < a.columns; ++c) sum = sum + a.at(a_row, c) * b.at(b_row, c);
+  return sum;
+}
+/// Adds weight(i) times row i of `rows`, from `begin` to `end`. A lane has columns lane, lane + 32 and on.
+template <int n, class T, class Weight>
+VESTA_DEVICE void add_rows(float (&sum)[n], const HeadRows<T>& rows, int64_t begin, int64_t end, Weight weight) {
+  const int64_t lane = int64_t(lane_index());
+  VESTA_ROLLED
+  for (int64_t first = begin; first < end; first += 32) {
+    const float mine = first + lane < end ? weight(first + lane) : 0;
+    const int count = end - first < 32 ? int(end - first) : 32;
+    VESTA_ROLLED
+    for (int i = 0; i < count; ++i) {
+      const float w = shuffle(mine, unsigned(i));
+      VESTA_UNROLL
+      for (int c = 0; c < n; ++c) {
+        if (lane + 32 * c < rows.columns) sum[c] = sum[c] + w * rows.at(first + i, lane + 32 * c);
+      }
+    }
+  }
+}
+/// Calls f(row) for each row of the warp of which a lane's sums (bad[0], of row g; bad[1], of g + 8) are NaN.
+template <class F>
+VESTA_DEVICE void each_bad_row(const bool (&bad)[2], F f) {
+  if (!any_lane(bad[0] || bad[1])) return;
+  VESTA_ROLLED
+  for (int r = 0; r < kWarpRows; ++r) {
+    if (any_lane(int(lane_index() / 4) == r % 8 && (r < 8 ? bad[0] : bad[1]))) f(r);
+  }
+}
+
+}  // namespace
+}  // namespace vesta::cuda
