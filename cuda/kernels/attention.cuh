@@ -1,9 +1,9 @@
 // Attention that never writes the matrix of scores (Dao et al., "FlashAttention", 2022; the running maximum is that of
 // Milakov and Gimelshein). A tour: a block owns a tile of rows of the result and walks over tiles of the other side.
-// For each it computes a tile of scores, turns it into weights, and adds weights times rows of a third operand to sums in
-// registers. Forward, rows are queries, and sums are scaled whenever a larger score turns up. In the gradient, rows of
-// queries walk over keys, those of keys and of values over queries. So nobody adds to another block's sums, and no order of
-// blocks shows.
+// For each it computes a tile of scores, turns it into weights, and adds weights times rows of a third operand to sums
+// in registers. Forward, rows are queries, and sums are scaled whenever a larger score turns up. In the gradient, rows
+// of queries walk over keys, those of keys and of values over queries. So nobody adds to another block's sums, and no
+// order of blocks shows.
 //
 // The sums of an element run over the other side's tiles in order: their bits depend on sizes of tiles that follow from
 // the dtype and the size of heads alone, not on rows, heads or batch.

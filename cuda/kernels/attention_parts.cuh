@@ -91,8 +91,8 @@ struct AttentionPart {
     VESTA_HD int64_t pieces() const { return (columns + wide - 1) / wide; }
     VESTA_HD int64_t count() const { return batch * heads * tiles() * pieces(); }
   };
-  /// What the work of a tile depends on: `even`: nothing; a head's tiles follow each other, so that what they read is in
-  /// L2. Otherwise the most work is done first, of all heads, so that blocks end together.
+  /// What the work of a tile depends on: `even`: nothing; a head's tiles follow each other, so that what they read is
+  /// in L2. Otherwise the most work is done first, of all heads, so that blocks end together.
   enum Order { even, first_most, last_most };
   int64_t batch, head, row, column;
   VESTA_DEVICE AttentionPart(int64_t number, const Cut& cut, Order order) {

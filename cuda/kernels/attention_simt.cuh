@@ -1,6 +1,7 @@
-// Fused attention for heads of any size and for numbers that tensor cores do not sum: products by ordinary arithmetic on
-// tiles in shared memory (attention_tiles.cuh). A block owns a tile of rows and a piece of the columns of the result. The
-// gradient has a kernel for each operand: rows of queries walk over keys, those of keys and of values over queries.
+// Fused attention for heads of any size and for numbers that tensor cores do not sum: products by ordinary arithmetic
+// on tiles in shared memory (attention_tiles.cuh). A block owns a tile of rows and a piece of the columns of the
+// result. The gradient has a kernel for each operand: rows of queries walk over keys, those of keys and of values over
+// queries.
 #pragma once
 #include <vesta/cuda/kernels/attention_tiles.cuh>
 
@@ -8,7 +9,8 @@ namespace vesta::cuda {
 namespace {
 
 template <class T, int m, int wide>
-VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1) attention_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
+VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1)
+    attention_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
   using C = compute_of<T>;
   using Tiles = AttentionTiles<T, m, wide>;
   using Memory = typename Tiles::Memory;
@@ -77,7 +79,8 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1) attention_
 enum class GradientOf { query, key, value };
 
 template <class T, GradientOf of, int wide>
-VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, 1) attention_gradient_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
+VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, 1)
+    attention_gradient_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
   using C = compute_of<T>;
   constexpr int n = kScores<C>, N = n / 16;
   constexpr bool by_key = of != GradientOf::query;
@@ -87,8 +90,11 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, 1) attention_gradient_kernel(A
   const Tiles tiles{memory[0]};
   const int tx = int(threadIdx.x % 16), ty = int(threadIdx.x / 16);
   const C scale = C(l.scale);
-    for (int64_t number = blockIdx.x; number < cut.count(); number += gridDim.x) {
-    const AttentionPart part(number, cut, !l.causal ? AttentionPart::even : by_key ? AttentionPart::first_most : AttentionPart::last_most);
+  for (int64_t number = blockIdx.x; number < cut.count(); number += gridDim.x) {
+    const AttentionPart part(number, cut,
+                             !l.causal ? AttentionPart::even
+                             : by_key  ? AttentionPart::first_most
+                                       : AttentionPart::last_most);
     C sum[N][wide / 16] = {};
     const int64_t first_head = by_key ? part.head * l.group : part.head, shared_head = first_head / l.group;
     const HeadRows<T> k(l.k, part.batch, shared_head, l.keys, l.key_size);
@@ -136,8 +142,8 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, 1) attention_gradient_kernel(A
 
 template <class T, int m, int wide>
 void queue_forward(const AttentionLaunch& l) {
-  queue_attention("attention", attention_kernel<T, m, wide>, l,
-                  {l.batch, l.heads, l.queries, l.value_size, m, wide}, kAttentionThreads);
+  queue_attention("attention", attention_kernel<T, m, wide>, l, {l.batch, l.heads, l.queries, l.value_size, m, wide},
+                  kAttentionThreads);
 }
 
 template <class T, GradientOf of, int wide>

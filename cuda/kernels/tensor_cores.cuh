@@ -9,12 +9,13 @@
 //
 //   a[0], a[2] = of row g   a[1], a[3] = of row g + 8   b[0], b[1] = of column g       b[i] meets a[2i] and a[2i + 1]
 //
-// Tensor cores take floats of 11 bits (TF32) and cut off the rest. A product of floats is therefore three: each factor is
-// the sum of two such numbers, of whose four products the smallest, 2^-22 of the largest, is left out (Ootomo and Yokota,
-// "Recovering single precision accuracy from Tensor Cores while avoiding the FP32 theoretical peak performance", 2022).
-// Sums are cut off too, not rounded, which adds up to 2^-24 of a sum for each step: large terms and small ones have sums
-// of their own, and chains are short (some steps), after which the caller adds in registers. An infinite factor has parts
-// that make NaN (0 times infinity) where the product is infinite: the caller computes sums that are NaN again.
+// Tensor cores take floats of 11 bits (TF32) and cut off the rest. A product of floats is therefore three: each factor
+// is the sum of two such numbers, of whose four products the smallest, 2^-22 of the largest, is left out (Ootomo and
+// Yokota, "Recovering single precision accuracy from Tensor Cores while avoiding the FP32 theoretical peak
+// performance", 2022). Sums are cut off too, not rounded, which adds up to 2^-24 of a sum for each step: large terms
+// and small ones have sums of their own, and chains are short (some steps), after which the caller adds in registers.
+// An infinite factor has parts that make NaN (0 times infinity) where the product is infinite: the caller computes sums
+// that are NaN again.
 //
 // The emulated device exchanges the same registers lane by lane, and cuts off too.
 #pragma once
@@ -58,14 +59,20 @@ VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
 }
 VESTA_DEVICE uint32_t bits_of(float v) { return __float_as_uint(v); }
 VESTA_DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
+/// Returns v without its 11 leading bits, here: computed ahead for all of a loop it takes registers.
+VESTA_DEVICE uint32_t low_part(uint32_t v) {
+  uint32_t low;
+  asm volatile("{ .reg .b32 high; and.b32 high, %1, 0xffffe000; sub.f32 %0, %1, high; }" : "=r"(low) : "r"(v));
+  return low;
+}
 /// Computes 2^x to 2 units in the last place; denormal results are 0.
 VESTA_DEVICE float fast_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-/// Copies `bytes` to shared memory, and zeros up to `size` (4 or 16), of which both addresses are multiples. The copy is
-/// there after wait_copies() of this thread.
+/// Copies `bytes` to shared memory, and zeros up to `size` (4 or 16), of which both addresses are multiples. The copy
+/// is there after wait_copies() of this thread.
 template <int size>
 VESTA_DEVICE void start_copy(void* to, const void* from, int bytes) {
   const unsigned shared = unsigned(__cvta_generic_to_shared(to));
@@ -90,6 +97,7 @@ inline thread_local GivenFactors given_factors[32][32];
 
 VESTA_DEVICE uint32_t bits_of(float v) { return __builtin_bit_cast(uint32_t, v); }
 VESTA_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+VESTA_DEVICE uint32_t low_part(uint32_t v) { return bits_of(float_of(v) - float_of(v & 0xffffe000u)); }
 VESTA_DEVICE float fast_exp2(float x) { return std::exp2(x); }
 template <class T>
 VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
@@ -145,9 +153,12 @@ VESTA_DEVICE void wait_copies() {}
 
 #endif
 
+/// Returns the bits of a float that tensor cores take, as a number that the compiler does not know: it would leave the
+/// `and` out, because they ignore the other bits, and move the float to a register beside its neighbour instead.
+VESTA_DEVICE uint32_t high_bits() { return 0xffffe000u | (blockDim.y - 1); }
 /// Splits a float into two of 11 bits, nearly: the tensor cores cut the rest of `low` off, 2^-21 of v at most.
-VESTA_DEVICE void split_float(uint32_t v, uint32_t& high, uint32_t& low) {
-  high = v & 0xffffe000u;
+VESTA_DEVICE void split_float(uint32_t v, uint32_t high_bits, uint32_t& high, uint32_t& low) {
+  high = v & high_bits;
   low = bits_of(float_of(v) - float_of(high));
 }
 
