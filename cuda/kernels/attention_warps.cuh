@@ -15,6 +15,8 @@ namespace vesta::cuda {
 namespace {
 
 constexpr int kWarps = 4, kWarpRows = 16;  // of a block; of a warp
+constexpr int kFusedThreads = 32 * kWarps;
+constexpr int kFusedRows = kWarps * kWarpRows;
 constexpr int kTileBytes = 8 << 10;
 constexpr float kLog2e = 1.44269504f;
 
@@ -54,6 +56,9 @@ struct WarpTiles {
   static constexpr int kSteps = 2 * kChunks;  // of such products
   static constexpr int kSums = D / 8;
   static constexpr bool split = sizeof(T) == 4;
+  static constexpr int kChain = split ? 2 : kChunks;  // chunks of a chain of sums of tensor cores
+  static constexpr bool kHoldsParts = split && D <= 64;  // of own rows in shared memory, as far as there is room
+  static constexpr int kOwnBytes = (kHoldsParts ? 2 : 1) * kFusedRows * kRowBytes;
   static constexpr int kPiece = split ? 32 : 16;  // columns that are summed together
 
   /// Starts to load rows `first` and on, all threads of the block together.
@@ -88,9 +93,8 @@ struct WarpTiles {
     }
   }
 
-  /// Calls put(step, what the lane gives to it) for 16 rows from `first` on.
-  template <class Put>
-  static VESTA_DEVICE void load_own(const HeadRows<T>& from, int64_t first, Put put) {
+  /// Stores what the lane gives to products of 16 rows, `first` and on, to its part of shared memory.
+  static VESTA_DEVICE void load_own(StepRows* own, const HeadRows<T>& from, int64_t first) {
     const int g = int(lane_index() / 4), t = int(lane_index() % 4);
     Chunk x[kChunks][2];
     VESTA_UNROLL
@@ -102,42 +106,54 @@ struct WarpTiles {
     for (int s = 0; s < kSteps; ++s) {
       const Chunk &a = x[s / 2][0], &b = x[s / 2][1];
       const int k = s % 2 * 2;
-      put(s, StepRows{a.v[k], b.v[k], a.v[k + 1], b.v[k + 1]});
+      StepRows rows{a.v[k], b.v[k], a.v[k + 1], b.v[k + 1]};
+      if constexpr (kHoldsParts) {
+        StepRows low;
+        VESTA_UNROLL
+        for (int i = 0; i < 4; ++i) split_float(rows.v[i], rows.v[i], low.v[i]);
+        own[(kSteps + s) * kFusedThreads] = low;
+      }
+      own[s * kFusedThreads] = rows;
     }
   }
 
-  /// Multiplies 16 rows, of which own(step) is what the lane gives, with 8 n rows in shared memory.
-  template <int n, class Own>
-  static VESTA_DEVICE void multiply(float (&score)[n][4], Own own, const char* rows) {
+  /// Multiplies 16 rows that load_own() has stored with 8 n rows in shared memory.
+  template <int n>
+  static VESTA_DEVICE void multiply(float (&score)[n][4], const StepRows* own, const char* rows) {
     const int g = int(lane_index() / 4), t = int(lane_index() % 4), exchange = exchange_of(g);
     const char* const row = rows + g * kRowBytes + (t ^ (exchange & 3)) * 16;
-    float rest[n][4];
     VESTA_UNROLL
     for (int i = 0; i < n; ++i) {
       VESTA_UNROLL
-      for (int e = 0; e < 4; ++e) score[i][e] = rest[i][e] = 0;
+      for (int e = 0; e < 4; ++e) score[i][e] = 0;
     }
     VESTA_UNROLL
-    for (int j = 0; j < kChunks; ++j) {
-      StepRows a[2], low[2];
+    for (int first = 0; first < kChunks; first += kChain) {
+      float add[n][4] = {}, rest[n][4] = {};
       VESTA_UNROLL
-      for (int s = 0; s < 2; ++s) {
-        a[s] = own(2 * j + s);
+      for (int j = first; j < first + kChain; ++j) {
+        StepRows a[2], low[2];
         VESTA_UNROLL
-        for (int k = 0; split && k < 4; ++k) low[s].v[k] = low_part(a[s].v[k]);
+        for (int s = 0; s < 2; ++s) {
+          a[s] = own[(2 * j + s) * kFusedThreads];
+          if constexpr (kHoldsParts) {
+            low[s] = own[(kSteps + 2 * j + s) * kFusedThreads];
+          } else {
+            VESTA_UNROLL
+            for (int k = 0; split && k < 4; ++k) split_float(a[s].v[k], a[s].v[k], low[s].v[k]);
+          }
+        }
+        VESTA_UNROLL
+        for (int i = 0; i < n; ++i) {
+          const Chunk y = *reinterpret_cast<const Chunk*>(row + i * 8 * kRowBytes + ((4 * j) ^ (exchange & 4)) * 16);
+          VESTA_UNROLL
+          for (int s = 0; s < 2; ++s) add_product(add[i], rest[i], a[s].v, low[s].v, y.v[2 * s], y.v[2 * s + 1]);
+        }
       }
       VESTA_UNROLL
       for (int i = 0; i < n; ++i) {
-        const Chunk y = *reinterpret_cast<const Chunk*>(row + i * 8 * kRowBytes + ((4 * j) ^ (exchange & 4)) * 16);
         VESTA_UNROLL
-        for (int s = 0; s < 2; ++s) add_product(score[i], rest[i], a[s].v, low[s].v, y.v[2 * s], y.v[2 * s + 1]);
-      }
-    }
-    if constexpr (split) {
-      VESTA_UNROLL
-      for (int i = 0; i < n; ++i) {
-        VESTA_UNROLL
-        for (int e = 0; e < 4; ++e) score[i][e] = score[i][e] + rest[i][e];
+        for (int e = 0; e < 4; ++e) score[i][e] = score[i][e] + (split ? add[i][e] + rest[i][e] : add[i][e]);
       }
     }
   }
@@ -149,14 +165,13 @@ struct WarpTiles {
                                         const float (&factor)[2], Mine mine) {
     const int lane = int(lane_index());
     constexpr int steps = split ? N : N / 2, kColumns = kPiece / 8;
-    const uint32_t mask = high_bits();
     uint32_t high[steps][4], low[steps][4];
     VESTA_UNROLL
     for (int s = 0; s < steps; ++s) {
       VESTA_UNROLL
       for (int i = 0; i < 4; ++i) {
         if constexpr (split) {
-          split_float(bits_of(weight[s][i % 2 * 2 + i / 2]), 0xffffe000u, high[s][i], low[s][i]);
+          split_float(bits_of(weight[s][i % 2 * 2 + i / 2]), high[s][i], low[s][i]);
         } else {
           const float (&pair)[4] = weight[2 * s + i / 2];
           high[s][i] = pack_numbers<T>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
@@ -185,7 +200,7 @@ struct WarpTiles {
           for (int i = 0; i < 4; ++i) y[i / 2][i % 2] = turned[i];
         }
         VESTA_UNROLL
-        for (int c = 0; c < kColumns; ++c) add_product(add[c], rest[c], high[s], low[s], y[c][0], y[c][1], mask);
+        for (int c = 0; c < kColumns; ++c) add_product(add[c], rest[c], high[s], low[s], y[c][0], y[c][1]);
       }
       VESTA_UNROLL
       for (int c = 0; c < kColumns; ++c) {
@@ -227,11 +242,10 @@ struct WarpTiles {
 
  private:
   static VESTA_DEVICE void add_product(float (&sum)[4], float (&rest)[4], const uint32_t (&high)[4],
-                                       const uint32_t (&low)[4], uint32_t y0, uint32_t y1,
-                                       uint32_t mask = 0xffffe000u) {
+                                       const uint32_t (&low)[4], uint32_t y0, uint32_t y1) {
     if constexpr (split) {
       uint32_t high0, low0, high1, low1;
-      split_float(y0, mask, high0, low0), split_float(y1, mask, high1, low1);
+      split_float(y0, high0, low0), split_float(y1, high1, low1);
       add_step<T>(rest, low, high0, high1);
       add_step<T>(sum, high, high0, high1);
       add_step<T>(rest, high, low0, low1);

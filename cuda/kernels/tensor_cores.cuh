@@ -59,12 +59,6 @@ VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
 }
 VESTA_DEVICE uint32_t bits_of(float v) { return __float_as_uint(v); }
 VESTA_DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
-/// Returns v without its 11 leading bits, here: computed ahead for all of a loop it takes registers.
-VESTA_DEVICE uint32_t low_part(uint32_t v) {
-  uint32_t low;
-  asm volatile("{ .reg .b32 high; and.b32 high, %1, 0xffffe000; sub.f32 %0, %1, high; }" : "=r"(low) : "r"(v));
-  return low;
-}
 /// Computes 2^x to 2 units in the last place; denormal results are 0.
 VESTA_DEVICE float fast_exp2(float x) {
   float y;
@@ -97,7 +91,6 @@ inline thread_local GivenFactors given_factors[32][32];
 
 VESTA_DEVICE uint32_t bits_of(float v) { return __builtin_bit_cast(uint32_t, v); }
 VESTA_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-VESTA_DEVICE uint32_t low_part(uint32_t v) { return bits_of(float_of(v) - float_of(v & 0xffffe000u)); }
 VESTA_DEVICE float fast_exp2(float x) { return std::exp2(x); }
 template <class T>
 VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
@@ -153,13 +146,11 @@ VESTA_DEVICE void wait_copies() {}
 
 #endif
 
-/// Returns the bits of a float that tensor cores take, as a number that the compiler does not know: it would leave the
-/// `and` out, because they ignore the other bits, and move the float to a register beside its neighbour instead.
-VESTA_DEVICE uint32_t high_bits() { return 0xffffe000u | (blockDim.y - 1); }
-/// Splits a float into two of 11 bits, nearly: the tensor cores cut the rest of `low` off, 2^-21 of v at most.
-VESTA_DEVICE void split_float(uint32_t v, uint32_t high_bits, uint32_t& high, uint32_t& low) {
-  high = v & high_bits;
-  low = bits_of(float_of(v) - float_of(high));
+/// Splits a float into two, whose first 11 bits sum up to it within 2^-23: those are what tensor cores take. Cut off
+/// instead of rounded, `high` would be too small on average, and every product with it.
+VESTA_DEVICE void split_float(uint32_t v, uint32_t& high, uint32_t& low) {
+  high = v + 0x1000u;
+  low = bits_of(float_of(v) - float_of(high & 0xffffe000u));
 }
 
 }  // namespace vesta::cuda
