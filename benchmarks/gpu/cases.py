@@ -460,33 +460,57 @@ def _(gpu: Gpu) -> Work:
     return Work(lambda: gpu.lib.nn.functional.max_pool2d(x, 2), moves=size_of(x) * 5 // 4)
 
 
-# ---- attention: GPT-2 small, 8 sequences of 1024 ----
+# ---- attention: GPT-2 small, 8 sequences of 1024; the last ones are what cuDNN does not compute ----
 
 
-def _attention(dtype: str, causal: bool, backward: bool) -> None:
-    name = f"8x12x1024x64{', causal' if causal else ''}{', forward and backward' if backward else ''}, {dtype}"
+def _attention(
+    dtype: str, causal: bool, backward: bool, *, head: int = 64, queries: int = 1024, keys: int = 1024, extra: str = ""
+) -> None:
+    side = f"{keys}" if queries == keys else f"{queries} of {keys}"
+    words = [
+        f"8x12x{side}x{head}",
+        "causal" if causal else "",
+        extra,
+        "forward and backward" if backward else "",
+        dtype,
+    ]
 
-    @case("attention", name)
+    @case("attention", ", ".join(word for word in words if word))
     def _(gpu: Gpu) -> Work:
-        shape = gpu.size(8, 1), gpu.size(12, 2), gpu.size(1024, 40), gpu.size(64, 16)
-        q, k, v = (gpu.normal(*shape, dtype=dtype).requires_grad_(backward) for _ in range(3))
-        g = gpu.normal(*shape, dtype=dtype)
+        lead, size = (gpu.size(8, 1), gpu.size(12, 2)), gpu.size(head, 16)
+        rows, columns = gpu.size(queries, min(queries, 40)), gpu.size(keys, 40)
+        q = gpu.normal(*lead, rows, size, dtype=dtype).requires_grad_(backward)
+        k, v = (gpu.normal(*lead, columns, size, dtype=dtype).requires_grad_(backward) for _ in range(2))
+        g = gpu.normal(*lead, rows, size, dtype=dtype)
+        options: dict[str, object] = {"is_causal": causal}
+        if extra == "mask":  # of the keys of each sequence, as of padding
+            options["attn_mask"] = gpu.normal(lead[0], 1, rows, columns) > -1.5
+        if extra == "dropout":
+            options["dropout_p"] = 0.1
         attend = gpu.lib.nn.functional.scaled_dot_product_attention
-        flops = 4 * shape[0] * shape[1] * shape[2] ** 2 * shape[3] // (2 if causal else 1)
+        flops = 4 * lead[0] * lead[1] * rows * columns * size // (2 if causal else 1)
+        moves = 2 * size_of(q, k)
         if not backward:
-            return Work(lambda: attend(q, k, v, is_causal=causal), moves=4 * size_of(q), flops=flops, unit=dtype)
+            return Work(lambda: attend(q, k, v, **options), moves=moves, flops=flops, unit=dtype)
 
         def run():
             q.grad = k.grad = v.grad = None
-            attend(q, k, v, is_causal=causal).backward(g)
+            attend(q, k, v, **options).backward(g)
 
-        return Work(run, moves=9 * size_of(q), flops=7 * flops // 2, unit=dtype)
+        return Work(run, moves=9 * moves // 4, flops=7 * flops // 2, unit=dtype)
 
 
 for _dtype, _causal, _both in (
     ("bfloat16", True, False), ("bfloat16", True, True), ("bfloat16", False, True), ("float32", True, True),
 ):  # fmt: skip
     _attention(_dtype, _causal, _both)
+_attention("float32", True, False)
+_attention("float32", True, True, head=128)
+_attention("float32", True, True, extra="dropout")
+for _both in (False, True):
+    _attention("bfloat16", False, _both, extra="mask")
+_attention("float32", False, False, queries=1, keys=4096)
+_attention("bfloat16", False, False, queries=1, keys=4096, extra="mask")
 
 
 # ---- recurrence ----

@@ -1,12 +1,20 @@
 #include <vesta/cuda/kernels/attention.cuh>
 
 namespace vesta::cuda {
+namespace {
 
-bool attention_wide(const AttentionLaunch& l, bool gradient) {
-  return run_attention<set_of(DType::float32) | set_of(DType::float64)>(l, gradient);
+void run(const AttentionLaunch& l, bool gradient) {
+  attention_double(l, gradient) || attention_float(l, gradient) || attention_half(l, gradient) ||
+      attention_bfloat(l, gradient);
 }
 
-void attention(const AttentionLaunch& l) { attention_wide(l, false) || attention_half(l, false); }
-void attention_gradient(const AttentionLaunch& l) { attention_wide(l, true) || attention_half(l, true); }
+}  // namespace
+
+bool attention_double(const AttentionLaunch& l, bool gradient) {
+  return run_attention<set_of(DType::float64)>(l, gradient);
+}
+
+void attention(const AttentionLaunch& l) { run(l, false); }
+void attention_gradient(const AttentionLaunch& l) { run(l, true); }
 
 }  // namespace vesta::cuda

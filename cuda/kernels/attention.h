@@ -11,7 +11,8 @@ namespace vesta::cuda {
 struct AttentionOperand {
   void* data = nullptr;
   int64_t batch = 0, head = 0, row = 0;
-  bool packed = false;  // rows are aligned for packs of four
+  bool packed = false;   // rows are aligned for packs of four
+  bool aligned = false;  // to 16 bytes
 };
 
 /// What scores are masked with: [batch, heads, queries, keys], with strides in elements, of which any may be 0.
@@ -41,11 +42,13 @@ struct AttentionLaunch {
 
 /// Queues the forward pass, one kernel: writes `out` and `top`.
 void attention(const AttentionLaunch& l);
-/// Queues the gradient, four kernels: reads `out` and `top`, writes `inner`, then the gradients of q, k and v.
+/// Queues the gradient: reads `out` and `top`, writes `inner`, then the gradients of q, k and v.
 void attention_gradient(const AttentionLaunch& l);
 
-// The two halves of each: for float32 and float64, and for 16-bit floats. Each returns whether the dtype is its own.
-bool attention_wide(const AttentionLaunch& l, bool gradient);
+// The same for some dtypes, a file each. Each returns whether the dtype is its own.
+bool attention_double(const AttentionLaunch& l, bool gradient);
+bool attention_float(const AttentionLaunch& l, bool gradient);
 bool attention_half(const AttentionLaunch& l, bool gradient);
+bool attention_bfloat(const AttentionLaunch& l, bool gradient);
 
 }  // namespace vesta::cuda

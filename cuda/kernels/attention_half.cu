@@ -3,7 +3,7 @@
 namespace vesta::cuda {
 
 bool attention_half(const AttentionLaunch& l, bool gradient) {
-  return run_attention<set_of(DType::float16) | set_of(DType::bfloat16)>(l, gradient);
+  return run_attention<set_of(DType::float16)>(l, gradient);
 }
 
 }  // namespace vesta::cuda

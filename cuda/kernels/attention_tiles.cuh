@@ -1,12 +1,9 @@
 // The arithmetic of fused attention on tiles in shared memory: products of rows with rows, and weights times rows. A
 // thread has rows ty * R + i and columns tx * N + j of a tile of scores, of 16 x 16 threads; of a tile of sums, groups
-// of four columns 64 apart. float and double compute in registers, 16-bit floats by tensor cores: their weights are
-// rounded to the operands' dtype, their sums are float.
+// of four columns 64 apart.
 #pragma once
-#include <vesta/cuda/kernels/attention.h>
-#include <vesta/cuda/kernels/rows.cuh>
+#include <vesta/cuda/kernels/attention_parts.cuh>
 #include <vesta/cuda/kernels/teams.cuh>
-#include <vesta/cuda/kernels/tensor_cores.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -29,26 +26,7 @@ VESTA_DEVICE void read_shared(const C* from, C* to) {
   }
 }
 
-/// The rows of one head of an operand; zeros outside.
-template <class T>
-struct HeadRows {
-  using C = compute_of<T>;
-  T* data;
-  int64_t stride, rows, columns;
-  bool packed;
-  VESTA_DEVICE HeadRows(const AttentionOperand& o, int64_t batch, int64_t head, int64_t n, int64_t size)
-      : data(static_cast<T*>(o.data) + batch * o.batch + head * o.head),
-        stride(o.row),
-        rows(n),
-        columns(size),
-        packed(o.packed) {}
-  VESTA_DEVICE void load(int64_t row, int64_t column, C* to) const {
-    const bool inside = row < rows;
-    load_columns(data + (inside ? row * stride : 0), column, inside ? columns : 0, packed, C(0), to);
-  }
-};
-
-/// The tiles of a block whose result has m rows and `wide` columns, for float and double.
+/// The tiles of a block whose result has m rows and `wide` columns.
 template <class T, int m, int wide>
 struct AttentionTiles {
   using C = compute_of<T>;
@@ -131,108 +109,6 @@ struct AttentionTiles {
       from.load(first_row + row, first_k + k, v);
       VESTA_UNROLL
       for (int j = 0; j < kPack; ++j) to[(k + j) * (rows + kPad) + row] = v[j];
-    }
-  }
-};
-
-/// The tiles of 16-bit floats. Sums leave the tensor cores through shared memory, where each thread takes its own.
-template <class T, int m, int wide>
-  requires(is_half_type<T>)
-struct AttentionTiles<T, m, wide> {
-  using C = float;
-  static constexpr int n = kScores<C>, R = m / 16, N = n / 16;
-  static constexpr int kSkip = 8;  // between rows of factors: keeps them apart, and 16-byte accesses aligned
-  static constexpr int kFactor = kDepth + kSkip, kRow = wide + kSkip, kWeight = n + kSkip, kSum = 64 + kPad;
-  static constexpr int kProducts = (m + n) * kFactor, kRows = n * kRow;
-  static constexpr int kWarps = kAttentionThreads / 32, kTiles = m / 16 * 4;  // of 16 x 16 in m x 64 sums
-  static constexpr int kOwn = (kTiles + kWarps - 1) / kWarps;                 // of them, a warp's
-  static_assert(n == 64);
-  struct Memory {
-    alignas(32) T pieces[kProducts > kRows ? kProducts : kRows];
-    alignas(32) T weights[m * kWeight];  // weight (row, column) at row * kWeight + column
-    alignas(32) float sums[m * kSum];
-  };
-  Memory& memory;
-
-  VESTA_DEVICE void set_weight(int row, int column, C weight) const {
-    memory.weights[row * kWeight + column] = convert<T>(weight);
-  }
-
-  VESTA_DEVICE void add_products(C (&sum)[R][N], const HeadRows<T>& a, int64_t a_row, const HeadRows<T>& b,
-                                 int64_t b_row) const {
-    T *of_a = memory.pieces, *of_b = memory.pieces + m * kFactor;
-    TileSum<T> tiles[kOwn];
-    for (int64_t first = 0; first < a.columns; first += kDepth) {
-      block_barrier();  // what was there before has been read
-      load_rows<m, kDepth, kFactor>(of_a, a, a_row, m, first);
-      load_rows<n, kDepth, kFactor>(of_b, b, b_row, n, first);
-      block_barrier();
-      each_tile([&](int own, int row, int column) {
-        VESTA_UNROLL
-        for (int k = 0; k < kDepth; k += 16) {
-          tiles[own].template add<false>(of_a + row * kFactor + k, kFactor, of_b + column * kFactor + k, kFactor);
-        }
-      });
-    }
-    take(tiles, sum, 0);
-  }
-
-  VESTA_DEVICE void add_weighted(C (&sum)[R][wide / 16], const HeadRows<T>& of, int64_t first_row, int count,
-                                 int64_t first) const {
-    block_barrier();  // what was there before has been read, and the weights are written
-    load_rows<n, wide, kRow>(memory.pieces, of, first_row, count, first);
-    block_barrier();
-    VESTA_UNROLL
-    for (int g = 0; g < wide / 64; ++g) {
-      TileSum<T> tiles[kOwn];
-      each_tile([&](int own, int row, int column) {
-        for (int k = 0; k < count; k += 16) {
-          tiles[own].template add<true>(memory.weights + row * kWeight + k, kWeight,
-                                        memory.pieces + k * kRow + g * 64 + column, kRow);
-        }
-      });
-      if (g > 0) block_barrier();  // the last group's sums have been taken
-      take(tiles, sum, 4 * g);
-    }
-  }
-
- private:
-  /// Calls f(number, first row, first column) for each tile of 16 x 16 that is this warp's.
-  template <class F>
-  VESTA_DEVICE static void each_tile(F f) {
-    VESTA_UNROLL
-    for (int own = 0; own < kOwn; ++own) {
-      const int tile = int(warp_index()) * kOwn + own;
-      if (tile < kTiles) f(own, tile / 4 * 16, tile % 4 * 16);
-    }
-  }
-  /// Adds m x 64 sums to columns `first` and on of each thread's own.
-  template <int columns>
-  VESTA_DEVICE void take(const TileSum<T> (&tiles)[kOwn], C (&sum)[R][columns], int first) const {
-    each_tile([&](int own, int row, int column) { tiles[own].store(memory.sums + row * kSum + column, kSum); });
-    block_barrier();
-    const int tx = int(threadIdx.x % 16), ty = int(threadIdx.x / 16);
-    VESTA_UNROLL
-    for (int i = 0; i < R; ++i) {
-      C v[4];
-      read_shared<4>(memory.sums + (ty * R + i) * kSum + tx * 4, v);
-      VESTA_UNROLL
-      for (int j = 0; j < 4; ++j) sum[i][first + j] = sum[i][first + j] + v[j];
-    }
-  }
-  /// Loads `columns` columns of `rows` rows, element (row, column) to `to[row * distance + column]`; zeros from row
-  /// `count` on.
-  template <int rows, int columns, int distance>
-  VESTA_DEVICE static void load_rows(T* to, const HeadRows<T>& from, int64_t first_row, int count, int64_t first) {
-    constexpr int packs = columns / kPack;
-    for (int i = int(threadIdx.x); i < rows * packs; i += kAttentionThreads) {
-      const int row = i / packs, column = i % packs * kPack;
-      C v[kPack];
-      from.load(row < count ? first_row + row : from.rows, first + column, v);
-      Elements<T, kPack> pack;
-      VESTA_UNROLL
-      for (int j = 0; j < kPack; ++j) pack.v[j] = convert<T>(v[j]);
-      *reinterpret_cast<Elements<T, kPack>*>(to + row * distance + column) = pack;
     }
   }
 };

@@ -19,6 +19,10 @@
 #define VESTA_DEVICE __device__ __forceinline__
 /// Keeps registers so few that `blocks` blocks of `threads` threads fit a multiprocessor.
 #define VESTA_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+/// A kernel's parameter that functions which are not inlined may refer to.
+#define VESTA_PARAMETER const __grid_constant__
+/// A device function that is called, so that its registers are not the caller's.
+#define VESTA_CALLED __device__ __noinline__
 /// Declares an array of a block's shared memory.
 #define VESTA_SHARED(type, name, count) __shared__ type name[count]
 /// Declares the block's dynamic shared memory (LaunchShape::shared_bytes), 16-byte aligned.
@@ -91,6 +95,8 @@ VESTA_DEVICE unsigned long long atomic_cas(unsigned long long* p, unsigned long 
 #define VESTA_KERNEL
 #define VESTA_DEVICE inline
 #define VESTA_BOUNDS(threads, blocks)
+#define VESTA_PARAMETER const
+#define VESTA_CALLED inline
 // One block runs at a time, so its shared memory is one array. It starts with the contents that the last block left.
 #define VESTA_SHARED(type, name, count) static thread_local type name[count]
 #define VESTA_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::vesta::cuda::emulation::dynamic_shared())

@@ -19,7 +19,11 @@ AttentionOperand operand_of(const Tensor& t) {
   const char* data = static_cast<const char*>(t.impl()->data());
   AttentionOperand o{t.impl()->data(), t.strides()[0], t.strides()[1], t.strides()[2]};
   o.packed = rows_fit_packs(t.sizes()[3], t.dtype(), {data});
-  for (size_t d = 0; d < 3; ++d) o.packed = o.packed && rows_fit_packs(t.strides()[d], t.dtype(), {data});
+  o.aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0;
+  for (size_t d = 0; d < 3; ++d) {
+    o.packed = o.packed && rows_fit_packs(t.strides()[d], t.dtype(), {data});
+    o.aligned = o.aligned && t.strides()[d] * itemsize(t.dtype()) % 16 == 0;
+  }
   return o;
 }
 

@@ -208,6 +208,8 @@ Status event_elapsed(float* milliseconds, EventHandle begin, EventHandle end) {
   return status(cudaEventElapsedTime(milliseconds, begin, end));
 }
 
+constexpr unsigned kSharedWithoutAsking = 48 << 10;  // bytes that a block gets of any kernel
+
 Status launch(const char*, const void* kernel, const LaunchShape& shape, void** arguments) {
   ++launches;
   cudaLaunchConfig_t config{};
@@ -215,6 +217,11 @@ Status launch(const char*, const void* kernel, const LaunchShape& shape, void** 
   config.blockDim = dim3(shape.block[0], shape.block[1], shape.block[2]);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = shape.stream;
+  if (shape.shared_bytes > kSharedWithoutAsking) {
+    const auto asked =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shape.shared_bytes));
+    if (asked != cudaSuccess) return status(asked);
+  }
   return status(cudaLaunchKernelExC(&config, kernel, arguments));
 }
 

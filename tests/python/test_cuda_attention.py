@@ -160,6 +160,82 @@ def test_infinite_and_missing_numbers() -> None:
     both(q, k, v)
 
 
+def test_infinite_factors_are_infinite() -> None:
+    # Tensor cores take a float as a sum of two numbers, of which the second may be 0: 0 times infinity is no number.
+    q, k, v = (made(1, 2, 70, 8).round() for _ in range(3))
+    k[0, 0, 5, 2], k[0, 1, 69, 0] = -vesta.inf, vesta.inf
+    v[0, 1, 3, 4], v[0, 0, 66, 7] = vesta.inf, -vesta.inf
+    both(q, k, v)
+    both(q[:, :, :3], k, v, attn_mask=made(3, 70) > -1)
+    y = attention(q.cuda(), k.cuda(), v.cuda())
+    assert (y == vesta.inf).any() and (y == -vesta.inf).any() and y.isfinite().any()
+
+
+def test_infinite_gradients() -> None:
+    q, k, v, g = (made(1, 4, 40, 8, seed=n).round() for n in range(4))
+    g[0, 0, 3, 1], g[0, 3, 39, 5] = vesta.inf, -vesta.inf
+    sides = []
+    for device in ("cpu", "cuda"):
+        on = [t.to(device).requires_grad_() for t in (q, k[:, :2], v[:, :2])]
+        y = attention(*on, enable_gqa=True)
+        sides.append(vesta.autograd.grad(y, on, g.to(device)))
+    for want, got in zip(*sides):
+        assert vesta.equal(want.isnan(), got.cpu().isnan()) and not want.isnan().all()
+        vesta.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [64, 128])
+def test_floats_keep_their_digits(size: int) -> None:
+    """The errors of result and gradients, against float64, are those of sums of floats."""
+    q, k, v, g = (made(1, 2, 200, size, dtype=vesta.float64, seed=n) for n in range(4))
+    sides = []
+    for dtype, device in ((vesta.float64, "cpu"), (vesta.float32, "cuda")):
+        on = [t.float().to(device, dtype).requires_grad_() for t in (q, k, v)]
+        y = attention(*on, is_causal=True)
+        sides.append([y, *vesta.autograd.grad(y, on, g.float().to(device, dtype))])
+    for want, got in zip(*sides):
+        error = (got.detach().cpu().double() - want.detach()).abs().max() / want.detach().abs().max()
+        assert error < 2e-6, error.item()
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float16, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [64, 104])
+def test_many_tiles(size: int, dtype: Any) -> None:
+    q, k, v = made(1, 2, 150, size, dtype=dtype), made(1, 1, 141, size, dtype=dtype), made(1, 1, 141, size, dtype=dtype)
+    both(q, k, v, enable_gqa=True, is_causal=True, dropout_p=0.2)
+    both(q, k, v, enable_gqa=True, attn_mask=made(2, 1, 141) > -1)
+    both(q, k, v, enable_gqa=True, attn_mask=made(150, 141))
+    both(q[:, :, :70], k, v, enable_gqa=True, is_causal=True)  # keys that nobody sees
+
+
+def test_the_lowest_mask_is_not_infinite() -> None:
+    q, mask = made(1, 2, 20, 8), made(20, 20)
+    mask[3], mask[5, :9] = vesta.finfo(vesta.float32).min, vesta.finfo(vesta.float32).min
+    both(q, q, q, attn_mask=mask)
+    both(q, q, q, attn_mask=mask, scale=-0.5)
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [8, 64, 96])
+def test_places_change_no_bits(size: int, dtype: Any) -> None:
+    def shifted(t: Any) -> Any:
+        room = vesta.empty(t.numel() + 1, dtype=dtype, device="cuda")[1:]  # no row is aligned to 16 bytes
+        return room.view(t.shape).copy_(t)
+
+    q, k, v, g = (made(2, 2, 90, size, dtype=dtype, seed=n).cuda() for n in range(4))
+    wants: list[Any] = []
+    for place in (lambda t: t, shifted):
+        on = [place(t).requires_grad_() for t in (q, k, v)]
+        y = attention(*on, is_causal=True)
+        wants.append([y, *vesta.autograd.grad(y, on, place(g))])
+    assert all(vesta.equal(a, b) for a, b in zip(*wants))
+    for n in (1, 16, 17, 40):  # of other numbers of queries
+        assert vesta.equal(attention(q[:, :, :n], k, v, is_causal=True), wants[0][0][:, :, :n])
+    on = [t[1:, 1:].requires_grad_() for t in (q, k, v)]
+    alone = vesta.autograd.grad(attention(*on, is_causal=True), on, g[1:, 1:])
+    assert all(vesta.equal(a, b[1:, 1:]) for a, b in zip(alone, wants[0][1:]))
+
+
 def test_second_gradient() -> None:
     sides = []
     for device in ("cpu", "cuda"):
@@ -189,7 +265,7 @@ def test_launches_and_memory() -> None:
     y = attention(q, q.detach(), q.detach(), is_causal=True)
     assert launches() - before == 1
     vesta.autograd.grad(y, q, g)
-    assert launches() - before == 5  # sums of grad * out, then a kernel for each operand
+    assert launches() - before == 4  # sums of grad * out, then a kernel for queries, and one for keys and values
     long = made(1, 1, 1500, 4).cuda()
     vesta.cuda.reset_peak_memory_stats()
     before = vesta.cuda.memory_allocated()

@@ -1,0 +1,340 @@
+// The kernels of fused attention by tensor cores (attention_warps.cuh; Dao, "FlashAttention-2", 2023): scores stay in
+// the registers of the warp that computes them. A block of four warps owns 64 rows, 16 a warp, and walks over the other
+// side's rows in tiles of 8 KB, of two operands: while it computes with one pair, the next is loaded. One kernel
+// forward; of the gradient, one for queries, which walks over keys, and one for keys and values together, which walks
+// over queries.
+#pragma once
+#include <vesta/cuda/kernels/attention_warps.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+/// Computes a query's result again. `piece`, `step`: the warp stores the columns of pieces `piece`, `piece` + `step`
+/// and on.
+template <class T, int width>
+VESTA_CALLED void attend_again(const AttentionLaunch& l, int64_t batch, int64_t head, int64_t query, int piece,
+                               int step) {
+  AgainHead<T> at(l, batch, head);
+  const int64_t lane = int64_t(lane_index()), end = l.causal && query + 1 < l.keys ? query + 1 : l.keys;
+  ExpSum<float> all{-INFINITY, 0};
+  for (int64_t key = lane; key < end; key += 32) {
+    all = combine_exp_sums(all, ExpSum<float>{at.score(query, key), 1});
+  }
+  all = group_reduce(all, 32, [](const ExpSum<float>& a, const ExpSum<float>& b) { return combine_exp_sums(a, b); });
+  const HeadRows<T> out(l.out, batch, head, l.queries, l.value_size);
+  for (int64_t first = 0; first < out.columns; first += 32) {
+    const int64_t column = first + lane;
+    const float sum =
+        sum_of_rows(at.v, column, 0, end, [&](int64_t key) { return at.weight(query, key, finite_top(all.top)); });
+    const bool mine = int(column / width) % step == piece;
+    if (column < out.columns && mine) out.data[query * out.stride + column] = convert<T>(sum / all.sum);
+  }
+  float* tops = static_cast<float*>(l.top) + (batch * l.heads + head) * l.queries;
+  if (lane == 0 && piece == 0) tops[query] = finite_top(all.top) + math::log(all.sum);
+}
+
+enum class Gradient { query, key, value };
+
+/// Computes a row of a gradient again.
+template <class T, Gradient of>
+VESTA_CALLED void differentiate_again(const AttentionLaunch& l, int64_t batch, int64_t head, int64_t row) {
+  constexpr bool by_key = of != Gradient::query;
+  const AttentionOperand& to = of == Gradient::query ? l.of_q : of == Gradient::key ? l.of_k : l.of_v;
+  const int64_t columns = of == Gradient::value ? l.value_size : l.key_size;
+  const int64_t heads = by_key ? l.group : 1, first_head = head * heads;
+  const int64_t begin = by_key && l.causal ? row : 0, others = by_key ? l.queries : l.keys;
+  const int64_t end = !by_key && l.causal && row + 1 < others ? row + 1 : others;
+  const HeadRows<T> sums(to, batch, head, by_key ? l.keys : l.queries, columns);
+  for (int64_t first = 0; first < columns; first += 32) {
+    const int64_t column = first + int64_t(lane_index());
+    float sum = 0;
+    for (int64_t h = first_head; h < first_head + heads; ++h) {
+      AgainHead<T> at(l, batch, h);
+      const HeadRows<T>& rows = of == Gradient::query ? at.k : of == Gradient::key ? at.q : at.grad;
+      sum = sum + sum_of_rows(rows, column, begin, end, [&](int64_t other) {
+              const int64_t query = by_key ? other : row, key = by_key ? row : other;
+              return of == Gradient::value ? at.weight(query, key, at.top[query]) : at.gradient(query, key);
+            });
+    }
+    const float factor = of == Gradient::value ? 1 : float(l.scale);
+    if (column < columns) sums.data[row * sums.stride + column] = convert<T>(sum * factor);
+  }
+}
+
+/// Computes the result. `few`: of at most 16 queries, which the warps share: each computes some columns of the scores,
+/// then of the result.
+template <class T, int D, bool few>
+VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
+    fused_attention_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
+  using Tiles = WarpTiles<T, D>;
+  constexpr int n = Tiles::kRows, N = Tiles::N;
+  VESTA_DYNAMIC_SHARED(char, memory);  // rows of queries, two pairs of tiles
+  StepRows* const own = reinterpret_cast<StepRows*>(memory) + threadIdx.x;  // nobody else's
+  char* const stages = memory + Tiles::kOwnBytes;
+  const int warp = int(warp_index()), g = int(lane_index() / 4), t = int(lane_index() % 4);
+  const int queries = int(l.queries), keys = int(l.keys);
+  const auto largest = [](float a, float b) { return b > a ? b : a; };  // NaN is found in the sum
+  const auto mine = [&](int piece) { return !few || piece % kWarps == warp; };
+  const AttentionPart part(blockIdx.x, cut, l.causal ? AttentionPart::last_most : AttentionPart::even);
+  const int batch = int(part.batch), head = int(part.head);
+  const int part_row = int(part.row), first_row = part_row + (few ? 0 : warp * kWarpRows);
+  const HeadRows<T> k(l.k, batch, head / int(l.group), l.keys, l.key_size);
+  const HeadRows<T> v(l.v, batch, head / int(l.group), l.keys, l.value_size);
+  const int end = l.causal && part_row + cut.tile < keys ? part_row + cut.tile : keys;
+  const auto start = [&](int stage, int first) {
+    Tiles::template start<n>(stages + stage * 2 * kTileBytes, k, first);
+    Tiles::template start<n>(stages + stage * 2 * kTileBytes + kTileBytes, v, first);
+  };
+  start(0, 0);
+  Tiles::load_own(own, HeadRows<T>(l.q, batch, head, l.queries, l.key_size), first_row);
+  float top[2] = {-INFINITY, -INFINITY}, total[2] = {}, sum[Tiles::kSums][4] = {};
+  int stage = 0;
+  for (int first = 0; first < end; first += n, stage ^= 1) {
+    const char* tile = stages + stage * 2 * kTileBytes;
+    wait_copies();
+    block_barrier();  // these tiles are there, and the last ones have been read
+    if (first + n < end) start(stage ^ 1, first + n);
+    const int last_row = first_row + kWarpRows - 1;
+    if (!few && (first_row >= queries || (l.causal && first > last_row))) continue;
+    float score[N][4];
+    if constexpr (few) {
+      using Scores = Elements<float, 4>;
+      VESTA_SHARED(Scores, products, N * 32);
+      for (int i = warp; i < N; i += kWarps) {
+        float some[1][4];
+        Tiles::multiply(some, own, tile + i * 8 * Tiles::kRowBytes);
+        products[i * 32 + int(lane_index())] = {some[0][0], some[0][1], some[0][2], some[0][3]};
+      }
+      block_barrier();
+      VESTA_UNROLL
+      for (int i = 0; i < N; ++i) {
+        const Scores all = products[i * 32 + int(lane_index())];
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) score[i][e] = all.v[e];
+      }
+    } else {
+      Tiles::multiply(score, own, tile);
+    }
+    const bool whole = last_row < queries && first + n <= keys && !(l.causal && first + n - 1 > first_row);
+    mask_scores<false, T>(score, l, batch, head, first_row + g, first + 2 * t, whole);
+    float shift[2], correction[2], more[2] = {};
+    VESTA_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      float most = top[i];
+      VESTA_UNROLL
+      for (int c = 0; c < N; ++c) most = largest(largest(most, score[c][2 * i]), score[c][2 * i + 1]);
+      most = group_reduce(most, 4, largest);
+      shift[i] = finite_top(most);
+      correction[i] = fast_exp2((top[i] - shift[i]) * kLog2e);
+      top[i] = most;
+    }
+    VESTA_UNROLL
+    for (int i = 0; i < N; ++i) {
+      VESTA_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        score[i][e] = fast_exp2((score[i][e] - shift[e / 2]) * kLog2e);
+        more[e / 2] = more[e / 2] + score[i][e];
+      }
+    }
+    VESTA_UNROLL
+    for (int i = 0; i < 2; ++i) total[i] = total[i] * correction[i] + more[i];
+    const KeptWeights<N> kept(std::false_type(), l, batch, head, first_row + g, first + 2 * t);
+    kept.multiply(score);
+    Tiles::add_weighted(sum, score, tile + kTileBytes, correction, mine);
+  }
+  bool exists[2], bad[2] = {}, blind[2];
+  float* tops = static_cast<float*>(l.top) + (batch * l.heads + head) * l.queries;
+  VESTA_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const int query = first_row + g + 8 * i;
+    total[i] = group_reduce(total[i], 4, [](float a, float b) { return a + b; });
+    exists[i] = query < queries, blind[i] = l.mask.kind != AttentionMask::none && top[i] == -INFINITY;
+    if (exists[i] && t == 0 && (!few || warp == 0)) {
+      tops[query] = blind[i] ? INFINITY : finite_top(top[i]) + math::log(total[i]);
+    }
+  }
+  const HeadRows<T> out(l.out, batch, head, l.queries, l.value_size);
+  Tiles::each(sum, [&]<int count>(int piece, int i, int column, const float (&s)[count]) {
+    if (!exists[i] || !mine(piece)) return;
+    float y[count];
+    VESTA_UNROLL
+    for (int c = 0; c < count; ++c) {
+      y[c] = blind[i] ? 0 : s[c] / total[i];
+      bad[i] = bad[i] || (y[c] != y[c] && column + c < out.columns);
+    }
+    store_columns<count>(out.data + (first_row + g + 8 * i) * out.stride, column, out.columns, out.packed, y);
+  });
+  each_bad_row(bad, [&](int r) {
+    attend_again<T, Tiles::kPiece>(l, batch, head, first_row + r, few ? warp : 0, few ? kWarps : 1);
+  });
+}
+
+/// Stores sums times `factor`, and computes those again that are NaN.
+template <class Tiles, Gradient of, class T>
+VESTA_DEVICE void store_gradient(const float (&sum)[Tiles::kSums][4], const AttentionLaunch& l, int64_t batch,
+                                 int64_t head, int first_row, const AttentionOperand& to, int64_t rows, int64_t columns,
+                                 float factor) {
+  const HeadRows<T> sums(to, batch, head, rows, columns);
+  bool bad[2] = {};
+  Tiles::each(sum, [&]<int count>(int, int i, int column, const float (&s)[count]) {
+    const int row = first_row + int(lane_index() / 4) + 8 * i;
+    if (row >= sums.rows) return;
+    float y[count];
+    VESTA_UNROLL
+    for (int c = 0; c < count; ++c) {
+      y[c] = s[c] * factor;
+      bad[i] = bad[i] || (y[c] != y[c] && column + c < columns);
+    }
+    store_columns<count>(sums.data + row * sums.stride, column, columns, sums.packed, y);
+  });
+  each_bad_row(bad, [&](int r) { differentiate_again<T, of>(l, batch, head, first_row + r); });
+}
+
+/// Computes the gradient of keys and values (by_key) or of queries.
+template <class T, int D, bool by_key>
+VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
+    fused_gradient_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
+  using Tiles = WarpTiles<T, D>;
+  constexpr int n = Tiles::kRows, N = Tiles::N;
+  VESTA_DYNAMIC_SHARED(char, memory);  // two operands' own rows, two pairs of tiles, two tiles of `top` and `inner`
+  StepRows* const own = reinterpret_cast<StepRows*>(memory) + threadIdx.x;  // nobody else's
+  StepRows* const second_own = own + Tiles::kOwnBytes / int(sizeof(StepRows));
+  char* const stages = memory + 2 * Tiles::kOwnBytes;
+  float* const numbers = reinterpret_cast<float*>(stages + 4 * kTileBytes);
+  const int warp = int(warp_index()), g = int(lane_index() / 4), t = int(lane_index() % 4);
+  const int rows = int(cut.rows), others = int(by_key ? l.queries : l.keys);
+  const auto order = !l.causal ? AttentionPart::even : by_key ? AttentionPart::first_most : AttentionPart::last_most;
+  const AttentionPart part(blockIdx.x, cut, order);
+  const int batch = int(part.batch), group = int(l.group);
+  const int first_head = int(by_key ? part.head * l.group : part.head);
+  const int part_row = int(part.row), first_row = part_row + warp * kWarpRows, last_row = first_row + kWarpRows - 1;
+  const int begin = by_key && l.causal ? part_row : 0;  // of the first query that sees these keys
+  const int end = !by_key && l.causal && part_row + kFusedRows < others ? part_row + kFusedRows : others;
+  const AttentionOperand &first_rows = by_key ? l.k : l.q, &second_rows = by_key ? l.v : l.grad;
+  Tiles::load_own(own, HeadRows<T>(first_rows, batch, int(part.head), rows, l.key_size), first_row);
+  Tiles::load_own(second_own, HeadRows<T>(second_rows, batch, int(part.head), rows, l.value_size), first_row);
+  float own_top[2] = {}, own_inner[2] = {};
+  VESTA_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const int query = first_row + g + 8 * i;
+    const int64_t at = (batch * l.heads + part.head) * l.queries + query;
+    if (by_key || query >= rows) continue;
+    own_top[i] = static_cast<const float*>(l.top)[at], own_inner[i] = static_cast<const float*>(l.inner)[at];
+  }
+  float sum[Tiles::kSums][4] = {}, of_values[by_key ? Tiles::kSums : 1][4] = {};
+  for (int head = first_head; head < first_head + (by_key ? group : 1); ++head) {
+    const int other_head = by_key ? head : head / group;
+    const HeadRows<T> a(by_key ? l.q : l.k, batch, other_head, others, l.key_size);
+    const HeadRows<T> b(by_key ? l.grad : l.v, batch, other_head, others, l.value_size);
+    const auto start = [&](int stage, int first) {
+      char* to = stages + stage * 2 * kTileBytes;
+      Tiles::template start<n>(to, a, first);
+      Tiles::template start<n>(to + kTileBytes, b, first);
+      if constexpr (by_key) {
+        static_assert(2 * n <= kFusedThreads);
+        const int at = int(threadIdx.x) % n;
+        if (int(threadIdx.x) < 2 * n) {
+          const float* from = static_cast<const float*>(int(threadIdx.x) < n ? l.top : l.inner);
+          from += (batch * l.heads + head) * l.queries;
+          const bool exists = first + at < others;
+          start_copy<4>(numbers + stage * 2 * n + int(threadIdx.x), exists ? from + first + at : from, exists ? 4 : 0);
+        }
+      }
+    };
+    if (head > first_head) block_barrier();  // the last head's tiles have been read
+    if (begin < end) start(0, begin);
+    int stage = 0;
+    for (int first = begin; first < end; first += n, stage ^= 1) {
+      const char* tile = stages + stage * 2 * kTileBytes;
+      wait_copies();
+      block_barrier();  // these tiles are there, and the last ones have been read
+      if (first + n < end) start(stage ^ 1, first + n);
+      const int last = first + n - 1;
+      if (first_row >= rows || (l.causal && (by_key ? last < first_row : first > last_row))) continue;
+      const float* its = numbers + stage * 2 * n + 2 * t;  // `top` of the lane's first query, and n further, `inner`
+      const bool whole =
+          last_row < rows && last < others && !(l.causal && (by_key ? last_row > first : last > first_row));
+      float score[N][4], of_weight[N][4];
+      Tiles::multiply(score, own, tile);
+      mask_scores<by_key, T>(score, l, batch, head, first_row + g, first + 2 * t, whole);
+      VESTA_UNROLL
+      for (int i = 0; i < N; ++i) {
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) {
+          score[i][e] = fast_exp2((score[i][e] - (by_key ? its[8 * i + e % 2] : own_top[e / 2])) * kLog2e);
+        }
+      }
+      Tiles::multiply(of_weight, second_own, tile + kTileBytes);
+      const KeptWeights<N> kept(std::bool_constant<by_key>(), l, batch, head, first_row + g, first + 2 * t);
+      kept.multiply(of_weight);
+      VESTA_UNROLL
+      for (int i = 0; i < N; ++i) {
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) {
+          of_weight[i][e] = score[i][e] * (of_weight[i][e] - (by_key ? its[n + 8 * i + e % 2] : own_inner[e / 2]));
+        }
+      }
+      if constexpr (by_key) {
+        kept.multiply(score);
+        Tiles::add_weighted(of_values, score, tile + kTileBytes);
+      }
+      Tiles::add_weighted(sum, of_weight, tile);
+    }
+  }
+  if constexpr (by_key) {
+    store_gradient<Tiles, Gradient::key, T>(sum, l, batch, part.head, first_row, l.of_k, l.keys, l.key_size,
+                                            float(l.scale));
+    store_gradient<Tiles, Gradient::value, T>(of_values, l, batch, part.head, first_row, l.of_v, l.keys, l.value_size,
+                                              1);
+  } else {
+    store_gradient<Tiles, Gradient::query, T>(sum, l, batch, part.head, first_row, l.of_q, l.queries, l.key_size,
+                                              float(l.scale));
+  }
+}
+
+/// Runs f<64>() or f<128>(): the columns of a tile. Returns false for wider heads, and for numbers beyond int.
+template <class F>
+bool with_tiles(const AttentionLaunch& l, F f) {
+  constexpr int64_t most = 1 << 30;
+  const int64_t columns = l.key_size > l.value_size ? l.key_size : l.value_size;
+  const int64_t rows = l.queries > l.keys ? l.queries : l.keys;
+  if (columns > 128 || rows > most || l.batch * l.heads > most / ((rows + kWarpRows - 1) / kWarpRows)) return false;
+  if (columns <= 64) f.template operator()<64>();
+  else f.template operator()<128>();
+  return true;
+}
+
+template <class T, int D, bool few>
+void queue_fused(const AttentionLaunch& l) {
+  const AttentionPart::Cut cut{l.batch, l.heads, l.queries, 1, few ? kWarpRows : kFusedRows, 1};
+  queue_attention("attention", fused_attention_kernel<T, D, few>, l, cut, kFusedThreads,
+                  WarpTiles<T, D>::kOwnBytes + 4 * kTileBytes);
+}
+template <class T, int D, bool by_key>
+void queue_fused_gradient(const AttentionLaunch& l) {
+  using Tiles = WarpTiles<T, D>;
+  const int64_t heads = by_key ? l.heads / l.group : l.heads, rows = by_key ? l.keys : l.queries;
+  constexpr int bytes = 2 * Tiles::kOwnBytes + 4 * kTileBytes + 4 * Tiles::kRows * int(sizeof(float));
+  queue_attention("attention_gradient", fused_gradient_kernel<T, D, by_key>, l,
+                  {l.batch, heads, rows, 1, kFusedRows, 1}, kFusedThreads, unsigned(bytes));
+}
+
+/// Computes the forward pass; returns false, and does nothing, for heads that are too wide.
+template <class T>
+bool run_fused(const AttentionLaunch& l) {
+  return with_tiles(l, [&]<int D>() {
+    if (l.queries <= kWarpRows) queue_fused<T, D, true>(l);
+    else queue_fused<T, D, false>(l);
+  });
+}
+/// Computes the gradient likewise, `inner` being there.
+template <class T>
+bool run_fused_gradient(const AttentionLaunch& l) {
+  return with_tiles(l, [&]<int D>() {
+    queue_fused_gradient<T, D, false>(l);
+    queue_fused_gradient<T, D, true>(l);
+  });
+}
+
+}  // namespace
+}  // namespace vesta::cuda
