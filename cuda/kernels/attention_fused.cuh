@@ -64,11 +64,11 @@ VESTA_CALLED void differentiate_again(const AttentionLaunch& l, int64_t batch, i
 /// Computes the result. `few`: of at most 16 queries, which the warps share: each computes some columns of the scores,
 /// then of the result.
 template <class T, int D, bool few>
-VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
+VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     fused_attention_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
   using Tiles = WarpTiles<T, D>;
   constexpr int n = Tiles::kRows, N = Tiles::N;
-  VESTA_DYNAMIC_SHARED(char, memory);  // rows of queries, two pairs of tiles
+  VESTA_DYNAMIC_SHARED(char, memory);  // rows of queries, two pairs of tiles; of few queries, products
   StepRows* const own = reinterpret_cast<StepRows*>(memory) + threadIdx.x;  // nobody else's
   char* const stages = memory + Tiles::kOwnBytes;
   const int warp = int(warp_index()), g = int(lane_index() / 4), t = int(lane_index() % 4);
@@ -96,10 +96,13 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
     if (first + n < end) start(stage ^ 1, first + n);
     const int last_row = first_row + kWarpRows - 1;
     if (!few && (first_row >= queries || (l.causal && first > last_row))) continue;
+    const bool whole = last_row < queries && first + n <= keys && !(l.causal && first + n - 1 > first_row);
+    const ScorePlaces<false> at{l, batch, head, first_row + g, first + 2 * t, whole};
+    const uint32_t shown = at.shown<N>();
     float score[N][4];
     if constexpr (few) {
       using Scores = Elements<float, 4>;
-      VESTA_SHARED(Scores, products, N * 32);
+      Scores* const products = reinterpret_cast<Scores*>(stages + 4 * kTileBytes);
       for (int i = warp; i < N; i += kWarps) {
         float some[1][4];
         Tiles::multiply(some, own, tile + i * 8 * Tiles::kRowBytes);
@@ -115,8 +118,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
     } else {
       Tiles::multiply(score, own, tile);
     }
-    const bool whole = last_row < queries && first + n <= keys && !(l.causal && first + n - 1 > first_row);
-    mask_scores<false, T>(score, l, batch, head, first_row + g, first + 2 * t, whole);
+    at.mask<T>(score, shown);
     float shift[2], correction[2], more[2] = {};
     VESTA_UNROLL
     for (int i = 0; i < 2; ++i) {
@@ -138,7 +140,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
     }
     VESTA_UNROLL
     for (int i = 0; i < 2; ++i) total[i] = total[i] * correction[i] + more[i];
-    const KeptWeights<N> kept(std::false_type(), l, batch, head, first_row + g, first + 2 * t);
+    const KeptWeights<N> kept(at);
     kept.multiply(score);
     Tiles::add_weighted(sum, score, tile + kTileBytes, correction, mine);
   }
@@ -254,9 +256,11 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
       const float* its = numbers + stage * 2 * n + 2 * t;  // `top` of the lane's first query, and n further, `inner`
       const bool whole =
           last_row < rows && last < others && !(l.causal && (by_key ? last_row > first : last > first_row));
+      const ScorePlaces<by_key> at{l, batch, head, first_row + g, first + 2 * t, whole};
+      const uint32_t shown = at.template shown<N>();
       float score[N][4], of_weight[N][4];
       Tiles::multiply(score, own, tile);
-      mask_scores<by_key, T>(score, l, batch, head, first_row + g, first + 2 * t, whole);
+      at.template mask<T>(score, shown);
       VESTA_UNROLL
       for (int i = 0; i < N; ++i) {
         VESTA_UNROLL
@@ -265,7 +269,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
         }
       }
       Tiles::multiply(of_weight, second_own, tile + kTileBytes);
-      const KeptWeights<N> kept(std::bool_constant<by_key>(), l, batch, head, first_row + g, first + 2 * t);
+      const KeptWeights<N> kept(at);
       kept.multiply(of_weight);
       VESTA_UNROLL
       for (int i = 0; i < N; ++i) {
@@ -308,7 +312,7 @@ template <class T, int D, bool few>
 void queue_fused(const AttentionLaunch& l) {
   const AttentionPart::Cut cut{l.batch, l.heads, l.queries, 1, few ? kWarpRows : kFusedRows, 1};
   queue_attention("attention", fused_attention_kernel<T, D, few>, l, cut, kFusedThreads,
-                  WarpTiles<T, D>::kOwnBytes + 4 * kTileBytes);
+                  WarpTiles<T, D>::kOwnBytes + 4 * kTileBytes + (few ? WarpTiles<T, D>::N * 512 : 0));
 }
 template <class T, int D, bool by_key>
 void queue_fused_gradient(const AttentionLaunch& l) {

@@ -255,67 +255,87 @@ struct WarpTiles {
   }
 };
 
-/// Scales the products of a lane and masks them. Its first is that of row `row` and column `column`; rows are queries,
-/// or keys if `turned`. `whole`: none is outside or hidden by causality.
-template <bool turned, class T, int n>
-VESTA_DEVICE void mask_scores(float (&score)[n][4], const AttentionLaunch& l, int64_t batch, int64_t head, int row,
-                              int column, bool whole) {
-  const AttentionMask& mask = l.mask;
-  const float scale = float(l.scale);
-  if (mask.kind == AttentionMask::none && whole) {
-    VESTA_UNROLL
-    for (int i = 0; i < n; ++i) {
-      VESTA_UNROLL
-      for (int e = 0; e < 4; ++e) score[i][e] = score[i][e] * scale;
-    }
-    return;
+/// The places of a lane's scores in a head: its first is that of row `row` and column `column`; rows are queries, or
+/// keys if `turned`.
+template <bool turned>
+struct ScorePlaces {
+  const AttentionLaunch& l;
+  int batch, head, row, column;
+  bool whole;  // none is outside or hidden by causality
+
+  VESTA_DEVICE bool exists(int i, int e) const {
+    const int own = row + 8 * (e / 2), other = column + 8 * i + e % 2;
+    const int query = turned ? other : own, key = turned ? own : other;
+    return query < int(l.queries) && key < int(l.keys) && !(l.causal && key > query);
   }
-  const int queries = int(l.queries), keys = int(l.keys);
-  const int64_t own_step = turned ? mask.column : mask.row, other_step = turned ? mask.row : mask.column;
-  const int64_t place = batch * mask.batch + head * mask.head + row * own_step + column * other_step;
-  const auto each = [&](auto f) {
+  /// Loads the mask's elements, without a branch, so that all loads are under way at once; outside, those at the end.
+  template <class M, int n>
+  VESTA_DEVICE void load_mask(M (&to)[n][4]) const {
+    const AttentionMask& mask = l.mask;
+    const int rows = int(turned ? l.keys : l.queries), columns = int(turned ? l.queries : l.keys);
+    const int64_t own_step = turned ? mask.column : mask.row, other_step = turned ? mask.row : mask.column;
+    const M* const first = static_cast<const M*>(mask.data) + batch * mask.batch + head * mask.head;
     VESTA_UNROLL
-    for (int i = 0; i < n; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      const M* const of_row = first + (row + 8 * k < rows ? row + 8 * k : rows - 1) * own_step;
       VESTA_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        const int own = row + 8 * (e / 2), other = column + 8 * i + e % 2;
-        const int query = turned ? other : own, key = turned ? own : other;
-        const bool exists = whole || (query < queries && key < keys && !(l.causal && key > query));
-        const float s = score[i][e] * scale;
-        score[i][e] = exists ? f(s, place + 8 * (e / 2) * own_step + (8 * i + e % 2) * other_step) : -INFINITY;
+      for (int i = 0; i < 2 * n; ++i) {
+        const int other = column + 8 * (i / 2) + i % 2;
+        to[i / 2][2 * k + i % 2] = of_row[(other < columns ? other : columns - 1) * other_step];
       }
     }
-  };
-  if (mask.kind == AttentionMask::boolean) {
-    const bool* data = static_cast<const bool*>(mask.data);
-    each([&](float s, int64_t at) { return data[at] ? s : -INFINITY; });
-  } else if (mask.kind == AttentionMask::same && !std::is_same_v<T, float>) {
-    const T* data = static_cast<const T*>(mask.data);
-    each([&](float s, int64_t at) { return s + convert<float>(data[at]); });
-  } else if (mask.kind != AttentionMask::none) {
-    const float* data = static_cast<const float*>(mask.data);
-    each([&](float s, int64_t at) { return s + data[at]; });
-  } else {
-    each([&](float s, int64_t) { return s; });
   }
-}
+  /// Returns a bit for each score: whether a boolean mask shows it.
+  template <int n>
+  VESTA_DEVICE uint32_t shown() const {
+    if (l.mask.kind != AttentionMask::boolean) return ~uint32_t(0);
+    uint8_t shows[n][4];
+    load_mask(shows);
+    uint32_t bits = 0;
+    VESTA_UNROLL
+    for (int k = 0; k < 4 * n; ++k) bits |= uint32_t(shows[k / 4][k % 4] != 0) << k;
+    return bits;
+  }
+  /// Scales products and masks them; `bits` is what shown() returned.
+  template <class T, int n>
+  VESTA_DEVICE void mask(float (&score)[n][4], uint32_t bits) const {
+    const float scale = float(l.scale);
+    VESTA_UNROLL
+    for (int k = 0; k < 4 * n; ++k) score[k / 4][k % 4] = score[k / 4][k % 4] * scale;
+    if (l.mask.kind == AttentionMask::none && whole) return;
+    if (l.mask.kind == AttentionMask::same) add<T>(score);
+    if (l.mask.kind == AttentionMask::single) add<float>(score);
+    VESTA_UNROLL
+    for (int k = 0; k < 4 * n; ++k) {
+      const bool shows = bits >> k & 1 && (whole || exists(k / 4, k % 4));
+      score[k / 4][k % 4] = shows ? score[k / 4][k % 4] : -INFINITY;
+    }
+  }
 
-/// Dropout of a lane's weights, in places as in mask_scores.
+ private:
+  template <class M, int n>
+  VESTA_DEVICE void add(float (&score)[n][4]) const {
+    M v[n][4];
+    load_mask(v);
+    VESTA_UNROLL
+    for (int k = 0; k < 4 * n; ++k) score[k / 4][k % 4] = score[k / 4][k % 4] + convert<float>(v[k / 4][k % 4]);
+  }
+};
+
+/// Dropout of a lane's weights.
 template <int n>
 struct KeptWeights {
   uint32_t keeps = 0;  // a bit for each
   float scale = 1;
   const bool on;
   template <bool turned>
-  VESTA_DEVICE KeptWeights(std::bool_constant<turned>, const AttentionLaunch& l, int64_t batch, int64_t head, int row,
-                           int column)
-      : on(l.kept < 1) {
+  VESTA_DEVICE explicit KeptWeights(const ScorePlaces<turned>& at) : on(at.l.kept < 1) {
     if (!on) return;
-    Kept<float> kept(l, batch, head);
+    Kept<float> kept(at.l, at.batch, at.head);
     scale = kept.scale;
     VESTA_ROLLED
     for (int k = 0; k < 4 * n; ++k) {
-      const int own = row + 8 * (k % 4 / 2), other = column + 8 * (k / 4) + k % 2;
+      const int own = at.row + 8 * (k % 4 / 2), other = at.column + 8 * (k / 4) + k % 2;
       keeps |= uint32_t(kept.keeps(turned ? other : own, turned ? own : other)) << k;
     }
   }

@@ -114,11 +114,17 @@ def test_blocks_combine_the_moments_of_floats_in_float(tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @needs_nvcc
-def test_attention_of_16_bit_floats_uses_tensor_cores(tmp_path: Path) -> None:
-    text = ptx(ROOT / "cuda" / "kernels" / "attention_half.cu", "compute_80", tmp_path / "attention.ptx")
-    kernels = [part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "attention" in part.partition("(")[0]]
-    products = [kernel for kernel in kernels if "inner" not in kernel.partition("(")[0]]
-    assert len(products) == 20 and all("wmma.mma.sync" in kernel for kernel in products)
+@pytest.mark.parametrize("source", ["float", "half", "bfloat"])
+def test_attention_uses_tensor_cores(source: str, tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / f"attention_{source}.cu", "compute_80", tmp_path / "attention.ptx")
+    kernels = [part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "fused_" in part.partition("(")[0]]
+    step = {
+        "float": "m16n8k8.row.col.f32.tf32",
+        "half": "m16n8k16.row.col.f32.f16",
+        "bfloat": "m16n8k16.row.col.f32.bf16",
+    }
+    assert len(kernels) == 8  # two widths of: the result, that of few queries, gradients by query and by key
+    assert all(f"mma.sync.aligned.{step[source]}" in kernel and "cp.async" in kernel for kernel in kernels)
 
 
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
