@@ -301,6 +301,7 @@ VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int
     const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
     if constexpr (std::is_floating_point_v<A>) {
       each_vector<A>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+        for (const T* x : {a, b, c, d}) __builtin_prefetch(reinterpret_cast<const char*>(x + j) + 4 * stride, 0, 2);
         const auto counts = [&](const T* x)
                                 __attribute__((always_inline)) { return counted<Op>(load_row<A>(x + j, n)); };
         Vec<A> r = Op::combine(load_row<A>(block + j, n), counts(a));
@@ -427,6 +428,7 @@ VESTA_INLINE void see_vectors(const char* bytes, int64_t stride, int64_t r, Coun
   each_vector<C>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
     V b = load_row<C>(best + j, n), p = load_row<C>(reinterpret_cast<const C*>(place + j), n);
     for (int64_t k = 0; k < count; ++k) {
+      __builtin_prefetch(bytes + (r + k + count) * stride + j * int64_t(sizeof(T)), 0, 2);
       const V v = load_row<C>(reinterpret_cast<const T*>(bytes + (r + k) * stride) + j, n);
       const auto take = ((std::is_same_v<Op, Max> ? v > b : v < b) | (v != v)) & (b == b);
       b = select(take, v, b);
