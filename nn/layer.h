@@ -103,18 +103,18 @@ class VESTA_API ModuleOf : public Module {
   static std::string name() { return class_name(typeid(Self)); }
   std::shared_ptr<Module> clone() const override {
     if (typeid(*this) != typeid(Self)) return Module::clone();  // a class that derives from Self, which has more
-    const Self& from = static_cast<const Self&>(*this);
     const init::Skip skip;  // the copy gets these values
-    std::shared_ptr<Self> copy;
-    if constexpr (requires { Self(from.options); }) {
-      copy = std::make_shared<Self>(from.options);
+    Self* copy = nullptr;
+    if constexpr (requires(const Self& from) { Self(from.options); }) {
+      copy = new Self(static_cast<const Self&>(*this).options);
     } else if constexpr (std::is_default_constructible_v<Self>) {
-      copy = std::make_shared<Self>();
+      copy = new Self();
     } else {
       return Module::clone();
     }
+    std::shared_ptr<Module> owner(static_cast<Module*>(copy));  // not make_shared<Self>: it would be compiled per layer
     copy->copy_tree(*this);
-    return copy;
+    return owner;
   }
 
  protected:

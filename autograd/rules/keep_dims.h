@@ -35,7 +35,7 @@ struct Reduced {
   /// Repeats a result over the input's shape.
   Tensor spread(const Tensor& result) const {
     bool spreads = result.dim() == 0 || size_t(result.dim()) == sizes.size();
-    return expand(spreads ? result : keep(result), sizes);
+    return spreads ? expand(result, sizes) : expand(keep(result), sizes);
   }
 };
 

@@ -5,6 +5,7 @@
 // A Solver is gone by then: it holds the device's handles for its thread.
 #include <limits>
 
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/kernel_checks.h>

@@ -2,7 +2,6 @@
 #pragma once
 #include <initializer_list>
 
-#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/stream.h>
 
@@ -38,6 +37,6 @@ class OperandDevice {
 inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
 
 /// Adds `t`, which broadcasts, to `to` in place; returns that.
-inline Tensor add_to(const Tensor& to, const Tensor& t) { return ops::add(to, t, 1, Out{&to, Out::inplace}); }
+Tensor add_to(const Tensor& to, const Tensor& t);
 
 }  // namespace vesta::cuda

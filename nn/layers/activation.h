@@ -1,8 +1,6 @@
 // Activations: functions of each element, or of the elements of a dimension, as modules.
 #pragma once
 #include <vesta/core/ops/activation.h>
-#include <vesta/core/ops/arithmetic.h>
-#include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/nn/layer.h>
 
@@ -142,17 +140,17 @@ struct SoftmaxOptions {
 /// The module e ** x, divided by its sum along a dimension.
 struct VESTA_API Softmax : LayerOf<Softmax, SoftmaxOptions> {
   using LayerOf::LayerOf;
-  Tensor forward(const Tensor& input) override { return softmax(input, options.dim_of(input)); }
+  Tensor forward(const Tensor& input) override;
 };
 /// The module softmax(-x).
 struct VESTA_API Softmin : LayerOf<Softmin, SoftmaxOptions> {
   using LayerOf::LayerOf;
-  Tensor forward(const Tensor& input) override { return softmax(neg(input), options.dim_of(input)); }
+  Tensor forward(const Tensor& input) override;
 };
 /// The module log(softmax(x)).
 struct VESTA_API LogSoftmax : LayerOf<LogSoftmax, SoftmaxOptions> {
   using LayerOf::LayerOf;
-  Tensor forward(const Tensor& input) override { return log_softmax(input, options.dim_of(input)); }
+  Tensor forward(const Tensor& input) override;
 };
 /// The module that applies softmax to the channels of images [N, C, H, W] or [C, H, W].
 struct VESTA_API Softmax2d : LayerOf<Softmax2d> {

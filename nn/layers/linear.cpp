@@ -16,6 +16,7 @@
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
@@ -199,5 +200,9 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
   const Tensor counts = index_add(zeros({bags}, weight.dtype(), weight.device()), 0, of, counted);
   return div(sums, unsqueeze(clamp_min(counts, 1), 1));
 }
+
+Tensor Flatten::forward(const Tensor& input) { return flatten(input, options.start_dim, options.end_dim); }
+
+Tensor Unflatten::forward(const Tensor& input) { return unflatten(input, options.dim, options.unflattened_size); }
 
 }  // namespace vesta::nn

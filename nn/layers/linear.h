@@ -5,8 +5,6 @@
 #include <vesta/core/ops/distance.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/sequence.h>
-#include <vesta/core/ops/shape.h>
-#include <vesta/core/ops/view.h>
 #include <vesta/nn/layer.h>
 
 namespace vesta::nn {
@@ -107,7 +105,7 @@ struct FlattenOptions {
 /// The module that merges dimensions start_dim to end_dim into one.
 struct VESTA_API Flatten : LayerOf<Flatten, FlattenOptions> {
   using LayerOf::LayerOf;
-  Tensor forward(const Tensor& input) override { return flatten(input, options.start_dim, options.end_dim); }
+  Tensor forward(const Tensor& input) override;
 };
 
 struct UnflattenOptions {
@@ -119,7 +117,7 @@ struct UnflattenOptions {
 /// The module that splits dimension dim into sizes, of which one may be -1.
 struct VESTA_API Unflatten : LayerOf<Unflatten, UnflattenOptions> {
   using LayerOf::LayerOf;
-  Tensor forward(const Tensor& input) override { return unflatten(input, options.dim, options.unflattened_size); }
+  Tensor forward(const Tensor& input) override;
 };
 
 /// The module that returns its input.
