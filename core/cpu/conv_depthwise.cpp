@@ -81,7 +81,7 @@ class Product {
                 .width = from.size[2],
                 .out = out_.data(),
                 .is_window = is_window(canvas)};
-    if (product_.columns == 0) product_.rows = 0;
+    if (product_.rows == 0 || product_.columns == 0) product_.rows = product_.columns = 0;
   }
   const DepthwiseProduct& operator*() const { return product_; }
   const DepthwiseProduct* operator->() const { return &product_; }
