@@ -150,7 +150,8 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
   for (int i = 0; i < 2; ++i) {
     const int query = first_row + g + 8 * i;
     total[i] = group_reduce(total[i], 4, [](float a, float b) { return a + b; });
-    exists[i] = query < queries, blind[i] = l.mask.kind != AttentionMask::none && top[i] == -INFINITY;
+    exists[i] = query < queries;
+    blind[i] = l.mask.kind != AttentionMask::none && total[i] == 0;  // scores that are NaN make the total NaN
     if (exists[i] && t == 0 && (!few || warp == 0)) {
       tops[query] = blind[i] ? INFINITY : finite_top(top[i]) + math::log(total[i]);
     }

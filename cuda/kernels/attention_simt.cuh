@@ -64,7 +64,8 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1)
       }
       tiles.add_weighted(sum, v, first, end - first < n ? int(end - first) : n, part.column);
     }
-    const auto blind = [&](int i) { return l.mask.kind != AttentionMask::none && top[i] == C(-INFINITY); };
+    // scores that are NaN make the total NaN
+    const auto blind = [&](int i) { return l.mask.kind != AttentionMask::none && total[i] == 0; };
     store_sums<m, wide>(sum, HeadRows<T>(l.out, part.batch, part.head, l.queries, l.value_size), part.row, part.column,
                         [&](int i, C s) { return blind(i) ? C(0) : s / total[i]; });
     for (int i = 0; i < R; ++i) {

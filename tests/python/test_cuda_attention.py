@@ -94,6 +94,17 @@ def test_queries_that_see_nothing_are_zero() -> None:
     assert (y[:, :, 1] == 0).all() and not of_q.isnan().any()
 
 
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16, vesta.float64], ids=str)
+def test_nan_under_a_mask_is_nan(dtype) -> None:
+    q, k, v = (made(1, 2, n, 8).to(dtype) for n in (3, 5, 5))
+    q[0, 0, 1, 2] = vesta.nan
+    mask = vesta.ones(3, 5, dtype=vesta.bool)
+    mask[0, 2:] = False
+    both(q, k, v, attn_mask=mask)
+    y = attention(q.cuda(), k.cuda(), v.cuda(), attn_mask=mask.cuda()).cpu()
+    assert y.isnan().any(-1).flatten().tolist() == [False, True, False, False, False, False]
+
+
 @pytest.mark.parametrize("keys", [1, 2, 6])
 def test_grouped_heads(keys: int) -> None:
     q, k, v = made(2, 6, 19, 8), made(2, keys, 21, 8), made(2, keys, 21, 8)
