@@ -10,10 +10,10 @@
 //    goes on over images in rows. Parts are written and read, in float32 of 16-bit floats, so that the result is
 //    rounded once; they may have no more bytes than the operands, whose conversion they save.
 //  - 16-bit rows of an odd length do not start at multiples of 4 bytes, the least of the device's asynchronous copies.
-// The limits count bytes. On an H200 (1x1 convolutions of ResNet-50, batches of 1, 8 and 64) they lose nothing in float32;
-// for bfloat16 planes of 14 x 14 in batches of 64, forward and backward take 145 us where cuDNN with all conversions takes
-// 117 and PyTorch 149. Three-dimensional convolutions have no plan of cuDNN here, only
-// plain kernels: the second and the last limit are not theirs.
+// The limits count bytes. On an H200 (1x1 convolutions of ResNet-50, batches of 1, 8 and 64) they lose nothing in
+// float32; for bfloat16 planes of 14 x 14 in batches of 64, forward and backward take 145 us where cuDNN with all
+// conversions takes 117 and PyTorch 149. Three-dimensional convolutions have no plan of cuDNN here, only plain kernels:
+// the second and the last limit are not theirs.
 //
 // A bias is what the sums start from: a plane of it is written once, and read for each image, from the L2 cache mostly.
 // So the result is rounded once. (The epilogue's bias goes along a row's other side; cuBLASLt refuses it for a result
