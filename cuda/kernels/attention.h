@@ -21,6 +21,7 @@ struct AttentionMask {
   Kind kind = none;
   const void* data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
+  bool aligned = false;  // neighbours lie side by side, rows are aligned to 16 bytes
 };
 
 /// Attention of `heads` heads of queries, of which `group` share a head of keys and values, and its gradient. No size

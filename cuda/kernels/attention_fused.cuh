@@ -73,7 +73,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
   char* const stages = memory + Tiles::kOwnBytes;
   const int warp = int(warp_index()), g = int(lane_index() / 4), t = int(lane_index() % 4);
   const int queries = int(l.queries), keys = int(l.keys);
-  const auto largest = [](float a, float b) { return b > a ? b : a; };  // NaN is found in the sum
+  const auto largest = [](float a, float b) { return ::fmaxf(a, b); };  // not NaN, which is found in the sum
   const auto mine = [&](int piece) { return !few || piece % kWarps == warp; };
   const AttentionPart part(blockIdx.x, cut, l.causal ? AttentionPart::last_most : AttentionPart::even);
   const int batch = int(part.batch), head = int(part.head);
@@ -88,6 +88,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
   start(0, 0);
   Tiles::load_own(own, HeadRows<T>(l.q, batch, head, l.queries, l.key_size), first_row);
   float top[2] = {-INFINITY, -INFINITY}, total[2] = {}, sum[Tiles::kSums][4] = {};
+  ScorePlaces<false> at(l, batch, head, first_row + 2 * g);
   int stage = 0;
   for (int first = 0; first < end; first += n, stage ^= 1) {
     const char* tile = stages + stage * 2 * kTileBytes;
@@ -97,15 +98,16 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     const int last_row = first_row + kWarpRows - 1;
     if (!few && (first_row >= queries || (l.causal && first > last_row))) continue;
     const bool whole = last_row < queries && first + n <= keys && !(l.causal && first + n - 1 > first_row);
-    const ScorePlaces<false> at{l, batch, head, first_row + g, first + 2 * t, whole};
-    const uint32_t shown = at.shown<N>();
+    at.column = first + t * Tiles::kQuarter, at.inside = first + n <= keys, at.whole = whole;
+    uint32_t mask[N * int(sizeof(T))];
+    at.load_mask<T, N>(mask);
     float score[N][4];
     if constexpr (few) {
       using Scores = Elements<float, 4>;
       Scores* const products = reinterpret_cast<Scores*>(stages + 4 * kTileBytes);
       for (int i = warp; i < N; i += kWarps) {
         float some[1][4];
-        Tiles::multiply(some, own, tile + i * 8 * Tiles::kRowBytes);
+        Tiles::multiply(some, own, tile + 2 * i * Tiles::kRowBytes);
         products[i * 32 + int(lane_index())] = {some[0][0], some[0][1], some[0][2], some[0][3]};
       }
       block_barrier();
@@ -118,7 +120,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     } else {
       Tiles::multiply(score, own, tile);
     }
-    at.mask<T>(score, shown);
+    at.mask<T, N>(score, mask);
     float shift[2], correction[2], more[2] = {};
     VESTA_UNROLL
     for (int i = 0; i < 2; ++i) {
@@ -127,19 +129,21 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
       for (int c = 0; c < N; ++c) most = largest(largest(most, score[c][2 * i]), score[c][2 * i + 1]);
       most = group_reduce(most, 4, largest);
       shift[i] = finite_top(most);
-      correction[i] = fast_exp2((top[i] - shift[i]) * kLog2e);
+      const float down = -shift[i] * kLog2e, last = top[i] == -INFINITY ? INFINITY : -top[i] * kLog2e;
+      correction[i] = fast_exp2(is_far(shift[i]) ? (top[i] - shift[i]) * kLog2e : down - last);
       top[i] = most;
     }
+    exp_below(score, shift);
     VESTA_UNROLL
     for (int i = 0; i < N; ++i) {
       VESTA_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        score[i][e] = fast_exp2((score[i][e] - shift[e / 2]) * kLog2e);
-        more[e / 2] = more[e / 2] + score[i][e];
-      }
+      for (int e = 0; e < 4; ++e) more[e / 2] = more[e / 2] + score[i][e];
     }
     VESTA_UNROLL
-    for (int i = 0; i < 2; ++i) total[i] = total[i] * correction[i] + more[i];
+    for (int i = 0; i < 2; ++i) {
+      total[i] = multiply_add(total[i], correction[i], more[i]);
+      compute_here(total[i]);
+    }
     const KeptWeights<N> kept(at);
     kept.multiply(score);
     Tiles::add_weighted(sum, score, tile + kTileBytes, correction, mine);
@@ -148,7 +152,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
   float* tops = static_cast<float*>(l.top) + (batch * l.heads + head) * l.queries;
   VESTA_UNROLL
   for (int i = 0; i < 2; ++i) {
-    const int query = first_row + g + 8 * i;
+    const int query = first_row + 2 * g + i;
     total[i] = group_reduce(total[i], 4, [](float a, float b) { return a + b; });
     exists[i] = query < queries;
     blind[i] = l.mask.kind != AttentionMask::none && total[i] == 0;  // scores that are NaN make the total NaN
@@ -165,7 +169,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
       y[c] = blind[i] ? 0 : s[c] / total[i];
       bad[i] = bad[i] || (y[c] != y[c] && column + c < out.columns);
     }
-    store_columns<count>(out.data + (first_row + g + 8 * i) * out.stride, column, out.columns, out.packed, y);
+    store_columns<count>(out.data + (first_row + 2 * g + i) * out.stride, column, out.columns, out.packed, y);
   });
   each_bad_row(bad, [&](int r) {
     attend_again<T, Tiles::kPiece>(l, batch, head, first_row + r, few ? warp : 0, few ? kWarps : 1);
@@ -180,7 +184,7 @@ VESTA_DEVICE void store_gradient(const float (&sum)[Tiles::kSums][4], const Atte
   const HeadRows<T> sums(to, batch, head, rows, columns);
   bool bad[2] = {};
   Tiles::each(sum, [&]<int count>(int, int i, int column, const float (&s)[count]) {
-    const int row = first_row + int(lane_index() / 4) + 8 * i;
+    const int row = first_row + 2 * int(lane_index() / 4) + i;
     if (row >= sums.rows) return;
     float y[count];
     VESTA_UNROLL
@@ -219,7 +223,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
   float own_top[2] = {}, own_inner[2] = {};
   VESTA_UNROLL
   for (int i = 0; i < 2; ++i) {
-    const int query = first_row + g + 8 * i;
+    const int query = first_row + 2 * g + i;
     const int64_t at = (batch * l.heads + part.head) * l.queries + query;
     if (by_key || query >= rows) continue;
     own_top[i] = static_cast<const float*>(l.top)[at], own_inner[i] = static_cast<const float*>(l.inner)[at];
@@ -246,6 +250,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
     };
     if (head > first_head) block_barrier();  // the last head's tiles have been read
     if (begin < end) start(0, begin);
+    ScorePlaces<by_key> at(l, batch, head, first_row + 2 * g);
     int stage = 0;
     for (int first = begin; first < end; first += n, stage ^= 1) {
       const char* tile = stages + stage * 2 * kTileBytes;
@@ -254,20 +259,23 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
       if (first + n < end) start(stage ^ 1, first + n);
       const int last = first + n - 1;
       if (first_row >= rows || (l.causal && (by_key ? last < first_row : first > last_row))) continue;
-      const float* its = numbers + stage * 2 * n + 2 * t;  // `top` of the lane's first query, and n further, `inner`
+      const float* its = numbers + stage * 2 * n + t * Tiles::kQuarter;  // `top` of queries; n further, `inner`
       const bool whole =
           last_row < rows && last < others && !(l.causal && (by_key ? last_row > first : last > first_row));
-      const ScorePlaces<by_key> at{l, batch, head, first_row + g, first + 2 * t, whole};
-      const uint32_t shown = at.template shown<N>();
+      at.column = first + t * Tiles::kQuarter, at.whole = whole;
+      at.inside = last < others && (!by_key || last_row < rows);
+      uint32_t mask[N * int(sizeof(T))];
+      at.template load_mask<T, N>(mask);
       float score[N][4], of_weight[N][4];
       Tiles::multiply(score, own, tile);
-      at.template mask<T>(score, shown);
-      VESTA_UNROLL
-      for (int i = 0; i < N; ++i) {
+      at.template mask<T, N>(score, mask);
+      if constexpr (by_key) {
         VESTA_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          score[i][e] = fast_exp2((score[i][e] - (by_key ? its[8 * i + e % 2] : own_top[e / 2])) * kLog2e);
+        for (int k = 0; k < 4 * N; ++k) {
+          score[k / 4][k % 4] = fast_exp2((score[k / 4][k % 4] - its[k / 4 * 2 + k % 2]) * kLog2e);
         }
+      } else {
+        exp_below(score, own_top);
       }
       Tiles::multiply(of_weight, second_own, tile + kTileBytes);
       const KeptWeights<N> kept(at);
@@ -276,7 +284,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
       for (int i = 0; i < N; ++i) {
         VESTA_UNROLL
         for (int e = 0; e < 4; ++e) {
-          of_weight[i][e] = score[i][e] * (of_weight[i][e] - (by_key ? its[n + 8 * i + e % 2] : own_inner[e / 2]));
+          of_weight[i][e] = score[i][e] * (of_weight[i][e] - (by_key ? its[n + 2 * i + e % 2] : own_inner[e / 2]));
         }
       }
       if constexpr (by_key) {

@@ -65,6 +65,8 @@ VESTA_DEVICE float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// Lets the compiler not put off to compute `v` until after a branch, across which it would keep all that v needs.
+VESTA_DEVICE void compute_here(float& v) { asm volatile("" : "+f"(v)); }
 /// Copies `bytes` to shared memory, and zeros up to `size` (4 or 16), of which both addresses are multiples. The copy
 /// is there after wait_copies() of this thread.
 template <int size>
@@ -92,6 +94,7 @@ inline thread_local GivenFactors given_factors[32][32];
 VESTA_DEVICE uint32_t bits_of(float v) { return __builtin_bit_cast(uint32_t, v); }
 VESTA_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 VESTA_DEVICE float fast_exp2(float x) { return std::exp2(x); }
+VESTA_DEVICE void compute_here(float&) {}
 template <class T>
 VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
   return uint32_t(convert<T>(first).bits) | uint32_t(convert<T>(second).bits) << 16;

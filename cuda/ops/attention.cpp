@@ -45,6 +45,7 @@ struct Operands {
     if (mask.dtype() == DType::bool_) kind = AttentionMask::boolean;
     else if (mask.dtype() == q.dtype()) kind = AttentionMask::same;
     l.mask = {kind, mask.impl()->data(), strides[0], strides[1], strides[2], strides[3]};
+    l.mask.aligned = strides[3] == 1 && operand_of(mask).aligned;
   }
 };
 
