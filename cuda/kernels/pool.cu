@@ -301,10 +301,6 @@ VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) 
   }
 }
 
-}  // namespace
-
-namespace {
-
 bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 /// Calls f<K>() for square windows that the kernel of these takes; else returns false.

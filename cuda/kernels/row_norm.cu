@@ -35,7 +35,8 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
   C mean = a.mean ? row_mean(held, team, x, n, a.n) : C(0);
   const Pair<C> s = row_deviations(held, team, x, n, mean);
   C rest = a.mean ? s.a / C(a.n) : C(0);
-  C rstd = C(1) / math::sqrt((s.b - s.a * rest) / C(a.n) + a.eps);
+  const C squares = a.mean ? s.b - s.a * rest : s.b;
+  C rstd = C(1) / math::sqrt(squares / C(a.n) + a.eps);
   if constexpr (std::is_same_v<C, float>) {
     const bool beyond = !math::isfinite(s.b);
     if (team.any(beyond)) {

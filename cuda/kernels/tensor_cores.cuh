@@ -150,7 +150,8 @@ VESTA_DEVICE void wait_copies() {}
 #endif
 
 /// Splits a float into two, whose first 11 bits sum up to it within 2^-23: those are what tensor cores take. Cut off
-/// instead of rounded, `high` would be too small on average, and every product with it.
+/// instead of rounded, `high` would be too small on average, and every product with it. Numbers below 1e-34 lose
+/// digits: `low` would be smaller than any normal number.
 VESTA_DEVICE void split_float(uint32_t v, uint32_t& high, uint32_t& low) {
   high = v + 0x1000u;
   low = bits_of(float_of(v) - float_of(high & 0xffffe000u));

@@ -1,4 +1,5 @@
-"""Cross-entropy under autocast: 16-bit logits are read as they are, with the bits of a float32 copy of them."""
+"""Cross-entropy under autocast: 16-bit logits are read as they are, with the values of a float32 copy of them: on the
+CPU with its bits; on CUDA rows of 16-bit floats are summed in packs of their own."""
 
 from __future__ import annotations
 
@@ -28,6 +29,16 @@ def same(a, b):
     assert vesta.equal(a.isnan(), b.isnan()) and vesta.equal(a.nan_to_num(), b.nan_to_num())
 
 
+def agree(got, want, device):
+    """Checks bits on the CPU; on CUDA four units of float32's last place, and one of 16 bits."""
+    if device == "cpu":
+        return same(got, want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    unit = {f32: 2.0**-21, vesta.bfloat16: 2.0**-7, vesta.float16: 2.0**-10}[want.dtype]
+    least = 2.0**-24 if want.dtype == vesta.float16 else 0.0  # the smallest number
+    vesta.testing.assert_close(got, want, rtol=unit, atol=least, equal_nan=True)
+
+
 def operands(shape, dtype, device, options, soft=False):
     vesta.manual_seed(3)
     classes = shape[0] if len(shape) == 1 else shape[1]
@@ -53,7 +64,7 @@ def widened(given):
 @pytest.mark.parametrize("soft", [False, True], ids=["classes", "probabilities"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_bits_are_those_of_a_float32_copy(options, shape, soft, dtype, device):
+def test_values_are_those_of_a_float32_copy(options, shape, soft, dtype, device):
     x, target, given = operands(SHAPES[shape], dtype, device, options, soft)
     want = F.cross_entropy(x.to(f32), target.to(f32) if soft else target, **widened(given))
     factor = vesta.rand(want.shape).to(device) + 0.5
@@ -62,8 +73,8 @@ def test_bits_are_those_of_a_float32_copy(options, shape, soft, dtype, device):
         got = F.cross_entropy(x, target, **given)
     assert got.dtype == f32
     (got * factor).sum().backward()
-    same(got.detach(), want.detach())
-    same(x.grad, gradient)
+    agree(got.detach(), want.detach(), device)
+    agree(x.grad, gradient, device)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -221,3 +221,11 @@ def test_batch_norm_has_the_same_bits_with_channels_last(shape, dtype):
         results.append([y.detach(), *grads, mean, variance])
     for rows, last in zip(*results):
         assert vesta.equal(rows, last)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+def test_rms_norm_of_an_infinity_spares_the_others(dtype, device):
+    x = vesta.tensor([[1.0, 2.0, math.inf, 3.0]], dtype=dtype, device=device)
+    y = F.rms_norm(x, (4,), eps=1e-5)
+    assert y[0, [0, 1, 3]].tolist() == [0, 0, 0] and math.isnan(y[0, 2].item())

@@ -63,6 +63,15 @@ def samples_of(row: Row, dtype: str) -> list[Sample]:
     return found
 
 
+#: Ops some of whose gradients are small differences of large terms, where only another gradient tells their size.
+BY_TERMS = {"scaled_dot_product_attention"}
+
+
+def largest(values: np.ndarray) -> float:
+    """Returns the largest finite absolute value; 0 if there is none."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0))
+
+
 def misses(have: np.ndarray, want: np.ndarray, bound: float, least: float = 0.0) -> bool:
     """Returns whether an error is larger than ``bound`` of the value and of the largest one (at least of ``least``)."""
     wide = np.complex128 if np.iscomplexobj(want) else np.float64
@@ -79,13 +88,16 @@ def test_a_recorded_gradient_is_the_other_one(row: Row, dtype: str, device: str)
     epsilon = 2.0 ** (1 - DTYPES[REAL_OF.get(dtype, dtype)].bits)
     for sample in samples_of(row, dtype):
         made = check.materialize(sample, dtype, device, requires_grad=True)
-        for plain, recorded in zip(gradients(row, made, False)[0], gradients(row, made, True)[0]):
+        found = gradients(row, made, False)[0]
+        by_terms = row.name in BY_TERMS
+        least = max((largest(check.array_of(g)) for g in found if g is not None), default=0.0) if by_terms else 0.0
+        for plain, recorded in zip(found, gradients(row, made, True)[0]):
             assert (plain is None) == (recorded is None), describe(sample)
             if plain is None:
                 continue
             assert plain.dtype == recorded.dtype and plain.shape == recorded.shape
             a, b = check.array_of(plain), check.array_of(recorded)
-            assert not misses(b, a, 16 * epsilon), f"{describe(sample)}: {b} instead of {a}"
+            assert not misses(b, a, 16 * epsilon, least), f"{describe(sample)}: {b} instead of {a}"
 
 
 def second(row: Row, sample: Sample) -> list:
