@@ -35,8 +35,9 @@ def agree(got, want, device):
         return same(got, want)
     assert got.dtype == want.dtype and got.shape == want.shape
     unit = {f32: 2.0**-21, vesta.bfloat16: 2.0**-7, vesta.float16: 2.0**-10}[want.dtype]
-    # float32's rounding of the terms of a difference; the smallest number of float16
-    least = max(2.0**-20 * want.float().abs().nan_to_num(0, 0, 0).max().item(), 2.0**-24 * (want.dtype == vesta.float16))
+    terms = want.float().abs().nan_to_num(0, 0, 0).max().item()  # of differences, which float32 rounds
+    smallest = 2.0**-24 if want.dtype == vesta.float16 else 0.0
+    least = max(2.0**-20 * terms, smallest)
     vesta.testing.assert_close(got, want, rtol=unit, atol=least, equal_nan=True)
 
 
