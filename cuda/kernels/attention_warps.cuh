@@ -181,7 +181,7 @@ struct WarpTiles {
           split_float(bits_of(weight[s][i % 2 * 2 + i / 2]), high[s][i], low[s][i]);
         } else {
           const float (&pair)[4] = weight[2 * s + i / 2];
-          high[s][i] = pack_numbers<T>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
+          high[s][i] = two_rounded<T>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
         }
       }
     }
@@ -412,7 +412,7 @@ struct ScorePlaces {
       for (int e = 0; e < 4; ++e) {
         const int f = place<n>(e / 2, 2 * i + e % 2);
         float more;
-        if constexpr (sizeof(M) == 4) more = float_of(words[f]);
+        if constexpr (sizeof(M) == 4) more = float_of_bits(words[f]);
         else more = convert<float>(M::from_bits(uint16_t(words[f / 2] >> 16 * (f % 2))));
         score[i][e] = multiply_add(score[i][e], scale, more);
       }

@@ -14,6 +14,7 @@ struct alignas(N * sizeof(T) <= 16 ? N * sizeof(T) : 16) Elements {
 #ifdef __CUDA_ARCH__
 inline constexpr bool kOnGpu = true;
 VESTA_DEVICE float float_of_bits(unsigned bits) { return __uint_as_float(bits); }
+/// Rounds two floats to 16 bits, `low` into the low half of a word.
 template <class T>
 VESTA_DEVICE unsigned two_rounded(float low, float high) {
   unsigned word;

@@ -19,7 +19,7 @@
 //
 // The emulated device exchanges the same registers lane by lane, and cuts off too.
 #pragma once
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/packs.cuh>
 
 #ifndef __CUDACC__
 #include <cmath>
@@ -49,16 +49,7 @@ VESTA_DEVICE void load_turned(uint32_t (&to)[4], const void* row) {
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(unsigned(__cvta_generic_to_shared(row))));
 }
-/// Rounds two floats to T and packs them, `first` in the low half.
-template <class T>
-VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
-  uint32_t packed;
-  if constexpr (std::is_same_v<T, Half>) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
-  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
-  return packed;
-}
 VESTA_DEVICE uint32_t bits_of(float v) { return __float_as_uint(v); }
-VESTA_DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
 /// Computes 2^x to 2 units in the last place; denormal results are 0.
 VESTA_DEVICE float fast_exp2(float x) {
   float y;
@@ -92,14 +83,8 @@ struct GivenFactors {
 inline thread_local GivenFactors given_factors[32][32];
 
 VESTA_DEVICE uint32_t bits_of(float v) { return __builtin_bit_cast(uint32_t, v); }
-VESTA_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 VESTA_DEVICE float fast_exp2(float x) { return std::exp2(x); }
 VESTA_DEVICE void compute_here(float&) {}
-template <class T>
-VESTA_DEVICE uint32_t pack_numbers(float first, float second) {
-  return uint32_t(convert<T>(first).bits) | uint32_t(convert<T>(second).bits) << 16;
-}
-
 template <class T>
 void add_step(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   const unsigned lane = lane_index(), g = lane / 4, t = lane % 4;
@@ -114,7 +99,7 @@ void add_step(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
       for (int i = 0; i < 2; ++i) {
         const uint32_t x = row.a[2 * i + e / 2], y = column.b[i];
         if constexpr (std::is_same_v<T, float>) {
-          total += double(float_of(x & 0xffffe000u)) * double(float_of(y & 0xffffe000u));
+          total += double(float_of_bits(x & 0xffffe000u)) * double(float_of_bits(y & 0xffffe000u));
         } else {
           for (int half = 0; half < 2; ++half) {
             total += double(float(T::from_bits(uint16_t(x >> 16 * half)))) *
@@ -154,7 +139,7 @@ VESTA_DEVICE void wait_copies() {}
 /// digits: `low` would be smaller than any normal number.
 VESTA_DEVICE void split_float(uint32_t v, uint32_t& high, uint32_t& low) {
   high = v + 0x1000u;
-  low = bits_of(float_of(v) - float_of(high & 0xffffe000u));
+  low = bits_of(float_of_bits(v) - float_of_bits(high & 0xffffe000u));
 }
 
 }  // namespace vesta::cuda
