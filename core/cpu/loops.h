@@ -134,7 +134,7 @@ VESTA_INLINE void with_known_number(const LoopArgs& a, F run) {
       const C value = load_operand<T, C>(reinterpret_cast<const T*>(a.in[operands - 1]), true, 1)[0];
       const bool is_known = [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
         return ((value == C(D::numbers[I]) && (run.template operator()<int(I)>(), true)) || ...);
-      }(std::make_index_sequence<sizeof(D::numbers) / sizeof(D::numbers[0])>{});
+      }(std::make_index_sequence<std::size(D::numbers)>{});
       if (is_known) return;
     }
   }
@@ -203,8 +203,78 @@ VESTA_INLINE void select_loop(const LoopArgs& a) {
   else run(one_of(x), one_of(y));
 }
 
-template <class D, class T, int inputs, class P>
+/// What a loop over floats writes for 16-bit elements: the bytes of a result that is not rounded to them (a bool, a
+/// complex number, an int32), 0 for one that is, or `none`.
+struct FloatResults {
+  static constexpr int64_t none = -1;
+  int64_t item, second_item;
+};
+
+/// How a topic's ops run over 16-bit floats, which are computed in float in any case.
+enum class Narrow {
+  blocks,  // by the loop over floats, in blocks that are widened and rounded: half of the code and of its compilation
+  directly  // by a loop of their own: where a formula is an instruction or two, twice as fast
+};
+
+/// Runs `loop`, one of floats, over elements of the 16-bit type T: blocks of them are widened into buffers in the first
+/// cache, and the results rounded.
+template <class T>
+[[gnu::noinline]] void run_in_float(const LoopArgs& a, Loop loop, int operands, FloatResults results) {
+  constexpr int64_t kBlock = 512, N = Vec<float>::N;
+  alignas(64) float in[kMaxInputs][kBlock], out[kBlock], second[kBlock];
+  LoopArgs block;
+  block.params = a.params;
+  for (int k = 0; k < operands; ++k) {
+    block.in[k] = a.step[k] == 0 ? a.in[k] : reinterpret_cast<const char*>(in[k]);  // a repeated operand is of floats
+    block.step[k] = a.step[k];
+  }
+  auto round = [](const float* from, char* to, int64_t begin, int64_t n) __attribute__((always_inline)) {
+    T* const p = reinterpret_cast<T*>(to) + begin;
+    int64_t j = 0;
+    for (; j + N <= n; j += N) store_convert(Vec<float>::load(from + j), p + j);
+    if (j < n) store_convert_partial(Vec<float>::load(from + j), p + j, n - j);
+  };
+  for (int64_t i = 0; i < a.n; i += kBlock) {
+    const int64_t n = block.n = a.n - i < kBlock ? a.n - i : kBlock;
+    for (int k = 0; k < operands; ++k) {
+      if (a.step[k] == 0) continue;
+      const T* const from = reinterpret_cast<const T*>(a.in[k]) + i;
+      int64_t j = 0;
+      for (; j + N <= n; j += N) load_convert<float, T>(from + j).store(in[k] + j);
+      if (j < n) load_convert_partial<float, T>(from + j, n - j).store(in[k] + j);
+    }
+    block.out = results.item == 0 ? reinterpret_cast<char*>(out) : a.out + i * results.item;
+    if (results.second_item >= 0) {
+      block.second = results.second_item == 0 ? reinterpret_cast<char*>(second) : a.second + i * results.second_item;
+    }
+    loop(block);
+    if (results.item == 0) round(out, a.out, i, n);
+    if (results.second_item == 0) round(second, a.second, i, n);
+  }
+}
+
+/// Returns how a topic that wants to run as `wanted` does so here: on the oldest machines, all run in blocks.
+constexpr Narrow narrow_on_this_isa([[maybe_unused]] Narrow wanted) {
+#ifdef VESTA_ISA_baseline
+  return Narrow::blocks;
+#else
+  return wanted;
+#endif
+}
+
+template <class T, Narrow narrow>
+constexpr bool runs_in_blocks =
+    narrow == Narrow::blocks && (dtype_of<T> == DType::float16 || dtype_of<T> == DType::bfloat16);
+
+template <class D, class T, int inputs, class P, Narrow narrow>
 struct ForwardLoop {
+  static constexpr bool in_blocks = runs_in_blocks<T, narrow> && !traits::mask_first<D>();
+  static constexpr int64_t item = traits::result_of<D>() == Result::boolean   ? sizeof(bool)
+                                  : traits::result_of<D>() == Result::complex ? sizeof(std::complex<float>)
+                                                                              : 0;
+  static constexpr int64_t second_item = !traits::has_two_results<D>()            ? FloatResults::none
+                                         : traits::second_of<D>() == Result::same ? 0
+                                                                                  : sizeof(traits::Second<D, T>);
   template <int known>
   [[gnu::noinline]] static void vectors(const LoopArgs& a) {
     [[maybe_unused]] const OwnParameters<P> own(a.params);
@@ -218,9 +288,9 @@ struct ForwardLoop {
     else return nullptr;
   }
   static void run(const LoopArgs& a) {
-    [[maybe_unused]] const OwnParameters<P> own(a.params);
-    [[maybe_unused]] char* const second = second_of(a);
-    if constexpr (traits::mask_first<D>()) {
+    if constexpr (in_blocks) {
+      run_in_float<T>(a, &ForwardLoop<D, float, inputs, P, narrow>::run, inputs, {item, second_item});
+    } else if constexpr (traits::mask_first<D>()) {
       static_assert(inputs == 3);
       if constexpr (sizeof(T) <= 8) {
         if (a.step[0] == 1 && a.n > 0) return select_loop<T>(a);
@@ -230,6 +300,8 @@ struct ForwardLoop {
     } else if constexpr (is_float(dtype_of<T>)) {
       with_known_number<T, inputs, D>(a, [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
     } else {
+      [[maybe_unused]] const OwnParameters<P> own(a.params);
+      [[maybe_unused]] char* const second = second_of(a);
       scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) {
         auto r = traits::forward<D, P>(own.at, v...);
         if constexpr (traits::result_of<D>() == Result::boolean) return bool(r);  // & and | of bools are int
@@ -239,7 +311,7 @@ struct ForwardLoop {
   }
 };
 
-template <class D, class T, int inputs, class P, int i>
+template <class D, class T, int inputs, class P, int i, Narrow narrow>
 struct GradientLoop {
   using G = traits::Gradient<D, inputs, P, i>;
   using Numbers = std::conditional_t<traits::number_last<D>() && (G::mask >> (inputs - 1)) == 1, D, void>;
@@ -253,25 +325,29 @@ struct GradientLoop {
     });
   }
   static void run(const LoopArgs& a) {
-    with_known_number<T, G::operands, Numbers>(a,
-                                               [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
+    if constexpr (runs_in_blocks<T, narrow>) {
+      run_in_float<T>(a, &GradientLoop<D, float, inputs, P, i, narrow>::run, G::operands, {0, FloatResults::none});
+    } else {
+      with_known_number<T, G::operands, Numbers>(
+          a, [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
+    }
   }
 };
 
 /// Enters the loops of struct D, which A counts the operands of, into its op's table.
-template <class D, class A>
+template <class D, class A, Narrow narrow>
 void enter(PointwiseLoops& to) {
   using P = typename A::Params;
   auto& kernels = to.at;
   auto forward = [&]<DType d>() {
     if constexpr (D::accepts.has(d)) {
-      kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, P>::run);
+      kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, P, narrow>::run);
     }
   };
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, P, i>;
     if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
-      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i>::run);
+      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i, narrow>::run);
     }
   };
   auto one = [&]<DType d>() {
@@ -291,7 +367,7 @@ void enter(PointwiseLoops& to) {
 #define VESTA_LOOPS_POINTWISE(name, Struct, params, ...)                     \
   {                                                                         \
     struct Signature { static void call params; };                          \
-    enter<def::Struct, traits::Arity<decltype(Signature::call)>>(to[at++]); \
+    enter<def::Struct, traits::Arity<decltype(Signature::call)>, narrow>(to[at++]); \
   }
 #define VESTA_LOOPS_POINTWISE_PAIR(...) VESTA_LOOPS_POINTWISE(__VA_ARGS__)
 #define VESTA_LOOPS_OP(...)
@@ -301,11 +377,12 @@ void enter(PointwiseLoops& to) {
 #define VESTA_LOOPS_FORM(...)
 #define VESTA_LOOPS_PYTHON_FORM(...)
 #define VESTA_LOOPS_ALIAS(...)
-/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines.
-#define VESTA_CPU_TOPIC(topic, LIST)          \
-  void loops_of_##topic(PointwiseLoops* to) { \
-    int at = 0;                               \
-    LIST(VESTA_LOOPS)                         \
+/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines; `halves` is a Narrow.
+#define VESTA_CPU_TOPIC(topic, LIST, halves)                    \
+  void loops_of_##topic(PointwiseLoops* to) {                   \
+    constexpr Narrow narrow = narrow_on_this_isa(Narrow::halves); \
+    int at = 0;                                                 \
+    LIST(VESTA_LOOPS)                                           \
   }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

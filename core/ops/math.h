@@ -393,8 +393,8 @@ VESTA_HD VESTA_INLINE T pow(T base, T exponent) {
       return T(0);
     }
   }
-  auto square = static_cast<Unsigned<T>>(base);
-  auto left = static_cast<Unsigned<T>>(exponent);
+  auto square = static_cast<Unsigned<T>>(base);  // NOLINT(bugprone-signed-char-misuse): it wraps
+  auto left = static_cast<Unsigned<T>>(exponent);  // NOLINT(bugprone-signed-char-misuse)
   Unsigned<T> result = 1;
   for (; left != 0; left >>= 1) {
     if ((left & 1u) != 0) result *= square;

@@ -1,14 +1,9 @@
 #include <vesta/core/ops/reduce_checks.h>
 
+#include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 
 namespace vesta {
-
-namespace {
-void check_real(const Tensor& input, const char* op) {
-  VESTA_CHECK(!is_complex(input.dtype()), type, op, ": expected a real dtype, got ", input.dtype(), " (input).");
-}
-}  // namespace
 
 ReduceShape extremum_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op) {
   check_real(input, op);

@@ -13,19 +13,19 @@
 namespace vesta::cuda {
 namespace {
 
-using Key = std::array<int64_t, 10 + 3 * size_t(attention_tensors)>;
-using Plans = cudnn::PlansOnDevice<Key>;
+using AttentionKey = std::array<int64_t, 10 + 3 * size_t(attention_tensors)>;
+using Plans = cudnn::PlansOnDevice<AttentionKey>;
 
-Key key_of(const AttentionDesc& d, bool gradient) {
-  Key key{int64_t(d.dtype), gradient, d.batch,    d.heads,      d.shared_heads,
-          d.queries,        d.keys,   d.key_size, d.value_size, d.causal};
+AttentionKey key_of(const AttentionDesc& d, bool gradient) {
+  AttentionKey key{int64_t(d.dtype), gradient, d.batch,    d.heads,      d.shared_heads,
+                   d.queries,        d.keys,   d.key_size, d.value_size, d.causal};
   size_t at = 10;
   for (const auto& steps : d.strides)
     for (const int64_t step : steps) key[at++] = step;
   return key;
 }
 
-bool is_available() {
+bool may_use_cudnn() {
   const ProductSettings& settings = product_settings();
   if (!settings.convolution_library || !settings.attention_library) return false;
   const cudnn::Loaded& loaded = cudnn::Loaded::get();
@@ -103,7 +103,7 @@ bool run_locked(const AttentionWork& w, bool gradient, std::string& problem) {
 }  // namespace
 
 bool attention_by_cudnn(const AttentionWork& w, bool gradient) {
-  if (why_not_cudnn(w) || !is_available()) return false;
+  if (why_not_cudnn(w) || !may_use_cudnn()) return false;
   std::string problem;
   const bool done = run_locked(w, gradient, problem);
   if (!problem.empty()) warn_once(problem);  // unlocked: it may wait for Python's lock, and its holder for ours

@@ -19,9 +19,9 @@ namespace {
 using cudnn::Direction;
 
 /// Everything a plan depends on, in order.
-using Key = std::array<int64_t, 21>;
+using ConvKey = std::array<int64_t, 21>;
 
-Key key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) {
+ConvKey key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) {
   const Window& w = d.window;
   return {int64_t(direction),
           int64_t(d.dtype),
@@ -46,7 +46,7 @@ Key key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) 
           int64_t(d.bias) | int64_t(d.residual) << 1 | int64_t(d.relu) << 2};
 }
 
-bool is_available() {
+bool may_convolve_with_cudnn() {
   if (!product_settings().convolution_library) return false;
   const cudnn::Loaded& loaded = cudnn::Loaded::get();
   if (loaded.library.usable()) return true;
@@ -75,7 +75,7 @@ struct Added {
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
                        const Added& added, bool result_channels_last, std::string& problem) {
   const Device device = first.device();
-  auto& on = cudnn::PlansOnDevice<Key>::get(device.index);
+  auto& on = cudnn::PlansOnDevice<ConvKey>::get(device.index);
   std::lock_guard guard(on.lock);
   const Window& v = d.window;
   try {
@@ -131,7 +131,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
 
 Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
                 bool result_channels_last) {
-  if (!is_available()) return {};
+  if (!may_convolve_with_cudnn()) return {};
   std::string problem;
   Tensor result = convolve_locked(direction, d, first, second, {}, result_channels_last, problem);
   if (!problem.empty()) warn_once(problem);  // unlocked: it may wait for Python's lock, and its holder for ours
@@ -140,7 +140,7 @@ Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, con
 
 Tensor convolve_with(const ConvDesc& d, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
                      bool result_channels_last) {
-  if (!is_available()) return {};
+  if (!may_convolve_with_cudnn()) return {};
   std::string problem;
   Tensor result = convolve_locked(Direction::forward, d, x, w, {bias, residual}, result_channels_last, problem);
   if (!problem.empty()) warn_once(problem);

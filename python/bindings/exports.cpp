@@ -8,14 +8,14 @@
 namespace vesta::python {
 namespace {
 
-struct Entry {
+struct Exported {
   int exports = 0;
   std::vector<Memory> left;  // freed with the last export
 };
 
 std::mutex mutex;
 auto& entries() {
-  static auto* map = new std::unordered_map<const Storage*, Entry>;
+  static auto* map = new std::unordered_map<const Storage*, Exported>;
   return *map;
 }
 

@@ -83,7 +83,7 @@ struct Seeds {
 PyTypeObject* type;
 PyObject* gauss_next;
 
-Seeds& self_of(PyObject* o) { return *reinterpret_cast<Seeds*>(o); }
+Seeds& seeds_of(PyObject* o) { return *reinterpret_cast<Seeds*>(o); }
 
 PyObject* seeds_new(PyTypeObject* t, PyObject*, PyObject*) { return t->tp_alloc(t, 0); }
 
@@ -93,7 +93,7 @@ int seeds_init(PyObject* o, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOO:_SampleSeeds", const_cast<char**>(names), &twister, &words,
                                    &numpy, &normal, &place, &slow))
     return -1;
-  Seeds& s = self_of(o);
+  Seeds& s = seeds_of(o);
   const bool taken = s.words.take(words, 4 * (kWords + 1)) && s.numpy.take(numpy, 4 * (kWords + 1)) &&
                      s.normal.take(normal, 16) && s.place.take(place, 8);
   if (!taken) return -1;
@@ -104,7 +104,7 @@ int seeds_init(PyObject* o, PyObject* args, PyObject* kwargs) {
 }
 void seeds_dealloc(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
-  Seeds& s = self_of(o);
+  Seeds& s = seeds_of(o);
   for (Memory* m : {&s.words, &s.numpy, &s.normal, &s.place}) m->release();
   Py_XDECREF(s.twister);
   Py_XDECREF(s.slow);
@@ -118,7 +118,7 @@ bool to_uint64(PyObject* o, uint64_t& value) {
 }
 
 PyObject* begin(PyObject* o, PyObject* base) {
-  Seeds& s = self_of(o);
+  Seeds& s = seeds_of(o);
   s.known = false;
   if (!to_uint64(base, s.base)) return nullptr;
   Py_RETURN_NONE;
@@ -141,7 +141,7 @@ void seed_numpy(Seeds& s, uint64_t position) {
 
 /// Seeds for the sample at a position.
 PyObject* seed(PyObject* o, PyObject* number) {
-  Seeds& s = self_of(o);
+  Seeds& s = seeds_of(o);
   uint64_t position;
   if (!to_uint64(number, position)) return nullptr;
   if (s.place) *s.place.as<uint64_t>() = position;
@@ -155,7 +155,7 @@ PyObject* seed(PyObject* o, PyObject* number) {
 
 /// Seeds NumPy alone, for the sample at hand: it has just been imported.
 PyObject* seed_late(PyObject* o, PyObject*) {
-  Seeds& s = self_of(o);
+  Seeds& s = seeds_of(o);
   if (s.numpy) seed_numpy(s, s.position);
   Py_RETURN_NONE;
 }
@@ -168,7 +168,7 @@ PyObject* words_at(PyObject* o, PyObject* args) {
   PyObject* bytes = PyBytes_FromStringAndSize(nullptr, 4 * kWords);
   if (bytes) {
     uint32_t words[kWords];
-    fill(words, data::sample_seed(self_of(o).base, position, SampleStream(which)));
+    fill(words, data::sample_seed(seeds_of(o).base, position, SampleStream(which)));
     std::memcpy(PyBytes_AS_STRING(bytes), words, sizeof words);
   }
   return bytes;
@@ -179,7 +179,7 @@ constexpr Py_ssize_t kTwister = 4 * (kWords + 1), kAll = 2 * kTwister + 16;  // 
 /// Returns (states as bytes, our generator's state, Python's second normal number).
 PyObject* save(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    Seeds& s = self_of(o);
+    Seeds& s = seeds_of(o);
     Ref bytes(PyBytes_FromStringAndSize(nullptr, s.numpy ? kAll : kTwister));
     Ref second(s.words ? PyObject_GetAttr(s.twister, gauss_next) : new_ref(Py_None));
     if (!bytes || !second) return nullptr;
@@ -197,7 +197,7 @@ PyObject* save(PyObject* o, PyObject*) {
 
 PyObject* restore(PyObject* o, PyObject* saved) {
   return guarded([&]() -> PyObject* {
-    Seeds& s = self_of(o);
+    Seeds& s = seeds_of(o);
     PyObject *bytes, *state, *second;
     if (!PyArg_ParseTuple(saved, "SOO:restore", &bytes, &state, &second)) return nullptr;
     const Py_ssize_t size = PyBytes_GET_SIZE(bytes);
