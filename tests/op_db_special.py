@@ -52,14 +52,14 @@ POLYNOMIALS: tuple[tuple[str, Callable[..., Any]], ...] = (
 
 #: Private ops that evaluate the rows below; each counts as covered by the first of them.
 _KERNELS = {
-    "bessel_j0": "_special_function",
-    "chebyshev_polynomial_t": "_orthogonal_polynomial",
-    "igamma": "_igamma_slope",
+    "bessel_j0": ("_special_function",),
+    "chebyshev_polynomial_t": ("_orthogonal_polynomial",),
+    "igamma": ("_igamma_slope", "_gamma_density"),
 }
 
 
 def covers(name: str, where: str = "special.") -> tuple[str, ...]:
-    return (where + name, *([_KERNELS[name]] if name in _KERNELS else []))
+    return (where + name, *_KERNELS.get(name, ()))
 
 
 _HERE: dict[str, Any] = {"where": "special", "method": False, "inplace": False, "extremes": False, "ulp": 0}

@@ -43,6 +43,7 @@ void _orthogonal_polynomial() = delete;
 void zeta() = delete;
 void _zeta_slope() = delete;
 void _igamma_slope() = delete;
+void _gamma_density() = delete;
 inline namespace VESTA_ISA_NS {
 template <class V>
 VESTA_HD VESTA_INLINE auto call_special_function(const V& x, int64_t which) {
@@ -63,6 +64,10 @@ VESTA_HD VESTA_INLINE auto call_zeta_slope(const V& s, const V& q) {
 template <class V>
 VESTA_HD VESTA_INLINE auto call_igamma_slope(const V& a, const V& x) {
   return _igamma_slope(a, x);
+}
+template <class V>
+VESTA_HD VESTA_INLINE auto call_gamma_density(const V& a, const V& x) {
+  return _gamma_density(a, x);
 }
 }  // namespace VESTA_ISA_NS
 }  // namespace adl_call
@@ -485,6 +490,20 @@ VESTA_OUT_OF_LINE double gamma_density(double a, double x) {
   const double d = (x - a) / a, inverse = 1 / a;
   const double series = inverse * polynomial(inverse * inverse, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680);
   return exp(a * (log1p(d) - d) - series) / sqrt(2 * kPi * a);
+}
+/// Returns the density of the gamma distribution, x^(a - 1) e^-x / gamma(a).
+template <class V>
+VESTA_HD VESTA_INLINE V density_of_gamma(const V& a, const V& x) {
+  if constexpr (Numeric<V>) {
+    return lane_by_lane(
+        [](double s, double v) {
+          if (v == 0) return s > 1 ? 0.0 : s == 1 ? 1.0 : s > 0 ? kInfinity : kNaN;
+          return gamma_density(s, v) * (s / v);
+        },
+        a, x);
+  } else {
+    return adl_call::call_gamma_density(a, x);
+  }
 }
 /// Returns the integral from x to end of the density t^(a - 1) e^-t / gamma(a), or of its derivative by a, by Gauss and
 /// Legendre with 18 points in each of eight pieces.

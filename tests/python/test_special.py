@@ -192,6 +192,31 @@ def test_gradients_of_zeta_and_of_the_incomplete_gamma_functions() -> None:
     assert check(lambda q: vesta.autograd.grad(vesta.special.zeta(s, q).sum(), s, create_graph=True)[0], (q,))
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"] if vesta.cuda.is_available() else ["cpu"])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+def test_recorded_gradients_of_the_incomplete_gamma_functions_are_the_bits_of_the_others(
+    dtype: vesta.dtype, device: str
+) -> None:
+    """Both ask one kernel for the density, whose terms are large where they cancel."""
+    vesta.manual_seed(0)
+    a, x = ((vesta.rand(100, dtype=vesta.float64) * 60 + 0.1).to(dtype).to(device).requires_grad_() for _ in range(2))
+    for f in (vesta.igamma, vesta.igammac):
+        plain = vesta.autograd.grad(f(a, x).sum(), (a, x))
+        recorded = vesta.autograd.grad(f(a, x).sum(), (a, x), create_graph=True)
+        assert all(vesta.equal(p, r) for p, r in zip(plain, recorded))
+    a, x = a.detach().double().cpu(), x.detach().double().cpu()
+    want = np.exp((a.numpy() - 1) * np.log(x.numpy()) - x.numpy() - special.gammaln(a.numpy()))
+    got = vesta._C._private._gamma_density(a.to(device), x.to(device)).cpu().numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_the_density_of_the_gamma_distribution_at_zero() -> None:
+    """The slope of igamma there: PyTorch has NaN for a = 1, which is 1."""
+    a, x = numbers(0.5, 1.0, 2.0), numbers(0.0, 0.0, 0.0).requires_grad_()
+    (of_x,) = vesta.autograd.grad(vesta.igamma(a, x).sum(), x)
+    assert of_x.tolist() == [math.inf, 1, 0]
+
+
 def test_incomplete_gamma_functions_everywhere() -> None:
     """Series, continued fraction and quadrature agree with SciPy, also where they meet and for large numbers."""
     a = np.array([1e-8, 0.3, 1.0, 30.0, 99.0, 101.0, 500.0, 1e4, 1e6])

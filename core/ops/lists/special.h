@@ -22,6 +22,7 @@
      (n, family, order), hidden)                                                                                       \
   OP(POINTWISE, _zeta_slope, ZetaSlope, (const Tensor& other), (other), hidden)                                        \
   OP(POINTWISE, _igamma_slope, IgammaSlope, (const Tensor& other), (other), hidden)                                    \
+  OP(POINTWISE, _gamma_density, GammaDensity, (const Tensor& other), (other), hidden)                                  \
   OP(POINTWISE, igamma, Igamma, (const Tensor& other), (other), inplace, out)                                          \
   OP(POINTWISE, igammac, Igammac, (const Tensor& other), (other), inplace, out)                                        \
   OP(POINTWISE, zeta, Zeta, (const Operand& other), (other), in_special, no_method, out)                               \

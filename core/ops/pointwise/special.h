@@ -224,13 +224,6 @@ struct ZetaSlope {
   }
 };
 
-/// The density of the gamma distribution.
-template <class T> VESTA_HD T gamma_density(T a, T x) {
-  if constexpr (math::Numeric<T>)
-    return math::lane_by_lane([](double s, double v) { return math::gamma_density(s, v) * (s / v); }, a, x);
-  else return math::exp((a - lit<T>(1)) * math::log(x) - x - math::lgamma(a));
-}
-
 struct Igamma {
   static constexpr auto doc =
       "igamma(input, other): the regularized lower incomplete gamma function P(a, x), the integral of t ** (a - 1) * "
@@ -241,7 +234,7 @@ struct Igamma {
     return math::lane_by_lane([](double s, double v) { return math::incomplete_gamma(s, v, false); }, a, x);
   }
   template <class T> VESTA_HD static T backward_a(T g, T a, T x, Unused) { return g * math::igamma_slope(a, x); }
-  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return g * gamma_density(a, x); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return g * math::density_of_gamma(a, x); }
 };
 
 struct Igammac {
@@ -254,7 +247,7 @@ struct Igammac {
     return math::lane_by_lane([](double s, double v) { return math::incomplete_gamma(s, v, true); }, a, x);
   }
   template <class T> VESTA_HD static T backward_a(T g, T a, T x, Unused) { return -g * math::igamma_slope(a, x); }
-  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return -g * gamma_density(a, x); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return -g * math::density_of_gamma(a, x); }
 };
 
 struct IgammaSlope {
@@ -266,7 +259,21 @@ struct IgammaSlope {
   template <class V> VESTA_HD static V forward(V a, V x) { return math::igamma_slope(a, x); }
   template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) { return g * lit<T>(NAN); }
   template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) {
-    return g * gamma_density(a, x) * (math::log(x) - math::digamma(a));
+    return g * math::density_of_gamma(a, x) * (math::log(x) - math::digamma(a));
+  }
+};
+
+struct GammaDensity {
+  static constexpr auto doc =
+      "_gamma_density(input, other): the derivative of igamma(input, other) by other, other ** (input - 1) * e ** "
+      "-other / gamma(input), elementwise with broadcasting.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static V forward(V a, V x) { return math::density_of_gamma(a, x); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T x, T y) {
+    return g * y * (math::log(x) - math::digamma(a));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, T y) {
+    return g * y * ((a - lit<T>(1)) / x - lit<T>(1));
   }
 };
 
