@@ -23,7 +23,10 @@
 // (relu behind batch normalisation). Where that op's node knows the activation, postpone() hands over what the
 // activation's gradient is computed from, and the node takes both with one pass over memory fewer and the same bits. It
 // is done only where nobody sees the gradient in between: no hook, no capture, no anomaly mode, no recording; and only
-// on the CPU.
+// on the CPU. On CUDA it is the op behind an activation that can take both (a linear layer's product applies what it
+// writes to gelu's gradient): its node gets what the opening of the node before it is computed from, under the same
+// conditions, and the rest of that node runs when its turn comes. Nothing is deferred: both gradients are computed when
+// the first of them would be.
 //
 // Note [Sharing a graph between threads] Several threads may run backwards over the same nodes. What belongs to a run
 // (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked
@@ -67,6 +70,7 @@ struct Task {
   bool target = false;  // accumulates into an input that was asked for
   bool needed = true;  // its gradients are wanted
   bool runs = true;  // so are the gradients it computes
+  bool opened = false;  // what has come is already the gradient of the activation's input: Note [Neighbours as one]
   GradList grads;
   std::unique_ptr<PendingGradient> pending = nullptr;  // instead of them: Note [Neighbours as one]
   explicit Task(Node* n) : node(n) {}
@@ -174,6 +178,13 @@ class OnStream {
   uint32_t before_;
 };
 
+/// What of a node's gradient a neighbour computes with it: Note [Neighbours as one].
+struct Neighbours {
+  const PendingGradient* behind = nullptr;  // instead of the gradient of the result
+  const PendingGradient* before = nullptr;
+  bool opened = false;  // the node behind has computed the opening
+};
+
 /// One backward run on this thread. Kept between runs for its memory.
 class Run {
  public:
@@ -195,7 +206,8 @@ class Run {
   void run_on_device(uint32_t index, bool retain_graph);
   void run_here(uint32_t index, bool retain_graph);
   bool postpone(uint32_t index, Tensor& grad, bool retain_graph);
-  GradList apply(Node& node, GradList grads, const PendingGradient* pending, Needs needs, bool retain_graph);
+  std::optional<PendingGradient> reach(const Node& node, const GradList& grads, Needs needs);
+  GradList apply(Node& node, GradList grads, const Neighbours& with, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
   void cross_over(const Tensor& g, uint32_t to);
@@ -458,10 +470,17 @@ std::string profiled_name(const Node& node) {
   return node.accumulates() ? "torch::autograd::AccumulateGrad" : node.name();
 }
 
-GradList apply_profiled(Node& node, GradList grads, const PendingGradient* pending, Needs needs) {
+GradList apply_with(Node& node, GradList grads, const Neighbours& with, Needs needs) {
+  if (with.opened) return node.apply_rest(std::move(grads), needs, with.before);
+  if (with.behind) return node.apply_pending(*with.behind, needs);
+  if (with.before) return node.apply_reaching(std::move(grads), needs, *with.before);
+  return node.apply(std::move(grads), needs);
+}
+
+GradList apply_profiled(Node& node, GradList grads, const Neighbours& with, Needs needs) {
   const profiler::Part part(profiler::Kind::node, profiled_name(node), node.sequence_nr());
   profiler::note(part.token(), grads, false);
-  GradList result = pending ? node.apply_pending(*pending, needs) : node.apply(std::move(grads), needs);
+  GradList result = apply_with(node, std::move(grads), with, needs);
   profiler::note(part.token(), result, true);
   return result;
 }
@@ -489,14 +508,28 @@ class Use {
   RunningNode running_;
 };
 
-GradList Run::apply(Node& node, GradList grads, const PendingGradient* pending, Needs needs, bool retain_graph) {
+GradList Run::apply(Node& node, GradList grads, const Neighbours& with, Needs needs, bool retain_graph) {
   Use use(node);
   GradList result;
-  if (profiled.load(std::memory_order_relaxed)) result = apply_profiled(node, std::move(grads), pending, needs);
-  else if (pending) result = node.apply_pending(*pending, needs);
-  else result = node.apply(std::move(grads), needs);
+  if (profiled.load(std::memory_order_relaxed)) result = apply_profiled(node, std::move(grads), with, needs);
+  else result = apply_with(node, std::move(grads), with, needs);
   use.complete(retain_graph);
   return result;
+}
+
+/// Takes the opening of the node before input 0 over, if this node can compute it: Note [Neighbours as one].
+std::optional<PendingGradient> Run::reach(const Node& node, const GradList& grads, Needs needs) {
+  const Edge& edge = node.edges()[0];
+  if (!edge.node || edge.input_nr != 0 || !needs[0] || GradMode::enabled() || !grads[0].defined()) return {};
+  if (grads[0].device().type == DeviceType::cpu) return {};
+  Task& task = tasks_[index_.find(edge.node.get())];
+  const bool seen = task.waiting != 1 || task.grads.any_defined() || task.capture != kNone || task.node->hooks();
+  if (seen || !task.needed || !task.runs || edge.node->stream() != node.stream()) return {};
+  Use use(*edge.node);
+  const Opening opening = edge.node->opening();
+  if (!opening.activation || !node.reaches(opening)) return {};
+  task.opened = true;
+  return edge.node->opening_operands();
 }
 
 /// Hands a gradient on without computing it, if the node it goes to can take it so: Note [Neighbours as one].
@@ -549,6 +582,8 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   NodeHooks* hooks = node.hooks();
   std::unique_ptr<PendingGradient> pending = std::move(tasks_[index].pending);
   if (hooks) [[unlikely]] {
+    VESTA_CHECK(!tasks_[index].opened, runtime, node.name(),
+                ": a hook was added while a backward runs that has taken its gradient already. Add it before.");
     if (pending) {  // a hook of this run has added these
       grads = GradList(pending->resolve());
       pending.reset();
@@ -568,6 +603,12 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
     if (node.postponable() && !anomaly && !posts && postpone(index, grads[0], retain_graph)) return;
+    Neighbours with{pending.get(), nullptr, tasks_[index].opened};
+    std::optional<PendingGradient> before;
+    if (node.may_reach() && !anomaly && !posts && !pending) {
+      before = reach(node, grads, needs);
+      if (before) with.before = &*before;
+    }
     only_edge_ = edges.size() == 1 && edges[0].node && !anomaly && !posts ? edges.data() : nullptr;
     GradList kept;  // what came in, for hooks that want to see it
     if (posts) {
@@ -576,14 +617,14 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     }
     if (anomaly) [[unlikely]] {
       try {
-        result = apply(node, std::move(grads), pending.get(), needs, retain_graph);
+        result = apply(node, std::move(grads), with, needs, retain_graph);
       } catch (const Error& e) {
         std::string where = hooks && !hooks->module_path.empty() ? " (in " + hooks->module_path + ")" : "";
         fail(e.cause(), node.name(), where, ": ", e.message());
       }
       if (anomaly_nan) check_nan(node, result);
     } else {
-      result = apply(node, std::move(grads), pending.get(), needs, retain_graph);
+      result = apply(node, std::move(grads), with, needs, retain_graph);
     }
     only_edge_ = nullptr;
     if (posts) {

@@ -59,6 +59,11 @@ bool GradList::any_defined() const {
 
 // ---- Node -----------------------------------------------------------------------------------------------------------
 
+PendingGradient Node::opening_operands() const { return postpone({}); }
+GradList Node::apply_rest(GradList grads, Needs, const PendingGradient*) { return grads; }
+GradList Node::apply_reaching(GradList, Needs, const PendingGradient&) {
+  fail(Cause::runtime, name(), ": it does not take the gradient of what is before it.");
+}
 PendingGradient Node::postpone(Tensor) const { fail(Cause::runtime, name(), ": its gradient cannot be postponed."); }
 
 GradList Node::apply_pending(const PendingGradient& grad, Needs needs) {

@@ -29,6 +29,13 @@ struct Needs {
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
+/// The activation that a node's gradient begins with, null where there is none, and whether the node has what a
+/// device's own form of that gradient reads.
+struct Opening {
+  const PointwiseInfo* activation = nullptr;
+  bool kept = false;
+};
+
 /// The gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline.
 class VESTA_API GradList {
  public:
@@ -136,6 +143,20 @@ class VESTA_API Node : public pool::Pooled {
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
+  /// Returns the activation whose gradient comes first in apply(); then apply_rest() does what is left.
+  virtual Opening opening() const { return {postponable_, false}; }
+  /// Returns what that gradient is computed from, without the gradient of the result.
+  virtual PendingGradient opening_operands() const;
+  /// Does what apply() does behind the opening, given the gradient of the activation's input; with `before`, what
+  /// apply_reaching() does.
+  virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
+  /// Returns whether reaches() may be true.
+  bool may_reach() const { return may_reach_; }
+  /// Returns whether apply_reaching() takes the opening of the node before input 0 along.
+  virtual bool reaches(const Opening&) const { return false; }
+  /// Does what apply() does, but that the gradient of input 0 has been taken through the activation before it.
+  virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
+
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
   /// Returns the number of the op's outputs: the number of gradients apply() gets.
   uint32_t num_inputs() const { return num_metas_; }
@@ -207,6 +228,7 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
+  bool may_reach_ = false;
   const PointwiseInfo* postponable_ = nullptr;
   uint16_t stream_ = 0;
 

@@ -5,10 +5,12 @@
 
 namespace vesta::autograd {
 
-/// The gradient of an activation's result, and what that of its input is computed from.
+/// The gradient of an activation's result, and what that of its input is computed from. Without `grad`, the latter
+/// alone.
 struct PendingGradient {
   const PointwiseInfo* info = nullptr;
   Tensor grad, used;
+  Tensor kept = {};  // what a device's own form of the gradient reads instead of `used`, where there is one
   double params[kMaxParams] = {};
   /// Computes the gradient of the input.
   Tensor resolve() const {

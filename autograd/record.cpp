@@ -102,7 +102,7 @@ class PointwiseNode final : public Node {
     return result;
   }
   PendingGradient postpone(Tensor grad) const override {
-    PendingGradient pending{rule_->info, std::move(grad), saved_[uses_input(0) ? 0 : 1](), {}};
+    PendingGradient pending{rule_->info, std::move(grad), saved_[uses_input(0) ? 0 : 1](), {}, {}};
     std::ranges::copy(params_, pending.params);
     return pending;
   }

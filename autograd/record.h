@@ -21,6 +21,10 @@
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
 //   static bool takes(const PointwiseInfo&);  whether operator()(const PendingGradient&, Needs) can take it instead
+//   bool reaches(const Opening&) const;       whether operator()(g, Needs, const PendingGradient& before) can return
+//                                             for input 0 the gradient of what the activation before was computed from
+//   Opening opening() const;                  the activation whose gradient operator() computes first, from
+//                                             opening_operands(); rest(g, Needs, before or null) does what is left
 //   const char* known_op() const;             the op's name as a program knows it, for errors; default: known_name()
 // clang-format on
 #pragma once
@@ -112,6 +116,7 @@ class RuleNode final : public Node {
   template <class Make>
   RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
     keeps_state_ = saves_made != before;
+    may_reach_ = kReaches;
     set_num_edges(inputs);
   }
   GradList apply(GradList grads, Needs needs) override {
@@ -126,6 +131,26 @@ class RuleNode final : public Node {
     if constexpr (kTakesPending) return to_list(rule_(grad, needs));
     else return Node::apply_pending(grad, needs);
   }
+  Opening opening() const override {
+    if constexpr (kOpens) return rule_.opening();
+    else return Node::opening();
+  }
+  PendingGradient opening_operands() const override {
+    if constexpr (kOpens) return rule_.opening_operands();
+    else return Node::opening_operands();
+  }
+  GradList apply_rest(GradList grads, Needs needs, const PendingGradient* before) override {
+    if constexpr (kOpens) return to_list(rule_.rest(grads[0], needs, before));
+    else return Node::apply_rest(std::move(grads), needs, before);
+  }
+  bool reaches(const Opening& before) const override {
+    if constexpr (kReaches) return rule_.reaches(before);
+    else return Node::reaches(before);
+  }
+  GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before) override {
+    if constexpr (kReaches) return to_list(rule_(grads[0], needs, before));
+    else return Node::apply_reaching(std::move(grads), needs, before);
+  }
   std::string name() const override { return node_name(op_); }
   std::string op() const override {
     if constexpr (requires { rule_.known_op(); }) return rule_.known_op();
@@ -135,6 +160,8 @@ class RuleNode final : public Node {
 
  private:
   static constexpr bool kTakesPending = requires(const PointwiseInfo& activation) { Rule::takes(activation); };
+  static constexpr bool kOpens = requires(const Rule& rule) { rule.opening(); };
+  static constexpr bool kReaches = requires(const Rule& rule, const Opening& before) { rule.reaches(before); };
   const char* op_;
   Rule rule_;
 };

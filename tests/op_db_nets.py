@@ -397,7 +397,7 @@ def rows() -> Iterator[Row]:
         lambda x, w, b=0, use_gelu=False: activated(np.matmul(x, w.T) + b, use_gelu),
         linear_activations,
         fn=p._linear_activation,
-        covers=("_linear_activation", "_fused_linear"),
+        covers=("_linear_activation", "_fused_linear", "_linear_backward_activation"),
         may="buic",
         **inexact,
     )

@@ -67,12 +67,25 @@ struct LinearRule {
     return {needs[1] ? Saved(input) : Saved(), needs[0] ? Saved(weight) : Saved(), weight.dim() == 1};
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
+    if (needs[0] && !vector) return with_input(matmul(g, conj(weight())), g, needs);
+    return with_input(Tensor(), g, needs);
+  }
+  /// A product takes relu's gradient along where relu's own product has kept its form of it, and that of gelu's tanh.
+  bool reaches(const Opening& before) const {
+    const bool is_relu = before.activation == &ops::relu.info && before.kept;
+    return !vector && (is_relu || before.activation == &ops::_gelu_tanh.info);
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs, const PendingGradient& before) const {
+    const bool use_gelu = before.info == &ops::_gelu_tanh.info;
+    return with_input(_linear_backward_activation(g, weight(), before.used, use_gelu, before.kept), g, needs);
+  }
+  /// Returns all gradients, given that of the input.
+  Grads<3> with_input(const Tensor& of_input, const Tensor& g, Needs needs) const {
     if (vector) {
       Tensor column = unsqueeze(g, -1);
       return {needs[0] ? column * conj(weight()) : Tensor{}, needs[1] ? column * conj(input()) : Tensor{}, g};
     }
-    Tensor of_input, of_weight, of_bias;
-    if (needs[0]) of_input = matmul(g, conj(weight()));
+    Tensor of_weight, of_bias;
     if (needs[1] && needs[2]) std::tie(of_weight, of_bias) = _linear_backward_weight(g, input());
     else if (needs[1]) of_weight = matmul(transpose(rows(g), 0, 1), conj(rows(input())));
     else if (needs[2]) of_bias = g;
@@ -84,7 +97,7 @@ struct LinearRule {
 /// the layer computes anew where it must be recorded itself.
 struct FusedLinearRule {
   LinearRule layer;
-  Saved told_from;
+  Saved told_from, bits;  // `bits`: what relu's product has kept for that of the layer behind
   Tensor bias;  // of gelu: for its history alone, so that a program may write to it, as it may behind a linear layer
   bool use_gelu = false, kept = false;
   static constexpr unsigned results = 0b01;
@@ -94,10 +107,11 @@ struct FusedLinearRule {
     const auto& [result, operand] = r;
     if (!use_gelu) {
       LinearRule layer = LinearRule::save(result, input, weight, has_bias ? *bias : Tensor(), needs);
-      return {std::move(layer), Saved::result(result, 0), Tensor(), false, true};
+      return {std::move(layer), Saved::result(result, 0), keep ? Saved(operand) : Saved(), Tensor(), false, true};
     }
     return {{Saved(input), Saved(weight), weight.dim() == 1},
             keep ? Saved(operand) : Saved(),
+            Saved(),
             has_bias ? *bias : Tensor(),
             true,
             kept};
@@ -120,7 +134,28 @@ struct FusedLinearRule {
     if (!g[0].defined()) return {};
     return layer(through_activation(g[0]), needs);
   }
+  Opening opening() const {
+    if (!kept) return {};
+    return {use_gelu ? &ops::_gelu_tanh.info : &ops::relu.info, bits.defined()};
+  }
+  PendingGradient opening_operands() const { return {opening().activation, {}, told_from(), bits(), {}}; }
+  Grads<3> rest(const Tensor& g, Needs needs, const PendingGradient* before) const {
+    return before ? layer(g, needs, *before) : layer(g, needs);
+  }
+  bool reaches(const Opening& before) const { return layer.reaches(before); }
+  Grads<3> operator()(const Tensor& g, Needs needs, const PendingGradient& before) const {
+    return layer(through_activation(g), needs, before);
+  }
 };
+
+/// The gradient through an activation in ops, for what is recorded.
+Tensor linear_activation_gradient_formula(const Tensor& g, const Tensor& weight, const Tensor& used, bool use_gelu,
+                                          MaybeTensor) {
+  using recording::gradient_of_unary, recording::pointwise_rule;
+  const Tensor of_result = matmul(g, conj(weight));
+  return gradient_of_unary(use_gelu ? pointwise_rule<ops::_gelu_tanh> : pointwise_rule<ops::relu>, of_result, used)
+      .to(g.dtype());
+}
 
 }  // namespace
 
@@ -128,6 +163,7 @@ void register_matmul() {
   record<ops::matmul, MatmulRule>();
   record<ops::linear, LinearRule>();
   record<ops::_fused_linear, FusedLinearRule>();
+  record_composite<ops::_linear_backward_activation, &linear_activation_gradient_formula>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -61,6 +61,18 @@ TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& i
           lead.empty() ? grad : sum(grad, MaybeDims(lead))};
 }
 
+Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& weight, const Tensor& used,
+                                             bool use_gelu, MaybeTensor) {
+  const PointwiseInfo& info = use_gelu ? ops::_gelu_tanh.info : ops::relu.info;
+  const Tensor of_result = matmul(grad, conj(weight));
+  const Tensor* operands[] = {&of_result, &used};
+  constexpr double kNone[kMaxParams] = {};
+  const Tensor r = pointwise_gradient(info, 0, operands, 2, kNone);
+  VESTA_CHECK(r.defined(), not_implemented, "_linear_backward_activation: expected floats on the CPU or on CUDA, got ",
+              of_result.dtype(), " on ", of_result.device(), ".");
+  return r;
+}
+
 Tensor mm_composite(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
   return matmul(a, b);

@@ -70,6 +70,7 @@ Cost linear(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s
 Cost linear_backward_weight(Sizes s) {
   return {s.all_bytes(), 2 * s.numel(s.operand(0)) * s.size(s.operand(1), -1) + s.numel(s.operand(0))};
 }
+Cost linear_backward_activation(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(0), -1)}; }
 Cost bilinear(Sizes s) {
   return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(2), 1) * s.size(s.operand(2), 2)};
 }
@@ -172,6 +173,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"linear", {&linear, true}},
       {"_fused_linear", {&linear, true}},
       {"_linear_backward_weight", {&linear_backward_weight, true}},
+      {"_linear_backward_activation", {&linear_backward_activation, true}},
       {"bilinear", {&bilinear, true}},
       {"_convolution", {&convolution, true}},
       {"_convolution_backward_input", {&convolution_backward_input, true}},

@@ -29,6 +29,9 @@ VESTA_API Product matmul_product(const Tensor& a, const Tensor& b);
 VESTA_API void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 /// The body of _linear_backward_weight, for what a device's kernel leaves out.
 VESTA_API TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input);
+/// The body of _linear_backward_activation, for what a device's kernel leaves out. Nothing of it is recorded.
+VESTA_API Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& weight, const Tensor& used,
+                                                       bool use_gelu, MaybeTensor kept);
 /// The body of _fused_linear, for what a device's kernel leaves out.
 VESTA_API TensorPair _fused_linear_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu,
                                              bool keep);

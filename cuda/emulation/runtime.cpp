@@ -490,7 +490,10 @@ Status find(Machine& m, EventHandle e, EventPtr* to) {
 
 const char* implementation() { return "emulation"; }
 int version() { return 0; }
-const char* architectures() { return "90"; }
+const char* architectures() {
+  const char* text = std::getenv("VESTA_EMULATION_ARCHITECTURES");
+  return text ? text : "90";
+}
 
 const char* status_name(Status s) {
   switch (s) {

@@ -174,16 +174,34 @@ lt::Status all_of(F... calls) {
   return s;
 }
 
-/// Returns the library's number of an epilogue.
-int32_t epilogue_of(Epilogue e, bool has_bias) {
+/// What the library calls an epilogue, without and with a bias (0: there is none), and what lies behind its auxiliary
+/// pointer: rows of elements or of bits, whose distance is a multiple of a number of them.
+struct EpilogueForm {
+  int32_t number, with_bias;
+  int32_t kept_bits = 0;  // of each sum; 0: nothing is kept. Of elements, those of the dtype
+  int32_t kept_multiple = 0;
+};
+constexpr int32_t kElement = -1;
+
+constexpr EpilogueForm form_of(Epilogue e) {
   switch (e) {
-    case Epilogue::bias: return lt::epilogue_bias;
-    case Epilogue::relu: return has_bias ? lt::epilogue_relu_bias : lt::epilogue_relu;
-    case Epilogue::gelu: return has_bias ? lt::epilogue_gelu_bias : lt::epilogue_gelu;
-    case Epilogue::gelu_kept: return has_bias ? lt::epilogue_gelu_aux_bias : lt::epilogue_gelu_aux;
-    case Epilogue::row_sums: return lt::epilogue_bias_gradient_b;
-    default: return lt::epilogue_default;
+    case Epilogue::none: return {lt::epilogue_default, 0};
+    case Epilogue::bias: return {0, lt::epilogue_bias};
+    case Epilogue::relu: return {lt::epilogue_relu, lt::epilogue_relu_bias};
+    case Epilogue::relu_kept: return {lt::epilogue_relu_aux, lt::epilogue_relu_aux_bias, 1, 128};
+    case Epilogue::relu_gradient: return {lt::epilogue_relu_gradient, 0, 1, 128};
+    case Epilogue::gelu: return {lt::epilogue_gelu, lt::epilogue_gelu_bias};
+    case Epilogue::gelu_kept: return {lt::epilogue_gelu_aux, lt::epilogue_gelu_aux_bias, kElement, 8};
+    case Epilogue::gelu_gradient: return {lt::epilogue_gelu_gradient, 0, kElement, 8};
+    case Epilogue::row_sums: return {0, lt::epilogue_bias_gradient_b};
   }
+  return {};
+}
+
+/// Returns the distance of what is kept of two rows of n sums, in its own elements.
+constexpr int64_t kept_distance(const EpilogueForm& form, int64_t n) {
+  if (form.kept_bits == kElement) return n;
+  return (n + form.kept_multiple - 1) / form.kept_multiple * form.kept_multiple;
 }
 
 lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias, const void* kept) const {
@@ -191,15 +209,16 @@ lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias, const void* kep
   const bool wide = dtype == DType::float64 || dtype == DType::complex128;
   const int compute = wide ? lt::compute_64f : key_.tf32 ? lt::compute_32f_fast_tf32 : lt::compute_32f;
   const int32_t first = key_.b_transposed ? lt::op_t : lt::op_n, second = key_.a_transposed ? lt::op_t : lt::op_n;
-  const int32_t epilogue = epilogue_of(Epilogue(key_.epilogue), key_.has_bias), bias_type = data_type(dtype);
+  const EpilogueForm form = form_of(Epilogue(key_.epilogue));
+  const int32_t epilogue = key_.has_bias ? form.with_bias : form.number, bias_type = data_type(dtype);
   auto set = [&](int attribute, const auto& value) {
     return [&f = f_, to, attribute, &value] { return f.desc_set(*to, attribute, &value, sizeof value); };
   };
   lt::Status s = all_of([&] { return f_.desc_create(to, compute, scale_type(dtype)); }, set(lt::desc_transa, first),
                         set(lt::desc_transb, second), set(lt::desc_epilogue, epilogue));
   if (s == 0 && key_.has_bias) s = all_of(set(lt::desc_bias_pointer, bias), set(lt::desc_bias_data_type, bias_type));
-  if (s == 0 && Epilogue(key_.epilogue) == Epilogue::gelu_kept)
-    s = all_of(set(lt::desc_aux_pointer, kept), set(lt::desc_aux_ld, key_.n));
+  if (s == 0 && form.kept_bits != 0)
+    s = all_of(set(lt::desc_aux_pointer, kept), set(lt::desc_aux_ld, kept_distance(form, key_.n)));
   return s;
 }
 
@@ -357,6 +376,14 @@ bool gemm_available(DType dtype) {
 
 bool gemm_takes_bias(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+int64_t bytes_kept(Epilogue epilogue, DType dtype, int64_t m, int64_t n) {
+  const EpilogueForm form = form_of(epilogue);
+  if (form.kept_bits == 0) return 0;
+  const int64_t distance = kept_distance(form, n);
+  if (distance % form.kept_multiple != 0) return 0;
+  return form.kept_bits == kElement ? m * distance * itemsize(dtype) : m * distance / 8;
 }
 
 bool gemm(const GemmDesc& d, int device, StreamHandle stream) {

@@ -8,9 +8,10 @@
 namespace vesta::cuda {
 
 /// What is done beside the product: to a sum before it is written, with the bias added where there is one (relu makes
-/// zeros of NaN; gelu is the one with tanh; gelu_kept writes what it is computed from, too), or `row_sums`: the sums of
-/// op(A)'s rows are written too, which are a bias's gradient.
-enum class Epilogue : uint8_t { none, bias, relu, gelu, gelu_kept, row_sums };
+/// zeros of NaN; gelu is the one with tanh), or `row_sums`: the sums of op(A)'s rows are written too, which are a
+/// bias's gradient. What `..._kept` writes besides, `..._gradient` reads: of relu a bit for each sum, in the library's
+/// own order; of gelu what it is computed from. A gradient multiplies the sum by the activation's slope.
+enum class Epilogue : uint8_t { none, bias, relu, relu_kept, relu_gradient, gelu, gelu_kept, gelu_gradient, row_sums };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
 /// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1. With
@@ -28,13 +29,15 @@ struct GemmDesc {
   void* c = nullptr;
   Epilogue epilogue = Epilogue::none;
   const void* bias = nullptr;  // [n] or null; for row_sums [m], which is written
-  void* kept = nullptr;  // [m, n], of gelu_kept; n is a multiple of kKeptColumns
+  void* kept = nullptr;  // read or written by epilogues that have it: bytes_kept() bytes
   const void* added = nullptr;  // [m, n] in C's dtype and with its ldc, `added_step` apart: what each sum starts from
   int64_t added_step = 0;
   bool wide_result = false;  // C is float32 where the operands are 16-bit floats
   bool of_convolution = false;  // TF32 follows the setting of convolutions; a refusal gives no warning
 };
-constexpr int64_t kKeptColumns = 8;
+/// Returns how many bytes an epilogue keeps of a product [m, n], in rows without gaps for gelu; 0 where it keeps
+/// nothing or cannot (of gelu, n must be a multiple of 8).
+int64_t bytes_kept(Epilogue epilogue, DType dtype, int64_t m, int64_t n);
 
 /// Returns whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
 bool gemm_available(DType dtype);

@@ -254,6 +254,13 @@ bool weight_gradient_by_library(const Tensor& grad, const Tensor& input, const T
 // makes zeros of NaN, which would hide a training that has diverged: it runs only where the switch allows it. How exact
 // its tanh is NVIDIA does not say; within 16 bits it does not show, so that float32 has a pass of its own. Its gelu is
 // of the sum before it is rounded: the more exact, but not the bits of two ops.
+//
+// The same holds for their gradients, which the product of the layer behind takes along (Note [Neighbours as one] in
+// autograd/engine.cpp): a pass that reads and writes an element less. Relu's needs the bits that its own product has
+// kept, so it follows the switch, and has the bits of two ops. Gelu's needs what gelu was computed from, which any op
+// may have written. From compute capability 9.0 on only: cuBLASLt for older GPUs writes the product first where
+// elements are bfloat16, and was slower than two kernels (karpathy/llm.c, pull request 338).
+constexpr int kGeluGradientCapability = 9;
 
 /// Queues a linear layer with its activation as one product. Returns false if refused.
 bool activation_by_library(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& result,
@@ -277,21 +284,65 @@ TensorPair fused_linear_kernel(const Tensor& input, const Tensor& weight, MaybeT
   const DType dtype = input.dtype();
   const bool half = dtype == DType::float16 || dtype == DType::bfloat16;
   const bool may = use_gelu ? half : gemm_takes_bias(dtype) && product_settings().matmul_allow_relu_epilogue;
-  keep = keep && use_gelu;
-  if (may && weight.dim() == 2 && input.numel() && weight.numel() && (!keep || weight.size(0) % kKeptColumns == 0)) {
+  const Epilogue keeps = use_gelu ? Epilogue::gelu_kept : Epilogue::relu_kept;
+  const int64_t outputs = weight.size(0), rows = input.numel() / std::max<int64_t>(input.size(-1), 1);
+  const int64_t bytes = keep && may && weight.dim() == 2 ? bytes_kept(keeps, dtype, rows, outputs) : 0;
+  if (may && weight.dim() == 2 && input.numel() && weight.numel() && (!keep || !use_gelu || bytes)) {
     const OperandDevice device(input);
     Tensor x = input;
     const Product p = linear_product(x, weight);
     const Tensor y = empty_tensor(p.sizes, dtype, input.device());
-    const Tensor kept = keep ? empty_tensor(p.sizes, dtype, input.device()) : Tensor();
-    const Epilogue epilogue = !use_gelu ? Epilogue::relu : keep ? Epilogue::gelu_kept : Epilogue::gelu;
     const Tensor b = bias.defined() ? contiguous(bias) : Tensor();
-    if (activation_by_library(x, weight, b, y, epilogue, kept, device)) return {y, kept};
+    if (bytes) {
+      const Tensor kept = use_gelu ? empty_tensor(p.sizes, dtype, input.device())
+                                   : empty_tensor({{bytes}}, DType::uint8, input.device());
+      if (activation_by_library(x, weight, b, y, keeps, kept, device)) return {y, kept};
+    }
+    const bool without = !keep || !use_gelu;
+    if (without && activation_by_library(x, weight, b, y, use_gelu ? Epilogue::gelu : Epilogue::relu, {}, device))
+      return {y, Tensor()};
   }
   if (use_gelu) return _fused_linear_composite(input, weight, bias, use_gelu, keep);
   const Tensor y = linear(input, weight, bias);
   ops::relu(y, Out{&y, Out::inplace});
   return {y, Tensor()};
+}
+
+/// Queues the gradient of a linear layer's input as one product with that of the activation before. Returns false if
+/// refused.
+bool activation_gradient_by_library(const Tensor& grad, const Tensor& weight, Epilogue epilogue, const Tensor& kept,
+                                    const Tensor& result, const OperandDevice& device) {
+  Tensor g = grad, w = weight;
+  if (const Product p = matmul_product(g, w); !left_of(p).ld || !right_of(p).ld) {
+    if (!left_of(p).ld) g = contiguous(grad);
+    if (!right_of(p).ld) w = contiguous(weight);
+  }
+  const Product p = matmul_product(g, w);
+  if (!wants_library(p, result) || bytes_kept(epilogue, result.dtype(), p.m, p.n) != kept.numel() * kept.element_size())
+    return false;
+  GemmDesc d = describe(p, g, w, result);
+  d.epilogue = epilogue, d.kept = kept.impl()->data();
+  return gemm(d, device.index(), device.stream());
+}
+
+Tensor linear_activation_gradient_kernel(const Tensor& grad, const Tensor& weight, const Tensor& used, bool use_gelu,
+                                         MaybeTensor kept) {
+  check_one_device("_linear_backward_activation", {&grad, &weight, &used, &*kept});
+  const DType dtype = grad.dtype();
+  const bool half = dtype == DType::float16 || dtype == DType::bfloat16;
+  const OperandDevice device(grad);
+  const bool by_gelu = half && properties(device.index()).major >= kGeluGradientCapability;
+  const bool may = use_gelu ? by_gelu : kept.defined() && gemm_takes_bias(dtype);
+  const bool fits = weight.dim() == 2 && weight.dtype() == dtype && used.dtype() == dtype && grad.numel() > 0;
+  if (const Tensor& read = use_gelu ? used : *kept; may && fits && read.is_contiguous()) {
+    Dims sizes(grad.sizes());
+    sizes.back() = weight.size(1);
+    const Tensor result = empty_tensor(sizes, dtype, grad.device());
+    const Epilogue epilogue = use_gelu ? Epilogue::gelu_gradient : Epilogue::relu_gradient;
+    if (activation_gradient_by_library(reshape(grad, {-1, grad.size(-1)}), weight, epilogue, read, result, device))
+      return result;
+  }
+  return _linear_backward_activation_composite(grad, weight, used, use_gelu, kept);
 }
 
 TensorPair linear_weight_gradient_kernel(const Tensor& grad, const Tensor& input) {
@@ -313,6 +364,7 @@ void register_matmul() {
   ops::matmul.set_kernel(DeviceType::cuda, matmul_kernel);
   ops::linear.set_kernel(DeviceType::cuda, linear_kernel);
   ops::_fused_linear.set_kernel(DeviceType::cuda, fused_linear_kernel);
+  ops::_linear_backward_activation.set_kernel(DeviceType::cuda, linear_activation_gradient_kernel);
   ops::_linear_backward_weight.set_kernel(DeviceType::cuda, linear_weight_gradient_kernel);
 }
 

@@ -62,6 +62,7 @@ def special_values(*shape: int) -> Any:
 CALLS: dict[str, Callable[[Any], Any]] = {
     "_trunc_divide": lambda x: vesta.div(x, 0.3, rounding_mode="trunc"),
     "_gamma_density": lambda x: vesta._C._private._gamma_density(x, x + 0.5),
+    "_linear_backward_activation": lambda x: vesta._C._private._linear_backward_activation(x, x, x, True),
     "_igamma_slope": lambda x: vesta._C._private._igamma_slope(x, x + 0.5),
     "_zeta_slope": lambda x: vesta._C._private._zeta_slope(x + 2, x),
     "addbmm_": lambda x: x.addbmm_(x[None].clone(), x[None].clone()),

@@ -13,10 +13,14 @@ inline constexpr char linear[] =
 inline constexpr char _linear_backward_weight[] =
     "_linear_backward_weight(grad, input): gradients of weight [out, in] and bias [out] of a linear layer, whose "
     "result has the gradient [*, out].";
+inline constexpr char _linear_backward_activation[] =
+    "_linear_backward_activation(grad, weight, used, use_gelu, kept=None): of a linear layer behind a relu or a gelu "
+    "with tanh, whose result has the gradient [*, out], the gradient of what that was computed from. used [*, in] is "
+    "the relu's result or the gelu's operand; kept is what _fused_linear kept of a relu.";
 inline constexpr char _fused_linear[] =
     "_fused_linear(input, weight, bias, use_gelu, keep): the relu of linear(input, weight, bias), or its gelu with "
-    "tanh; "
-    "and, if keep, what the gelu was computed from (undefined otherwise).";
+    "tanh; and, if keep, what the gelu was computed from, or what the device's own form of the relu's gradient reads "
+    "(undefined where it has none).";
 inline constexpr char _linear_activation[] =
     "_linear_activation(input, weight, bias=None, use_gelu=False): the relu of linear(input, weight, bias), or its "
     "gelu "

@@ -8,6 +8,9 @@
      (input, weight, bias), functional, out, casts(lower, lower))                                                      \
   OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
      composite, hidden)                                                                                                \
+  OP(FUNCTION, Tensor, _linear_backward_activation,                                                                    \
+     (const Tensor& grad, const Tensor& weight, const Tensor& used, bool use_gelu, MaybeTensor kept = {}),             \
+     (grad, weight, used, use_gelu, kept), composite, hidden)                                                          \
   OP(FUNCTION, TensorPair, _fused_linear,                                                                              \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu, bool keep),                          \
      (input, weight, bias, use_gelu, keep), composite, hidden)                                                         \

@@ -23,9 +23,12 @@ struct Desc {
   void* aux = nullptr;
   int64_t aux_ld = 0;
   bool has_bias() const { return (epilogue & lt::epilogue_bias) != 0; }
-  bool is_relu() const { return (epilogue & ~lt::epilogue_bias) == lt::epilogue_relu; }
-  bool is_gelu() const { return (epilogue & lt::epilogue_gelu) != 0; }
-  bool keeps() const { return (epilogue & ~lt::epilogue_bias) == lt::epilogue_gelu_aux; }
+  int kind() const { return epilogue & ~lt::epilogue_bias; }
+  bool is_relu() const { return kind() == lt::epilogue_relu || kind() == lt::epilogue_relu_aux; }
+  bool is_gelu() const { return kind() == lt::epilogue_gelu || kind() == lt::epilogue_gelu_aux; }
+  bool is_gradient() const { return epilogue == lt::epilogue_relu_gradient || epilogue == lt::epilogue_gelu_gradient; }
+  bool has_aux() const { return is_gradient() || kind() == lt::epilogue_relu_aux || kind() == lt::epilogue_gelu_aux; }
+  bool has_bits() const { return kind() == lt::epilogue_relu_aux || epilogue == lt::epilogue_relu_gradient; }
 };
 struct Matrix {
   int type = 0;
@@ -34,7 +37,7 @@ struct Matrix {
   int count = 1;
   uint32_t mode = lt::batch_strided;
 };
-uint64_t calls = 0, tf32_calls = 0, bias_gradients = 0, activations = 0;
+uint64_t calls = 0, tf32_calls = 0, bias_gradients = 0, activations = 0, activation_gradients = 0;
 
 bool told(const char* what) {
   const char* text = std::getenv("FAKE_CUBLAS_LT");
@@ -73,6 +76,44 @@ long double gelu(long double x) {
   return x / 2 * (1 + std::tanh(0.7978845608028653558798921198687637369L * (x + 0.044715L * x * x * x)));
 }
 
+/// Its slope.
+long double gelu_slope(long double x) {
+  const long double c = 0.7978845608028653558798921198687637369L;
+  const long double t = std::tanh(c * (x + 0.044715L * x * x * x));
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * c * (1 + 3 * 0.044715L * x * x);
+}
+
+/// A place of the auxiliary matrix: an element, or a bit. The order of bits is the library's own affair: here the last
+/// one of a byte comes first, so that nobody can rely on another.
+struct Auxiliary {
+  void* data;
+  uint64_t at;
+  template <class T>
+  T& element() const {
+    return static_cast<T*>(data)[at];
+  }
+  void set_bit(bool on) const {
+    uint8_t& byte = static_cast<uint8_t*>(data)[at / 8];
+    const auto bit = uint8_t(128 >> at % 8);
+    byte = uint8_t(on ? byte | bit : byte & ~bit);
+  }
+  bool bit() const { return (static_cast<uint8_t*>(data)[at / 8] >> (7 - at % 8) & 1) != 0; }
+};
+
+/// Returns a sum as an epilogue writes it, and writes what it keeps.
+template <class T>
+long double finish(const Desc& m, long double sum, Auxiliary aux) {
+  switch (m.kind()) {
+    case lt::epilogue_relu_aux: aux.set_bit(sum > 0); return std::fmax(sum, 0);  // as the library: 0 for NaN
+    case lt::epilogue_relu: return std::fmax(sum, 0);
+    case lt::epilogue_gelu_aux: aux.element<T>() = narrow<T>(sum); return gelu(sum);
+    case lt::epilogue_gelu: return gelu(sum);
+    case lt::epilogue_relu_gradient: return aux.bit() ? sum : 0;
+    case lt::epilogue_gelu_gradient: return sum * gelu_slope(wide(aux.element<T>()));
+    default: return sum;
+  }
+}
+
 /// Returns matrix i of a batch: at a distance from the first one, or from an array of pointers on the device.
 template <class T, class P>
 T* matrix(const Matrix& m, P p, int i) {
@@ -98,11 +139,7 @@ void compute(const Work& w) {
         }
         if (c) sum += wide(c[col * uint64_t(w.c.ld) + row]);
         if (w.desc.has_bias()) sum += wide(static_cast<const T*>(w.desc.bias)[row]);
-        if (w.desc.keeps()) static_cast<T*>(w.desc.aux)[col * uint64_t(w.desc.aux_ld) + row] = narrow<T>(sum);
-        if constexpr (!is_complex<T>) {
-          if (w.desc.is_relu()) sum = std::fmax(sum, 0);  // as the library: 0 for NaN
-          if (w.desc.is_gelu()) sum = gelu(sum);
-        }
+        if constexpr (!is_complex<T>) sum = finish<T>(w.desc, sum, {w.desc.aux, col * uint64_t(w.desc.aux_ld) + row});
         d[col * uint64_t(w.d.ld) + row] = narrow<R>(sum);
       }
       if (w.desc.epilogue != lt::epilogue_bias_gradient_b) continue;
@@ -146,7 +183,8 @@ bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& c, cons
   if (m.epilogue == lt::epilogue_default) return true;
   const bool takes_bias = m.has_bias() || m.epilogue == lt::epilogue_bias_gradient_b;
   if (takes_bias && (!m.bias || m.bias_type != d.type)) return false;
-  if (m.keeps() && (!m.aux || m.aux_ld % 8 != 0 || m.aux_ld < int64_t(d.rows))) return false;
+  if (m.has_aux() && (!m.aux || m.aux_ld % (m.has_bits() ? 128 : 8) != 0 || m.aux_ld < int64_t(d.rows))) return false;
+  if (m.has_aux() && reinterpret_cast<uintptr_t>(m.aux) % 16 != 0) return false;
   return real32 && (m.epilogue == lt::epilogue_bias || !told("plain"));
 }
 
@@ -174,6 +212,7 @@ void assign(T& to, const void* from, size_t size) {
 EXPORT uint64_t fake_calls() { return calls; }
 EXPORT uint64_t fake_bias_gradients() { return bias_gradients; }
 EXPORT uint64_t fake_activations() { return activations; }
+EXPORT uint64_t fake_activation_gradients() { return activation_gradients; }
 EXPORT uint64_t fake_tf32_calls() { return tf32_calls; }
 EXPORT size_t cublasLtGetVersion() { return told("old") ? 110000 : 130100; }
 EXPORT int cublasLtCreate(void** handle) {
@@ -256,6 +295,7 @@ EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, 
   tf32_calls += w->desc.compute == lt::compute_32f_fast_tf32;
   bias_gradients += w->desc.epilogue == lt::epilogue_bias_gradient_b;
   activations += w->desc.is_relu() || w->desc.is_gelu();
+  activation_gradients += w->desc.is_gradient();
   enqueue(stream, w);
   return 0;
 }
