@@ -1,6 +1,7 @@
 #include <vesta/cuda/pointwise.h>
 
 #include <cstring>
+#include <unordered_map>
 
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -27,7 +28,16 @@ namespace {
 constexpr int64_t kMaxElements = int64_t(1) << 30;  // of one launch: element numbers are 31 bits
 constexpr int64_t kMaxTotal = int64_t(1) << 31;
 
+/// The kernels of mixed dtypes that stand in for one of float32.
+std::unordered_map<AnyKernel, MixedKernels>& mixed_kernels() {
+  static auto& kernels = *new std::unordered_map<AnyKernel, MixedKernels>;
+  return kernels;
+}
+
 void enter(PointwiseInfo& info, const PointwiseKernels& kernels) {
+  if (kernels.mixed.at[0][0]) {
+    mixed_kernels()[reinterpret_cast<AnyKernel>(kernels.at[0][int(DType::float32)])] = kernels.mixed;
+  }
   for (int variant = 0; variant < 4; ++variant) {
     for (int d = 0; d < kNumDTypes; ++d) {
       info.kernels[int(DeviceType::cuda)][variant][d] = reinterpret_cast<AnyKernel>(kernels.at[variant][d]);
@@ -149,12 +159,28 @@ struct Converted {
   }
 };
 
+/// Returns the kernel that reads the operands of a plan as they are, if they are float32 and one 16-bit float, and the
+/// op has one; else null.
+AnyKernel mixed_kernel(const PointwisePlan& p) {
+  if (p.compute != DType::float32 || p.inputs != 2) return nullptr;
+  const auto is_half = [&](int i) {
+    return !p.in[i].immediate && (p.in[i].dtype == DType::float16 || p.in[i].dtype == DType::bfloat16);
+  };
+  const int other = is_half(0) ? 0 : 1;
+  if (!is_half(other) || p.in[1 - other].dtype != DType::float32) return nullptr;
+  const auto found = mixed_kernels().find(p.kernel);
+  if (found == mixed_kernels().end()) return nullptr;
+  return reinterpret_cast<AnyKernel>(found->second.at[other][p.in[other].dtype == DType::bfloat16]);
+}
+
 }  // namespace
 
 void run_plan(const PointwisePlan& plan) {
   DeviceGuard guard(plan.device.index);
   if (!plan.kernel) return run_copy(plan);
   PointwisePlan p = plan;
+  const AnyKernel mixed = mixed_kernel(p);
+  if (mixed) p.kernel = mixed;
   std::vector<std::unique_ptr<Converted>> temporaries;
   auto temporary = [&](DType d) -> Converted& {
     temporaries.push_back(std::make_unique<Converted>(p, d));
@@ -162,7 +188,7 @@ void run_plan(const PointwisePlan& plan) {
   };
   for (int i = 0; i < p.inputs; ++i) {
     const DType wanted = i == 0 && p.mask_first ? DType::bool_ : p.compute;
-    if (p.in[i].immediate || p.in[i].dtype == wanted) continue;
+    if (mixed || p.in[i].immediate || p.in[i].dtype == wanted) continue;
     Converted& c = temporary(wanted);
     PointwisePlan copy = p;
     copy.kernel = nullptr, copy.inputs = 1, copy.in[0] = p.in[i];

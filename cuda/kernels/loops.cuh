@@ -95,14 +95,30 @@ struct Backward {
   }
 };
 
+/// The same for two operands of float32 of which operand `other` is read as H, a 16-bit float.
+template <class D, class H, int other, class P>
+struct MixedForward : Forward<D, float, 2, P> {
+  template <int k>
+  using Operand = std::conditional_t<k == other, H, float>;
+};
+
 template <class F, int k>
-using operand_t = std::conditional_t<F::mask && k == 0, bool, typename F::In>;
+struct OperandType {
+  using type = std::conditional_t<F::mask && k == 0, bool, typename F::In>;
+};
+template <class F, int k>
+  requires requires { typename F::template Operand<k>; }
+struct OperandType<F, k> {
+  using type = typename F::template Operand<k>;
+};
+template <class F, int k>
+using operand_t = typename OperandType<F, k>::type;
 
 /// Loads operand k of the element at `p`, converted to the type of the computation.
 template <class F, int k>
 VESTA_HD VESTA_INLINE void load_one(const char* p, typename F::C* v, bool& m) {
   if constexpr (F::mask && k == 0) m = *reinterpret_cast<const bool*>(p);
-  else v[k] = convert<typename F::C>(*reinterpret_cast<const typename F::In*>(p));
+  else v[k] = convert<typename F::C>(*reinterpret_cast<const operand_t<F, k>*>(p));
 }
 
 /// Loads operand k that is one value everywhere: it is of the type of the computation, unless the op has a mask.

@@ -9,7 +9,7 @@ namespace vesta::cuda {
 
 inline constexpr int kLaunchDims = 8;  // after merging; the host splits plans with more
 
-/// One run of a pointwise kernel: all operands have the kernel's element type; dimension 0 is innermost.
+/// One run of a pointwise kernel: operands have the kernel's element types; dimension 0 is innermost.
 struct PointwiseLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -31,9 +31,16 @@ struct PointwiseLaunch {
 /// A compiled pointwise kernel, which queues a run.
 using PointwiseKernel = void (*)(const PointwiseLaunch&);
 
+/// Kernels of two operands of float32 one of which is read as another type, without a copy: [operand][float16 or
+/// bfloat16].
+struct MixedKernels {
+  PointwiseKernel at[2][2] = {};
+};
+
 /// The kernels of one op: [variant][dtype], as PointwiseInfo::kernels; null if there is none.
 struct PointwiseKernels {
   PointwiseKernel at[4][12] = {};
+  MixedKernels mixed = {};
 };
 
 /// The kernels that copy with conversion: [from][to].

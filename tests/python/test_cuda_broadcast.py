@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import vesta
@@ -38,6 +39,52 @@ def test_conversions_of_rows(dtype: vesta.dtype, to: vesta.dtype) -> None:
         for a, b in zip(operands(columns, dtype, "cpu"), operands(columns, dtype, "cuda")):
             a, b = (t.real if dtype.is_complex and not to.is_complex else t for t in (a, b))
             assert vesta.equal(b.to(to).cpu(), a.to(to))
+
+
+def launches(function: Callable[[], vesta.Tensor]) -> tuple[vesta.Tensor, int]:
+    """Returns what a function returns, and how many kernels it queued."""
+    before = dict(vesta._C_cuda.counters())["launches"]
+    return function(), dict(vesta._C_cuda.counters())["launches"] - before
+
+
+BINARY: list[Callable[..., vesta.Tensor]] = [
+    vesta.add, vesta.sub, vesta.mul, lambda a, b: vesta.add(a, b, alpha=0.3), lambda a, b: vesta.sub(a, b, alpha=-3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("half", [vesta.float16, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("columns", [7, 24, 64])
+def test_float32_with_16_bit_floats_is_one_kernel(columns: int, half: vesta.dtype) -> None:
+    """Of every form, either way round, with the bits of a copy in float32; numbers keep their own rules."""
+    floats = [t * 1.1 - 3 for t in operands(columns, vesta.float32, "cuda")]
+    halves = [t * 0.7 + 1 for t in operands(columns, half, "cuda")]
+    for number, (a, b) in enumerate(itertools.product(floats, halves)):
+        for f in BINARY:
+            for x, y in ((a, b), (b, a)):
+                got, count = launches(lambda f=f, x=x, y=y: f(x, y))
+                if got.dtype is not vesta.float32:  # a number beside a tensor of 16 bits
+                    continue
+                assert vesta.equal(got, f(x.float(), y.float())), number
+                assert count == 1 or x.dim() == 0 or y.dim() == 0, (number, count)
+    x, y = floats[0].clone(), halves[0]
+    want = x + y.float()
+    _, count = launches(lambda: x.add_(y))
+    assert count == 1 and vesta.equal(x, want)
+    out = vesta.empty_like(x, dtype=vesta.float64)
+    assert vesta.equal(vesta.sub(x, y, out=out), (x - y.float()).double())
+    assert vesta.equal(vesta.maximum(x, y), vesta.maximum(x, y.float()))  # an op without such kernels
+
+
+def test_residuals_under_autocast_are_one_kernel_each() -> None:
+    vesta.manual_seed(0)
+    x, layer = vesta.randn(4, 8).cuda().requires_grad_(), vesta.nn.Linear(8, 8).cuda()
+    with vesta.autocast("cuda", dtype=vesta.bfloat16):
+        branch = layer(x)
+        y, count = launches(lambda: x + branch)
+    assert branch.dtype is vesta.bfloat16 and y.dtype is vesta.float32 and count == 1
+    assert vesta.equal(y, x + branch.float())
+    gradients = vesta.autograd.grad(y.square().sum(), (x, branch))
+    assert [g.dtype for g in gradients] == [vesta.float32, vesta.bfloat16]
 
 
 @pytest.mark.parametrize("shape", [(2, 16, 3, 5), (3, 8, 4, 4), (1, 5, 7, 9)], ids=str)
