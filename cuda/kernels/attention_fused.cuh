@@ -120,32 +120,38 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     } else {
       Tiles::multiply(score, own, tile);
     }
-    at.mask<T, N>(score, mask);
-    float shift[2], correction[2], more[2] = {};
-    VESTA_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      float most = top[i];
+    float correction[2] = {1, 1};
+    if (few || at.shows<T, N>(mask)) {
+      at.mask<T, N>(score, mask);
+      float shift[2], more[2] = {};
       VESTA_UNROLL
-      for (int c = 0; c < N; ++c) most = largest(largest(most, score[c][2 * i]), score[c][2 * i + 1]);
-      most = group_reduce(most, 4, largest);
-      shift[i] = finite_top(most);
-      const float down = -shift[i] * kLog2e, last = top[i] == -INFINITY ? INFINITY : -top[i] * kLog2e;
-      correction[i] = fast_exp2(is_far(shift[i]) ? (top[i] - shift[i]) * kLog2e : down - last);
-      top[i] = most;
-    }
-    exp_below(score, shift);
-    VESTA_UNROLL
-    for (int i = 0; i < N; ++i) {
+      for (int i = 0; i < 2; ++i) {
+        float most = top[i];
+        VESTA_UNROLL
+        for (int c = 0; c < N; ++c) most = largest(largest(most, score[c][2 * i]), score[c][2 * i + 1]);
+        most = group_reduce(most, 4, largest);
+        shift[i] = finite_top(most);
+        const float down = -shift[i] * kLog2e, last = top[i] == -INFINITY ? INFINITY : -top[i] * kLog2e;
+        correction[i] = fast_exp2(is_far(shift[i]) ? (top[i] - shift[i]) * kLog2e : down - last);
+        top[i] = most;
+      }
+      exp_below(score, shift);
       VESTA_UNROLL
-      for (int e = 0; e < 4; ++e) more[e / 2] = more[e / 2] + score[i][e];
+      for (int i = 0; i < N; ++i) {
+        VESTA_UNROLL
+        for (int e = 0; e < 4; ++e) more[e / 2] = more[e / 2] + score[i][e];
+      }
+      VESTA_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        total[i] = multiply_add(total[i], correction[i], more[i]);
+        compute_here(total[i]);
+      }
+      const KeptWeights<N> kept(at);
+      kept.multiply(score);
+    } else {  // weights of zero: only their products with the values are left, which may be NaN
+      VESTA_UNROLL
+      for (int k = 0; k < 4 * N; ++k) score[k / 4][k % 4] = 0;
     }
-    VESTA_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      total[i] = multiply_add(total[i], correction[i], more[i]);
-      compute_here(total[i]);
-    }
-    const KeptWeights<N> kept(at);
-    kept.multiply(score);
     Tiles::add_weighted(sum, score, tile + kTileBytes, correction, mine);
   }
   bool exists[2], bad[2] = {}, blind[2];
@@ -268,14 +274,18 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
       at.template load_mask<T, N>(mask);
       float score[N][4], of_weight[N][4];
       Tiles::multiply(score, own, tile);
-      at.template mask<T, N>(score, mask);
+      const bool shows = by_key || at.template shows<T, N>(mask);
+      if (shows) at.template mask<T, N>(score, mask);
       if constexpr (by_key) {
         VESTA_UNROLL
         for (int k = 0; k < 4 * N; ++k) {
           score[k / 4][k % 4] = fast_exp2((score[k / 4][k % 4] - its[k / 4 * 2 + k % 2]) * kLog2e);
         }
-      } else {
+      } else if (shows) {
         exp_below(score, own_top);
+      } else {  // as in the forward pass: rows whose `top` is NaN get that from what they see
+        VESTA_UNROLL
+        for (int k = 0; k < 4 * N; ++k) score[k / 4][k % 4] = 0;
       }
       Tiles::multiply(of_weight, second_own, tile + kTileBytes);
       const KeptWeights<N> kept(at);

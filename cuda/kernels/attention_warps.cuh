@@ -359,6 +359,16 @@ struct ScorePlaces {
     if (l.mask.kind == AttentionMask::boolean) load<1, n>(words);
     if (l.mask.kind == AttentionMask::same) load<int(sizeof(T)), n>(words);
   }
+  /// Returns whether a boolean mask shows any of the warp's scores; true for other masks. Ask when products are under
+  /// way that hide the time of the mask's loads.
+  template <class T, int n>
+  VESTA_DEVICE bool shows(const uint32_t (&words)[n * int(sizeof(T))]) const {
+    if (l.mask.kind != AttentionMask::boolean) return true;
+    uint32_t any = 0;
+    VESTA_UNROLL
+    for (int w = 0; w < n; ++w) any |= words[w];
+    return any_lane(any != 0);
+  }
   /// Scales products and masks them; `words` is what load_mask() has loaded.
   template <class T, int n>
   VESTA_DEVICE void mask(float (&score)[n][4], const uint32_t (&words)[n * int(sizeof(T))]) const {

@@ -164,6 +164,31 @@ def test_empty_operands() -> None:
         both(made(*q), made(*k), made(*v))
 
 
+@pytest.mark.parametrize("dtype, size", [(vesta.float32, 16), (vesta.bfloat16, 16), (vesta.bfloat16, 72)], ids=str)
+def test_tiles_that_a_boolean_mask_hides_have_the_bits_of_an_additive_one(size: int, dtype: Any) -> None:
+    """What the mask hides wholly is passed over: the numbers are those of scores minus infinity, NaN of values too."""
+    n = 140
+    q, k, v = (made(1, 1, n, size, dtype=dtype, seed=s) for s in range(3))
+    g = made(1, 1, n, size, dtype=dtype, seed=3).cuda()
+    bad_q, bad_v = q.clone(), v.clone()
+    bad_q[0, 0, 20], bad_v[0, 0, 100, 3], bad_v[0, 0, 139, 2] = vesta.nan, vesta.inf, vesta.nan
+    place = vesta.arange(n)
+    blocks = place[:, None] // 70 == place[None, :] // 70
+    late = (place > 110).expand(n, n)
+    nothing = (place[:, None] > 80) & (place > 130)  # of the first queries
+    for mask, query, value, dropout in (
+        (blocks, q, v, 0.3), (blocks, bad_q, v, 0.0), (late, q, bad_v, 0.0), (nothing, q, bad_v, 0.0),
+    ):  # fmt: skip
+        sides = []
+        for given in (mask, vesta.where(mask, 0, -vesta.inf).to(dtype)):
+            vesta.manual_seed(1)
+            leaves = [t.detach().cuda().requires_grad_() for t in (query, k, value)]
+            y = attention(*leaves, attn_mask=given.cuda(), dropout_p=dropout)
+            sides.append([y, *vesta.autograd.grad(y, leaves, g)])
+        for have, want in zip(*sides):
+            assert vesta.equal(have.nan_to_num(7, 8, 9), want.nan_to_num(7, 8, 9))
+
+
 def test_infinite_and_missing_numbers() -> None:
     q, k, v = made(1, 2, 20, 4), made(1, 2, 20, 4), made(1, 2, 20, 4)
     q[0, 0, 3, 1] = vesta.nan
