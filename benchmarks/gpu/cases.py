@@ -114,6 +114,15 @@ def _elementwise(name: str, run, passes: float, dtypes=FLOATS, count: int = MANY
 
 
 _elementwise("x + y", lambda gpu, x, y: x + y, 3)
+
+
+@case("elementwise", "x + y, float32 and bfloat16")
+def _(gpu: Gpu) -> Work:
+    n = gpu.size(MANY, 1000)
+    x, y = gpu.normal(n), gpu.normal(n, dtype="bfloat16")
+    return Work(lambda: x + y, moves=2 * size_of(x) + size_of(y))
+
+
 _elementwise("x + y, 1M", lambda gpu, x, y: x + y, 3, count=1 << 20)
 _elementwise("x.add_(y)", lambda gpu, x, y: x.add_(y), 3)
 _elementwise("x * 2", lambda gpu, x, y: x * 2.0, 2)
@@ -414,6 +423,35 @@ def _(gpu: Gpu) -> Work:
         layer(x).backward(g)
 
     return Work(run, moves=size_of(x, g), flops=6 * rows * inner * outer, unit="bfloat16")
+
+
+def _feed_forward(gpu: Gpu, apart: bool) -> Work:
+    """The middle of a transformer's layer, backward; ``apart``: a hook keeps gelu's gradient out of the product."""
+    rows, width = gpu.size(16384), gpu.size(768)
+    up, down = (
+        gpu.lib.nn.Linear(*s).to(gpu.device).to(gpu.lib.bfloat16) for s in ((width, 4 * width), (4 * width, width))
+    )
+    x, g = (gpu.normal(rows, width, dtype="bfloat16") for _ in range(2))
+    leaves = [x.requires_grad_(), *up.parameters(), *down.parameters()]
+    h = gpu.lib.nn.functional.gelu(up(x), approximate="tanh")
+    if apart:
+        h.register_hook(lambda _: None)
+    y = down(h)
+
+    def run():
+        gpu.lib.autograd.grad(y, leaves, g, retain_graph=True)
+
+    return Work(run, moves=size_of(x, g), flops=4 * 2 * rows * width * 4 * width, unit="bfloat16")
+
+
+@case("products", "768 -> 3072, gelu with tanh, -> 768, backward of 16384 rows, bfloat16")
+def _(gpu: Gpu) -> Work:
+    return _feed_forward(gpu, False)
+
+
+@case("products", "the same with a hook on what lies between")
+def _(gpu: Gpu) -> Work:
+    return _feed_forward(gpu, True)
 
 
 # ---- convolutions: layers of ResNet-50, as a user writes them (NCHW) ----

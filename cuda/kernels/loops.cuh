@@ -151,6 +151,15 @@ struct Place {
 template <int M, int inputs, size_t... K>
 VESTA_DEVICE void find_places(std::index_sequence<K...>, const LoopArgs<inputs>& a, uint32_t (&rest)[M],
                               Place<inputs> (&places)[M]) {
+  if (a.ndim == 1) {  // most launches: without the loop, which costs as much as a short formula
+    VESTA_UNROLL
+    for (int k = 0; k < M; ++k) {
+      places[k].inner = rest[k];
+      places[k].out = int64_t(int32_t(rest[k])) * a.out_strides[0];
+      ((places[k].in[K] = int64_t(int32_t(rest[k])) * a.strides[K][0]), ...);
+    }
+    return;
+  }
   VESTA_ROLLED
   for (int d = 0; d < a.ndim; ++d) {
     VESTA_UNROLL

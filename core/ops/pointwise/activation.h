@@ -120,9 +120,9 @@ __device__ inline NormalOnGpu normal_on_gpu(float x) {
     bell = expf(-0.5f * square) * __fmaf_rn(-0.5f, rest, 1.0f);
   }
   const float t = reciprocal_on_gpu(__fmaf_rn(kScale, a, 1.0f));
-  float p = 0;
+  float p = sixteen_bits ? kRough[5] : kFine[8];
 #pragma unroll
-  for (int i = kDegree - 1; i >= 0; --i) p = __fmaf_rn(p, t, sixteen_bits ? kRough[i < 6 ? i : 0] : kFine[i]);
+  for (int i = kDegree - 2; i >= 0; --i) p = __fmaf_rn(p, t, sixteen_bits ? kRough[i < 6 ? i : 0] : kFine[i]);
   const float tail = bell * (p * t);
   return {x > 0.0f ? 1.0f - tail : tail, bell};
 }
