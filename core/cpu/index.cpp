@@ -10,6 +10,7 @@
 
 #include <vesta/core/cpu/convert.h>
 #include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/mask.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/walker.h>
@@ -238,6 +239,9 @@ void Grid::run(bool write, double alpha, bool add) {
 }
 
 Tensor _index(const Tensor& input, TensorList indices) {
+  if (indices.size() == 1 && indices[0].defined() && is_mask_of(indices[0], input)) {
+    return elements_of_mask(input, indices[0]);
+  }
   IndexPlan plan = index_plan(input, indices, "index");
   Tensor r = empty_tensor(plan.result_sizes, input.dtype());
   Grid g(input, r);
@@ -567,49 +571,6 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   return self;
 }
 
-Tensor nonzero(const Tensor& input) {
-  Tensor mask = input;
-  if (input.dtype() != DType::bool_ || !input.is_contiguous()) {
-    mask = empty_tensor(input.sizes(), DType::bool_);
-    copy_values(mask, input);
-  }
-  const auto* p = static_cast<const uint8_t*>(mask.data_ptr());
-  int64_t n = mask.numel(), chunk = chunk_size(n, kGrain), ndim = mask.dim();
-  std::vector<int64_t> first(size_t(n / chunk + 2));
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    int64_t count = 0;
-    for (int64_t i = begin; i < end; ++i) count += p[i];
-    first[size_t(begin / chunk + 1)] = count;
-  });
-  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  int64_t total = first.back();
-  Tensor columns =
-      empty_tensor({{ndim, total}}, DType::int64);  // the indices of one dimension lie together, as x[mask] needs them
-  auto* out = static_cast<int64_t*>(columns.data_ptr());
-  int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    int64_t at = first[size_t(begin / chunk)];
-    const int64_t last_at = first[size_t(begin / chunk + 1)];  // where the next piece begins
-    for (int64_t i = begin; i < end;) {  // one row, or the part of it that lies in this piece
-      int64_t stop = std::min(end, (i / row + 1) * row), start = at, column = i % row;
-      if (ndim == 0) return;
-      int64_t* last = out + (ndim - 1) * total;
-      for (int64_t k = i; k < stop && at < last_at; ++k, ++column) {  // without a branch on a mask without order
-        last[at] = column;
-        at += p[k];
-      }
-      int64_t rest = i / row;
-      for (int64_t d = ndim - 2; d >= 0; --d) {
-        std::fill(out + d * total + start, out + d * total + at, rest % mask.sizes()[size_t(d)]);
-        rest /= mask.sizes()[size_t(d)];
-      }
-      i = stop;
-    }
-  });
-  return Tensor(TensorImpl::make(columns.impl()->storage(), {{total, ndim}}, {{1, std::max<int64_t>(total, 1)}}, 0,
-                                 DType::int64, "nonzero"));
-}
-
 }  // namespace
 
 void register_indexing() {
@@ -624,7 +585,6 @@ void register_indexing() {
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
   ops::scatter_.set_kernel(DeviceType::cpu, &scatter_);
   ops::_scatter_combine_.set_kernel(DeviceType::cpu, &_scatter_combine_);
-  ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
 }
 
 }  // namespace vesta::cpu

@@ -21,6 +21,7 @@ void register_pool();
 void register_resample();
 void register_flip();
 void register_indexing();
+void register_mask();
 void register_randoms();
 void register_sequence();
 void register_recurrence();
@@ -45,6 +46,7 @@ inline void register_all() {
   register_resample();
   register_flip();
   register_indexing();
+  register_mask();
   register_randoms();
   register_sequence();
   register_recurrence();

@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/sort_kernels.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/sort_key.h>
@@ -19,6 +20,8 @@ namespace vesta::cpu {
 namespace {
 
 constexpr int64_t kGrain = 8192;  // elements a thread takes at a time
+SkipKernel skips[kNumDTypes];
+
 constexpr int64_t kShort = 256;   // entries up to which they are compared: no more than there are values of a digit
 
 /// An element of a line: its key and its place.
@@ -39,13 +42,20 @@ unsigned digit(const E& e, unsigned d) {
 template <class E>
 E* sort_digits(E* a, E* b, int64_t n) {
   constexpr unsigned kDigits = sizeof(typename E::Key);
-  int64_t counts[kDigits][256] = {};
-  for (int64_t i = 0; i < n; ++i) {
-    for (unsigned d = 0; d < kDigits; ++d) ++counts[d][digit(a[i], d)];
-  }
+  typename E::Key differ = 0;
+  for (int64_t i = 1; i < n; ++i) differ |= a[i].key ^ a[0].key;
+  unsigned digits[kDigits], count = 0;  // those that are not all alike
   for (unsigned d = 0; d < kDigits; ++d) {
-    int64_t* const next = counts[d];
-    if (next[digit(a[0], d)] == n) continue;  // all alike
+    if (differ >> (8 * d) & 255) digits[count++] = d;
+  }
+  int64_t counts[kDigits][256];
+  for (unsigned k = 0; k < count; ++k) std::fill_n(counts[k], 256, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    for (unsigned k = 0; k < count; ++k) ++counts[k][digit(a[i], digits[k])];
+  }
+  for (unsigned j = 0; j < count; ++j) {
+    const unsigned d = digits[j];
+    int64_t* const next = counts[j];
     int64_t before = 0;
     for (int k = 0; k < 256; ++k) before += std::exchange(next[k], before);
     for (int64_t i = 0; i < n; ++i) b[next[digit(a[i], d)]++] = a[i];
@@ -97,6 +107,25 @@ TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descend
 
 constexpr int64_t kFewRanks = 64;  // up to which a heap is used
 
+/// How elements are found that come before another of a dense line; not at all where the line is not (null).
+template <class T>
+struct Skip {
+  const T* line;
+  bool descending;
+};
+
+/// Calls f(i) for those of elements [i, n) that may come before the entry `root`, which f may change.
+template <class T, class E, class F>
+void each_before(int64_t i, int64_t n, const Skip<T>& skip, const E& root, F f) {
+  for (; i < n; ++i) {
+    if (skip.line != nullptr) {
+      i = skips[int(dtype_of<T>)](skip.line, i, n, skip.line + root.place, skip.descending);
+      if (i == n) return;
+    }
+    f(i);
+  }
+}
+
 /// Writes the places of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries are
 /// all different, so that the result is that of a stable sort.
 template <class T>
@@ -116,13 +145,13 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
           count <= n / 16) {  // a heap of the best so far: most elements only pass by
         for (int64_t i = 0; i < count; ++i) e[i] = entry(i);
         std::make_heap(e, e + count, before);
-        for (int64_t i = count; i < n; ++i) {
+        each_before(count, n, Skip<T>{next == 1 ? x + at : nullptr, largest}, *e, [&](int64_t i) {
           const E one = entry(i);
-          if (one.key >= e->key) continue;  // of equals the first stays
+          if (one.key >= e->key) return;  // of equals the first stays
           std::pop_heap(e, e + count, before);
           e[count - 1] = one;
           std::push_heap(e, e + count, before);
-        }
+        });
         std::sort_heap(e, e + count, before);
       } else {
         for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
@@ -152,15 +181,15 @@ Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, 
 // ---- Note [Which of equals] (core/ops/ties.h) ----
 
 /// Puts the k best of n entries first, best first, as std::partial_sort does; `entry(i)` makes the i-th.
-template <class E, class Make>
-void partial_sort(E* e, int64_t k, int64_t n, const Make& entry) {
+template <class T, class E, class Make>
+void partial_sort(E* e, int64_t k, int64_t n, const Skip<T>& skip, const Make& entry) {
   const auto before = [](const E& a, const E& b) { return a.key < b.key; };
   for (int64_t i = 0; i < k; ++i) e[i] = entry(i);
   std::make_heap(e, e + k, before);
-  for (int64_t i = k; i < n; ++i) {
+  each_before(k, n, skip, *e, [&](int64_t i) {
     e[k] = entry(i);
     if (before(e[k], *e)) std::pop_heap(e, e + k + 1, before);  // it takes the root's place and sinks
-  }
+  });
   std::sort_heap(e, e + k, before);
 }
 
@@ -203,11 +232,11 @@ Ties ties_of(Text name) {
 }
 
 /// Puts the entries of ranks [first, first + count) at their places.
-template <class E, class Make>
-void select_entries(E* e, int64_t n, int64_t first, int64_t count, Ties ties, const Make& entry) {
+template <class T, class E, class Make>
+void select_entries(E* e, int64_t n, int64_t first, int64_t count, Ties ties, const Skip<T>& skip, const Make& entry) {
   const auto before = [](const E& a, const E& b) { return a.key < b.key; };
   const bool top = ties == Ties::topk || ties == Ties::topk_unsorted;
-  if (top && count * 64 <= n) return partial_sort(e, count, n, entry);
+  if (top && count * 64 <= n) return partial_sort(e, count, n, skip, entry);
   for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
   if (ties == Ties::sort) return std::sort(e, e + n, before);
   if (ties == Ties::kthvalue) return quick_select(e, n, first);
@@ -227,7 +256,8 @@ void select_places_with_ties(const ScanPlan& plan, int64_t first, int64_t count,
     E* const e = scratch.data();
     for (int64_t line = begin; line < end; ++line) {
       const int64_t at = line / next * n * next + line % next, to = line / next * count * next + line % next;
-      select_entries(e, n, first, count, ties,
+      const Skip<T> skip{next == 1 ? x + at : nullptr, largest};
+      select_entries(e, n, first, count, ties, skip,
                      [&](int64_t i) { return E{SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)}; });
       for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first + i].place);
     }
@@ -281,6 +311,7 @@ Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right
 }  // namespace
 
 void register_sort() {
+  VESTA_ON_ISA(register_skips, skips);
   ops::sort_stable.set_kernel(DeviceType::cpu, sort_kernel);
   ops::_places_by_rank.set_kernel(DeviceType::cpu, places_by_rank_kernel);
   ops::_places_with_ties.set_kernel(DeviceType::cpu, places_with_ties_kernel);

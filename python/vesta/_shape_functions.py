@@ -318,6 +318,11 @@ def _runs(rows: Tensor) -> Tensor:
     return changed.flatten(1).any(1) if changed.dim() > 1 else changed
 
 
+def _begins(rows: Tensor) -> Tensor:
+    """Tells of each row whether a run begins with it."""
+    return _C._ops.cat([_C._ops.ones(min(1, rows.shape[0]), dtype=_C.bool, device=rows.device), _runs(rows)])
+
+
 def _result(values: Tensor, inverse: Tensor | None, counts: Tensor | None) -> Any:
     found = tuple(part for part in (values, inverse, counts) if part is not None)
     return found[0] if len(found) == 1 else found
@@ -376,7 +381,7 @@ def _grouped(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if n == 0:
         empty = rows.new_zeros(0, dtype=_C.int64)
         return rows.clone(), empty, empty.clone()
-    begins = _C._ops.cat([_C._ops.ones(1, dtype=_C.bool, device=rows.device), _runs(rows)])
+    begins = _begins(rows)
     inverse = begins.cumsum(0) - 1
     starts = begins.nonzero().reshape(-1)
     ends = _C._ops.cat([starts[1:], starts.new_full((1,), n)])
@@ -439,6 +444,8 @@ def unique(
         rows = _slices("unique", plain, dim)
         order = _order_of_rows(rows.flatten(1) if rows.dim() > 1 else rows.unsqueeze(1))
         rows = rows.index_select(0, order)
+    if dim is None and not (return_inverse or return_counts):
+        return rows[_begins(rows)]
     values, group, counts = _grouped(rows)
     inverse = None
     if return_inverse:

@@ -273,3 +273,29 @@ def test_the_gradient_of_batch_norm_in_evaluation_does_not_look_at_the_input(sha
     got, sign = gradient(x, g), float(w[1].sign())
     assert got[0, 0].isnan().all() and (got[1, 1] == -sign * float("inf")).all()
     assert_same(got[2], wanted[2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "bool", "complex128"])
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.5, 1.0])
+def test_a_mask_of_all_elements_takes_them_in_order(dtype: str, density: float) -> None:
+    for shape in ((70_003,), (3, 5, 7), (0, 4)):
+        x, mask = random(*shape, dtype=dtype), random(*shape, seed=1).sigmoid() < density * 2
+        values = x.numpy()[mask.numpy()]
+        np.testing.assert_array_equal(x[mask].numpy(), values)
+        np.testing.assert_array_equal(vesta.masked_select(x, mask).numpy(), values)
+        np.testing.assert_array_equal(mask.nonzero().numpy(), np.argwhere(mask.numpy()))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "uint8"])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_best_of_long_lines_are_those_of_a_sort(dtype: str, largest: bool) -> None:
+    for n in (1000, 4099):
+        x = random(6, n, dtype=dtype)
+        if x.is_floating_point():
+            x[1, 900:] = float("nan")
+            x[2, ::3], x[3, 5], x[4, 990] = float("nan"), float("-inf"), float("inf")
+        values, places = x.topk(9, largest=largest)
+        assert_same(values, x.sort(descending=largest, stable=True)[0][:, :9].contiguous(), "topk")
+        assert_same(x.gather(1, places), values, "places")
+        across = x.t().contiguous().topk(9, dim=0, largest=largest)[0]
+        assert_same(across.t().contiguous(), values, "columns")

@@ -1,0 +1,57 @@
+// The elements of a run that a mask chooses, side by side: without a branch, as masks have no order that a processor
+// foresees.
+#include <vesta/core/cpu/mask.h>
+
+#include <vesta/core/cpu/simd.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+struct Wide {
+  uint64_t half[2];
+};
+
+/// Moves the elements from whole vectors, as long as a vector of them may be written; returns how many were read.
+template <class T>
+VESTA_INLINE int64_t compress_vectors([[maybe_unused]] const T* x, [[maybe_unused]] const uint8_t* mask,
+                                      [[maybe_unused]] int64_t n, [[maybe_unused]] T* out,
+                                      [[maybe_unused]] int64_t count, [[maybe_unused]] int64_t& at) {
+  int64_t i = 0;
+#if defined(VESTA_SIMD_AVX512)
+  if constexpr (sizeof(T) == 4) {
+    for (; i + 16 <= n && at + 16 <= count; i += 16) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(mask + i));
+      const __mmask16 taken = _mm_test_epi8_mask(bytes, bytes);
+      _mm512_storeu_si512(out + at, _mm512_maskz_compress_epi32(taken, _mm512_loadu_si512(x + i)));
+      at += __builtin_popcount(taken);
+    }
+  } else if constexpr (sizeof(T) == 8) {
+    for (; i + 8 <= n && at + 8 <= count; i += 8) {
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
+      const auto taken = static_cast<__mmask8>(_mm_test_epi8_mask(bytes, bytes));
+      _mm512_storeu_si512(out + at, _mm512_maskz_compress_epi64(taken, _mm512_loadu_si512(x + i)));
+      at += __builtin_popcount(taken);
+    }
+  }
+#endif
+  return i;
+}
+
+template <class T>
+void compress(const char* from, const uint8_t* mask, int64_t n, char* to, int64_t count) {
+  const T* const x = reinterpret_cast<const T*>(from);
+  T* const out = reinterpret_cast<T*>(to);
+  int64_t at = 0;
+  for (int64_t i = compress_vectors(x, mask, n, out, count, at); i < n && at < count; ++i) {
+    out[at] = x[i];
+    at += mask[i] != 0;
+  }
+}
+
+}  // namespace
+
+void register_mask_kernels(MaskKernels& k) {
+  k = {{&compress<uint8_t>, &compress<uint16_t>, &compress<uint32_t>, &compress<uint64_t>, &compress<Wide>}};
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS
