@@ -9,6 +9,7 @@
 #include <vesta/core/cpu/walker.h>
 
 VESTA_DECLARE_ON_ISA(void transpose(const vesta::cpu::Transposition& t))
+VESTA_DECLARE_ON_ISA(void copy_lines(const vesta::cpu::CopiedLines& l))
 VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_t n))
 
 namespace vesta::cpu {
@@ -17,11 +18,24 @@ namespace {
 constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 constexpr int64_t kMinSide = 8;    // narrower matrices are copied row by row
 
-/// Copies a range of elements, a conversion per row.
+/// Copies a range of elements, a conversion per row, or dense rows as they lie.
 void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end) {
   Convert run = convert(p.in[0].dtype, p.out.dtype);
   Walker w(p, begin);
   int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
+  const int64_t item = itemsize(p.out.dtype);
+  if (p.in[0].dtype == p.out.dtype && from == item && to == item && p.ndim > 1) {
+    while (begin < end) {
+      const int64_t n = std::min(end - begin, w.left_in_row());
+      const int64_t rows = n == p.sizes[0] ? std::min((end - begin) / n, p.sizes[1] - w.index[1]) : 1;
+      VESTA_ON_ISA(copy_lines, {p.in[0].data + w.offset[1], p.out.data + w.offset[0], p.in[0].strides[1],
+                                p.out.strides[1], rows, n * item});
+      w.index[1] += rows - 1, w.shift(1, rows - 1);
+      w.step(n);
+      begin += rows * n;
+    }
+    return;
+  }
   while (begin < end) {
     int64_t n = std::min(end - begin, w.left_in_row());
     run(p.in[0].data + w.offset[1], from, p.out.data + w.offset[0], to, n);

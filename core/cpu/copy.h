@@ -18,6 +18,13 @@ struct Transposition {
   bool far = false;       // whether the result passes by the caches, which could not hold it
 };
 
+/// Lines of dense memory that are copied: `from_step` and `to_step` bytes apart, `bytes` long.
+struct CopiedLines {
+  const char* from;
+  char* to;
+  int64_t from_step, to_step, lines, bytes;
+};
+
 /// Transposes a matrix with the instruction set in use, on this thread.
 void transpose_matrix(const Transposition& t);
 

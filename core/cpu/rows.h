@@ -24,4 +24,18 @@ VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
   else store_convert_partial(v, p, n);
 }
 
+/// Copies a row of any length in moves of fixed sizes; the last one may overlap the one before.
+VESTA_INLINE void copy_row(char* to, const char* from, int64_t n) {
+  auto moves = [&]<int64_t size>(std::integral_constant<int64_t, size>) __attribute__((always_inline)) {
+    int64_t i = 0;
+    for (; i + size <= n; i += size) __builtin_memcpy(to + i, from + i, size);
+    if (i < n) __builtin_memcpy(to + n - size, from + n - size, size);
+  };
+  if (n > 4096) __builtin_memcpy(to, from, size_t(n));
+  else if (n >= 64) moves(std::integral_constant<int64_t, 64>{});
+  else if (n >= 16) moves(std::integral_constant<int64_t, 16>{});
+  else if (n >= 4) moves(std::integral_constant<int64_t, 4>{});
+  else moves(std::integral_constant<int64_t, 1>{});
+}
+
 }  // namespace vesta::cpu::VESTA_ISA_NS

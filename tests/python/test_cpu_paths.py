@@ -299,3 +299,36 @@ def test_the_best_of_long_lines_are_those_of_a_sort(dtype: str, largest: bool) -
         assert_same(x.gather(1, places), values, "places")
         across = x.t().contiguous().topk(9, dim=0, largest=largest)[0]
         assert_same(across.t().contiguous(), values, "columns")
+
+
+@pytest.mark.parametrize("spread", [1, 3000, 5000])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_rows_at_equal_places_are_added_in_order(spread: int, expanded: bool) -> None:
+    rows = random(1, 1).expand(4096, 96) if expanded else random(4096, 96)
+    places = (random(4096, seed=1).abs() * 1e6).long() % spread
+    start = random(5000, 96, seed=2)
+    wanted = start.numpy().copy()
+    np.add.at(wanted, places.numpy(), rows.numpy())
+    put = start.numpy().copy()
+    for place, row in zip(places.tolist(), rows.numpy()):
+        put[place] = row
+    threads = vesta.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            vesta.set_num_threads(count)
+            np.testing.assert_array_equal(start.index_add(0, places, rows).numpy(), wanted)
+            every = places.view(-1, 1).expand(4096, 96)
+            np.testing.assert_array_equal(start.scatter_add(0, every, rows).numpy(), wanted)
+            np.testing.assert_array_equal(start.index_put((places,), rows).numpy(), put)
+    finally:
+        vesta.set_num_threads(threads)
+
+
+def test_short_rows_are_copied_as_they_lie() -> None:
+    for dtype in ("uint8", "float16", "float32", "complex128"):
+        for width in (1, 2, 3, 5, 17, 63, 130):
+            x, y = random(41, 7, 3, width + 2, dtype=dtype), random(41, 7, 5, width + 1, dtype=dtype, seed=1)
+            wanted = y.numpy().copy()
+            wanted[:, 1:6, 1:4, 1:] = x.numpy()[:, 2:, :, 1 : width + 1]
+            y[:, 1:6, 1:4, 1:] = x[:, 2:, :, 1 : width + 1]
+            np.testing.assert_array_equal(y.numpy(), wanted)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -192,6 +193,10 @@ void transpose_items(const Transposition& t) {
 
 void fill(char* to, const char* value, int64_t item, int64_t n) {
   of_size(item, [&]<class T>() { fill_items<T>(to, value, n); });
+}
+
+void copy_lines(const CopiedLines& l) {
+  for (int64_t i = 0; i < l.lines; ++i) copy_row(l.to + i * l.to_step, l.from + i * l.from_step, l.bytes);
 }
 
 void reverse(char* to, const char* from, int64_t item, int64_t n) {

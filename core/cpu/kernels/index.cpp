@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/cpu/rows.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
@@ -57,6 +58,12 @@ void add_row(const RowAddition& a) {
     for (int64_t i = 0; i < a.n; ++i) add_to(to[i], from[i], a.alpha);
     return;
   }
+  if (a.to_stride == int64_t(sizeof(T)) && a.from_stride == 0) {  // one value, as the gradient of a sum has
+    T* to = reinterpret_cast<T*>(a.to);
+    const T value = *reinterpret_cast<const T*>(a.from);
+    for (int64_t i = 0; i < a.n; ++i) add_to(to[i], value, a.alpha);
+    return;
+  }
   for (int64_t i = 0; i < a.n; ++i) {
     add_to(*reinterpret_cast<T*>(a.to + i * a.to_stride), *reinterpret_cast<const T*>(a.from + i * a.from_stride),
            a.alpha);
@@ -82,20 +89,6 @@ class Ahead {
   const RowsAtPlaces& a_;
   const int64_t bytes_, rows_;
 };
-
-/// Copies a row of any length in moves of fixed sizes; the last one may overlap the one before.
-VESTA_INLINE void copy_row(char* to, const char* from, int64_t n) {
-  auto moves = [&]<int64_t size>(std::integral_constant<int64_t, size>) __attribute__((always_inline)) {
-    int64_t i = 0;
-    for (; i + size <= n; i += size) __builtin_memcpy(to + i, from + i, size);
-    if (i < n) __builtin_memcpy(to + n - size, from + n - size, size);
-  };
-  if (n > 4096) __builtin_memcpy(to, from, size_t(n));
-  else if (n >= 64) moves(std::integral_constant<int64_t, 64>{});
-  else if (n >= 16) moves(std::integral_constant<int64_t, 16>{});
-  else if (n >= 4) moves(std::integral_constant<int64_t, 4>{});
-  else moves(std::integral_constant<int64_t, 1>{});
-}
 
 template <bool put>
 void move_rows(const RowsAtPlaces& a) {

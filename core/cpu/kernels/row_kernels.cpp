@@ -126,7 +126,11 @@ ExpSum exp_sum(const char* bytes, int64_t n) {
   if (n == 0) return {0, 0};
   const C m = finite_max(row_max(x, n));
   const Vec<C> shift(m);
-  return {double(m), sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); })};
+  const Expected next{n * int64_t(sizeof(T)), 0};
+  return {double(m), sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+            next.read(x, i);
+            return math::exp(load_row<C>(x + i, w) - shift);
+          })};
 }
 
 template <class T>
@@ -446,16 +450,6 @@ VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals
 
 constexpr int64_t kAhead = 32;  // rows of columns that L2 is asked for before they are read
 
-/// Writes the largest numbers of columns, NaN left aside, as row_max does.
-template <class C>
-VESTA_INLINE void column_max(const C* x, int64_t n, int64_t count, C* top) {
-  each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-    Vec<C> best(-std::numeric_limits<C>::infinity());
-    for (int64_t r = 0; r < n; ++r) best = higher_or_first(best, load_row<C>(x + r * count + i, w));
-    store_row<C>(best, top + i, w);
-  });
-}
-
 /// The numbers of columns that the kernels below keep: their maxima, sums, factors, slots, and the elements.
 template <class C>
 struct ColumnRoom {
@@ -479,12 +473,41 @@ VESTA_INLINE void keep_columns(const T* x, int64_t n, int64_t step, int64_t coun
   }
 }
 
+/// Copies columns, and writes their largest numbers, NaN left aside, as row_max does.
+template <class T, class C>
+VESTA_INLINE void keep_columns_and_max(const T* x, int64_t n, int64_t step, int64_t count, C* kept, C* top) {
+  constexpr int64_t N = Vec<C>::N, kWide = 2;
+  const Vec<C> lowest(-std::numeric_limits<C>::infinity());
+  if (count == kWide * N) {  // the width of long columns: their maxima stay in registers
+    Vec<C> best[kWide] = {lowest, lowest};
+    for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
+#pragma GCC unroll 2
+      for (int64_t k = 0; k < kWide; ++k) {
+        __builtin_prefetch(x + kAhead * step + k * N, 0, 2);
+        const Vec<C> v = load_row<C>(x + k * N, N);
+        store_row<C>(v, kept + k * N, N);
+        best[k] = higher_or_first(best[k], v);
+      }
+    }
+    for (int64_t k = 0; k < kWide; ++k) store_row<C>(best[k], top + k * N, N);
+    return;
+  }
+  std::fill_n(top, count, -std::numeric_limits<C>::infinity());
+  for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
+    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      __builtin_prefetch(x + kAhead * step + i, 0, 2);
+      const Vec<C> v = load_row<C>(x + i, w);
+      store_row<C>(v, kept + i, w);
+      store_row<C>(higher_or_first(load_row<C>(top + i, w), v), top + i, w);
+    });
+  }
+}
+
 template <class T>
 void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, double* out, char* bytes) {
   using C = compute_t<T>;
   const ColumnRoom<C> room(bytes, count);
-  keep_columns(reinterpret_cast<const T*>(xb), n, step, count, room.kept);
-  column_max(room.kept, n, count, room.top);
+  keep_columns_and_max(reinterpret_cast<const T*>(xb), n, step, count, room.kept, room.top);
   for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   sum_columns<C>(n, count, room.slots, out, [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
     return math::exp(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
@@ -498,8 +521,7 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
   T* y = reinterpret_cast<T*>(yb);
   const ColumnRoom<C> room(bytes, count);
   C* const kept = room.kept;
-  keep_columns(reinterpret_cast<const T*>(xb), n, step, count, kept);
-  column_max(kept, n, count, room.top);
+  keep_columns_and_max(reinterpret_cast<const T*>(xb), n, step, count, kept, room.top);
   if (log) {
     for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   }
