@@ -216,13 +216,14 @@ bool Grid::run_by_parts(double alpha, bool add) const {
   const int64_t threads = num_threads(), parts = kPartsOfThread * threads, n = count();
   if (threads == 1 || outer_ != 1 || row_ < kLeastRow || n * row_ <= kGrain || n < 8 * parts) return false;
   const auto [low, high] = std::minmax_element(places(), places() + n);
-  const int64_t first = *low, size = (*high - first) / parts + 1;
+  const int64_t first = *low;
+  const int shift = std::bit_width(uint64_t(*high - first) / uint64_t(parts));  // of a part: a power of two
   std::vector<int64_t> next(size_t(parts + 1)), order(static_cast<size_t>(n));
-  for (int64_t k = 0; k < n; ++k) ++next[size_t((places()[k] - first) / size + 1)];
+  for (int64_t k = 0; k < n; ++k) ++next[size_t(((places()[k] - first) >> shift) + 1)];
   if (*std::ranges::max_element(next) > n / threads) return false;
   for (int64_t part = 1; part <= parts; ++part) next[size_t(part)] += next[size_t(part - 1)];
   const std::vector<int64_t> begin = next;
-  for (int64_t k = 0; k < n; ++k) order[size_t(next[size_t((places()[k] - first) / size)]++)] = k;
+  for (int64_t k = 0; k < n; ++k) order[size_t(next[size_t((places()[k] - first) >> shift)]++)] = k;
   char *const self = self_.impl()->data(), *const other = other_.impl()->data();
   parallel_for(parts, 1, [&](int64_t b, int64_t e) {
     for (int64_t i = begin[size_t(b)]; i < begin[size_t(e)]; ++i) {
