@@ -313,13 +313,18 @@ void pack(std::int64_t lines, std::int64_t k_end, const typename X::T* in, std::
     int l = 0;
     if (kWhole && step == 1) {
       for (; l + W <= count; l += W) {
-        EvenLines<X> lines_at(group + l * line, line);
+        EvenLines<X> lines_at(group + l * line, line), next_at(group + (l + W) * line, line);
         T* to = out + l;
         std::int64_t k = 0;
         const auto store_blocks = [&]<int kBlocks>() {
           constexpr int kDepth = kLineDepth<X>, kSpan = kBlocks * kDepth;
           for (; k + kSpan <= k_end; k += kSpan, lines_at.advance(kSpan)) {
             typename X::V v[kBlocks][kDepth];
+            if (kSpan * sizeof(T) == 64) {  // short pieces of many lines are no streams that the processor foresees
+#pragma GCC unroll 16
+              for (int r = 0; r < W; ++r) __builtin_prefetch(next_at(r), 0, 2);
+              next_at.advance(kSpan);
+            }
             load_lines<X, kBlocks>(lines_at, v);
 #pragma GCC unroll 16
             for (int d = 0; d < kSpan; ++d, to += kGroup) X::store(to, v[d / kDepth][d % kDepth]);
