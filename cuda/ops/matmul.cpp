@@ -339,7 +339,9 @@ Tensor linear_activation_gradient_kernel(const Tensor& grad, const Tensor& weigh
     sizes.back() = weight.size(1);
     const Tensor result = empty_tensor(sizes, dtype, grad.device());
     const Epilogue epilogue = use_gelu ? Epilogue::gelu_gradient : Epilogue::relu_gradient;
-    if (activation_gradient_by_library(reshape(grad, {-1, grad.size(-1)}), weight, epilogue, read, result, device))
+    const bool alike = std::ranges::equal(used.sizes(), result.sizes());
+    if (alike &&
+        activation_gradient_by_library(reshape(grad, {-1, grad.size(-1)}), weight, epilogue, read, result, device))
       return result;
   }
   return _linear_backward_activation_composite(grad, weight, used, use_gelu, kept);
