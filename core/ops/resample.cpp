@@ -13,6 +13,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/memory_format.h>
+#include <vesta/core/ops/pad.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/ops/window.h>
@@ -187,40 +188,12 @@ Dims padded_sizes(const Tensor& input, IntList pad, const char* op) {
 }
 
 Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
-  constexpr const char* op = "constant_pad_nd";
-  const Dims sizes = padded_sizes(input, pad, op);
-  if (std::ranges::all_of(pad, [](int64_t n) { return n <= 0; })) {  // nothing but a part: a copy of it, as PyTorch's
-    Tensor part = input;
-    for (size_t i = 0; i < pad.size(); i += 2) {
-      const int64_t d = input.dim() - 1 - int64_t(i / 2);
-      part = narrow(part, d, -pad[i], sizes[size_t(d)]);
-    }
-    return clone(part);
-  }
-  Tensor result = image_result(sizes, suggests_channels_last(input), input.dtype(), input.device());
-  // Of a large result the borders alone are filled, so that memory is written once; of a small one, or where each fill
-  // is a launch, all of it is (build/bin/bandwidth pad).
-  constexpr int64_t kLarge = 1 << 15;
-  const bool borders = result.device().type == DeviceType::cpu && result.numel() >= kLarge;
-  if (!borders) fill_(result, value);
-  Tensor from = input, to = result;
-  for (size_t i = pad.size(); i > 0;) {  // the outer dimensions first: their borders are the longest runs
-    i -= 2;
-    const int64_t d = input.dim() - 1 - int64_t(i / 2);
-    const int64_t first = std::max<int64_t>(0, -pad[i]),
-                  kept = input.size(d) - first - std::max<int64_t>(0, -pad[i + 1]);
-    if (kept <= 0) {
-      if (borders) fill_(to, value);
-      return result;
-    }
-    const int64_t before = std::max<int64_t>(0, pad[i]), after = std::max<int64_t>(0, pad[i + 1]);
-    if (borders && before > 0) fill_(narrow(to, d, 0, before), value);
-    if (borders && after > 0) fill_(narrow(to, d, before + kept, after), value);
-    from = narrow(from, d, first, kept);
-    to = narrow(to, d, before, kept);
-  }
-  copy_(to, from);
-  return result;
+  Padding p = lay_out_padding(input, pad);
+  Tensor middle = p.result;
+  for (int64_t d = 0; d < middle.dim(); ++d) middle = narrow(middle, d, p.before[size_t(d)], p.part.size(d));
+  if (middle.numel() != p.result.numel()) fill_(p.result, value);
+  copy_(middle, p.part);
+  return p.result;
 }
 
 /// Where the padding modes read: the place in [0, n) of position p, which may be outside.
@@ -231,6 +204,22 @@ int64_t source_of(Text mode, int64_t p, int64_t n) {
 }
 
 }  // namespace
+
+Padding lay_out_padding(const Tensor& input, IntList pad) {
+  constexpr const char* op = "constant_pad_nd";
+  const Dims sizes = padded_sizes(input, pad, op);
+  Padding p{input, {}, Dims(size_t(input.dim()), 0)};
+  for (size_t i = 0; i < pad.size(); i += 2) {
+    const int64_t d = input.dim() - 1 - int64_t(i / 2), n = input.size(d);
+    const int64_t first = std::clamp<int64_t>(-pad[i], 0, n), last = std::clamp(n + pad[i + 1], first, n);
+    p.part = narrow(p.part, d, first, last - first);
+    p.before[size_t(d)] = std::clamp<int64_t>(pad[i], 0, sizes[size_t(d)] - (last - first));
+  }
+  const bool cropped = std::ranges::all_of(pad, [](int64_t n) { return n <= 0; });
+  p.result = cropped ? empty_preserving(p.part, input.dtype(), input.device())  // as a copy of it, which PyTorch makes
+                     : image_result(sizes, suggests_channels_last(input), input.dtype(), input.device());
+  return p;
+}
 
 Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble value) {
   constexpr const char* op = "pad";

@@ -332,3 +332,35 @@ def test_short_rows_are_copied_as_they_lie() -> None:
             wanted[:, 1:6, 1:4, 1:] = x.numpy()[:, 2:, :, 1 : width + 1]
             y[:, 1:6, 1:4, 1:] = x[:, 2:, :, 1 : width + 1]
             np.testing.assert_array_equal(y.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex128", "bfloat16"])
+@pytest.mark.parametrize(
+    "pad",
+    [(1, 2), (0, 0, 3, 1), (2, 1, 0, 0, 1, 1), (-1, 2, 1, -2), (-9, 3), (4, -60), (-1, -1), (0, 0, 0, 0, 0, 0, 5, 0)],
+)
+def test_padding_writes_borders_and_middle_at_once(dtype: str, pad: tuple[int, ...]) -> None:
+    x = random(3, 8, 21, 57, dtype=dtype)
+    value = 1
+    for input in (x, x.contiguous(memory_format=vesta.channels_last), x.transpose(1, 3), x.flip(2)[..., ::2], x[0, 0]):
+        if 2 * input.dim() < len(pad):
+            continue
+        expected = input.resolve_conj().to(vesta.complex128).numpy()
+        for i in range(len(pad) // 2):
+            d, (before, after) = input.dim() - 1 - i, pad[2 * i : 2 * i + 2]
+            n = expected.shape[d]
+            first = min(max(0, -before), n)
+            expected = np.take(expected, range(first, max(first, n + min(0, after))), axis=d)
+            size = max(0, n + before + after)
+            sides = [(0, 0)] * input.dim()
+            sides[d] = (min(max(0, before), size - expected.shape[d]), 0)
+            expected = np.pad(expected, sides, constant_values=value)
+            sides[d] = (0, size - expected.shape[d])
+            expected = np.pad(expected, sides, constant_values=value)
+        if any(n + pad[2 * i] + pad[2 * i + 1] < 0 for i, n in enumerate(reversed(input.shape[-(len(pad) // 2) :]))):
+            with pytest.raises(RuntimeError, match="negative output size"):
+                F.pad(input, pad, value=value)
+            continue
+        result = F.pad(input, pad, value=value)
+        assert result.dtype == x.dtype
+        np.testing.assert_array_equal(result.to(vesta.complex128).numpy(), expected)

@@ -186,3 +186,51 @@ def test_a_machine_without_a_driver_says_so() -> None:
     env = {name: value for name, value in os.environ.items() if name != "VESTA_CUDA_LIBRARY"}
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
     assert "no NVIDIA driver was found on this machine" in out
+
+
+CUBLAS_LT = {  # what we call it: what NVIDIA's headers call it
+    "compute_32f": "CUBLAS_COMPUTE_32F", "compute_64f": "CUBLAS_COMPUTE_64F",
+    "compute_32f_fast_tf32": "CUBLAS_COMPUTE_32F_FAST_TF32",
+    "r_32f": "CUDA_R_32F", "r_64f": "CUDA_R_64F", "r_16f": "CUDA_R_16F", "r_16bf": "CUDA_R_16BF",
+    "c_32f": "CUDA_C_32F", "c_64f": "CUDA_C_64F", "op_n": "CUBLAS_OP_N", "op_t": "CUBLAS_OP_T",
+    "desc_transa": "CUBLASLT_MATMUL_DESC_TRANSA", "desc_transb": "CUBLASLT_MATMUL_DESC_TRANSB",
+    "desc_epilogue": "CUBLASLT_MATMUL_DESC_EPILOGUE", "desc_bias_pointer": "CUBLASLT_MATMUL_DESC_BIAS_POINTER",
+    "desc_aux_pointer": "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER",
+    "desc_aux_ld": "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD",
+    "desc_bias_data_type": "CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE",
+    "layout_batch_count": "CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT",
+    "layout_strided_batch_offset": "CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET",
+    "layout_batch_mode": "CUBLASLT_MATRIX_LAYOUT_BATCH_MODE",
+    "batch_strided": "CUBLASLT_BATCH_MODE_STRIDED", "batch_pointer_array": "CUBLASLT_BATCH_MODE_POINTER_ARRAY",
+    "pref_max_workspace_bytes": "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES",
+    "pref_min_alignment_a": "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES",
+    "pref_min_alignment_b": "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES",
+    "pref_min_alignment_c": "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES",
+    "pref_min_alignment_d": "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES",
+    "epilogue_default": "CUBLASLT_EPILOGUE_DEFAULT", "epilogue_relu": "CUBLASLT_EPILOGUE_RELU",
+    "epilogue_bias": "CUBLASLT_EPILOGUE_BIAS", "epilogue_relu_bias": "CUBLASLT_EPILOGUE_RELU_BIAS",
+    "epilogue_relu_aux": "CUBLASLT_EPILOGUE_RELU_AUX", "epilogue_relu_aux_bias": "CUBLASLT_EPILOGUE_RELU_AUX_BIAS",
+    "epilogue_relu_gradient": "CUBLASLT_EPILOGUE_DRELU", "epilogue_gelu": "CUBLASLT_EPILOGUE_GELU",
+    "epilogue_gelu_bias": "CUBLASLT_EPILOGUE_GELU_BIAS", "epilogue_gelu_aux": "CUBLASLT_EPILOGUE_GELU_AUX",
+    "epilogue_gelu_aux_bias": "CUBLASLT_EPILOGUE_GELU_AUX_BIAS",
+    "epilogue_gelu_gradient": "CUBLASLT_EPILOGUE_DGELU", "epilogue_bias_gradient_b": "CUBLASLT_EPILOGUE_BGRADB",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/usr/local/cuda/include/cublasLt.h").exists(), reason="needs the headers of cuBLASLt")
+def test_numbers_and_structures_of_cublas_lt_are_those_of_the_headers(tmp_path: Path) -> None:
+    abi = (ROOT / "cuda/lib/cublas_lt_abi.h").read_text()
+    assert {name for name in re.findall(r"\b(\w+) = \d+", abi)} == set(CUBLAS_LT)
+    checks = [f"static_assert(int(ours::{ours}) == int({theirs}));" for ours, theirs in CUBLAS_LT.items()]
+    result, its = "ours::HeuristicResult", "cublasLtMatmulHeuristicResult_t"
+    checks += [
+        f"static_assert(sizeof(ours::Algo) == sizeof(cublasLtMatmulAlgo_t) && sizeof({result}) == sizeof({its}));",
+        f"static_assert(offsetof({result}, workspace) == offsetof({its}, workspaceSize));",
+        f"static_assert(offsetof({result}, state) == offsetof({its}, state));",
+    ]
+    source = tmp_path / "abi.cpp"
+    includes = f'#include <cublasLt.h>\n#include "{ROOT}/cuda/lib/cublas_lt_abi.h"\n'
+    source.write_text(includes + "namespace ours = vesta::cuda::cublas_lt;\n" + "\n".join(checks) + "\n")
+    command = ["g++", "-std=c++20", "-fsyntax-only", "-I/usr/local/cuda/include", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
