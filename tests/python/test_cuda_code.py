@@ -220,7 +220,7 @@ CUBLAS_LT = {  # what we call it: what NVIDIA's headers call it
 @pytest.mark.skipif(not Path("/usr/local/cuda/include/cublasLt.h").exists(), reason="needs the headers of cuBLASLt")
 def test_numbers_and_structures_of_cublas_lt_are_those_of_the_headers(tmp_path: Path) -> None:
     abi = (ROOT / "cuda/lib/cublas_lt_abi.h").read_text()
-    assert {name for name in re.findall(r"\b(\w+) = \d+", abi)} == set(CUBLAS_LT)
+    assert set(re.findall(r"\b(\w+) = \d+", abi)) == set(CUBLAS_LT)
     checks = [f"static_assert(int(ours::{ours}) == int({theirs}));" for ours, theirs in CUBLAS_LT.items()]
     result, its = "ours::HeuristicResult", "cublasLtMatmulHeuristicResult_t"
     checks += [
