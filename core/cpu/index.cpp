@@ -209,10 +209,10 @@ void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) 
 
 /// Writes rows, each thread those whose places lie in some part of the memory: it is likely to have just filled or
 /// copied that part, and lines that another core has changed are slow to come (benchmarks/compare_torch.py --only
-/// scatter_add: 0.39 ms by columns). Places of a part keep their order. Returns whether it did: not where one part has
-/// most of the places.
+/// scatter_add: 0.39 ms by columns). Places of a part keep their order. Returns whether it did: not for short rows, to
+/// which the order of places costs more than it gives, nor where one part has most of the places.
 bool Grid::run_by_parts(double alpha, bool add) const {
-  constexpr int64_t kLeastRow = 16, kPartsOfThread = 4;
+  constexpr int64_t kLeastRow = 256, kPartsOfThread = 4;
   const int64_t threads = num_threads(), parts = kPartsOfThread * threads, n = count();
   if (threads == 1 || outer_ != 1 || row_ < kLeastRow || n * row_ <= kGrain || n < 8 * parts) return false;
   const auto [low, high] = std::minmax_element(places(), places() + n);

@@ -203,11 +203,11 @@ VESTA_INLINE void select_loop(const LoopArgs& a) {
   else run(one_of(x), one_of(y));
 }
 
-/// What a loop over floats writes for 16-bit elements: the bytes of a result that is not rounded to them (a bool, a
-/// complex number, an int32), 0 for one that is, or `none`.
+/// What a loop over floats writes when it runs for 16-bit elements.
 struct FloatResults {
-  static constexpr int64_t none = -1;
-  int64_t item, second_item;
+  static constexpr int64_t rounded = 0, none = -1;
+  int64_t item;  // bytes of an element that stays as it is (a bool, a complex number), or `rounded`
+  int64_t second_item;  // likewise of the second result (an int32), or `none`
 };
 
 /// How a topic's ops run over 16-bit floats, which are computed in float in any case.
@@ -243,13 +243,14 @@ template <class T>
       for (; j + N <= n; j += N) load_convert<float, T>(from + j).store(in[k] + j);
       if (j < n) load_convert_partial<float, T>(from + j, n - j).store(in[k] + j);
     }
-    block.out = results.item == 0 ? reinterpret_cast<char*>(out) : a.out + i * results.item;
-    if (results.second_item >= 0) {
-      block.second = results.second_item == 0 ? reinterpret_cast<char*>(second) : a.second + i * results.second_item;
+    block.out = results.item == FloatResults::rounded ? reinterpret_cast<char*>(out) : a.out + i * results.item;
+    if (results.second_item != FloatResults::none) {
+      block.second = results.second_item == FloatResults::rounded ? reinterpret_cast<char*>(second)
+                                                                  : a.second + i * results.second_item;
     }
     loop(block);
-    if (results.item == 0) round(out, a.out, i, n);
-    if (results.second_item == 0) round(second, a.second, i, n);
+    if (results.item == FloatResults::rounded) round(out, a.out, i, n);
+    if (results.second_item == FloatResults::rounded) round(second, a.second, i, n);
   }
 }
 
@@ -271,9 +272,9 @@ struct ForwardLoop {
   static constexpr bool in_blocks = runs_in_blocks<T, narrow> && !traits::mask_first<D>();
   static constexpr int64_t item = traits::result_of<D>() == Result::boolean   ? sizeof(bool)
                                   : traits::result_of<D>() == Result::complex ? sizeof(std::complex<float>)
-                                                                              : 0;
+                                                                              : FloatResults::rounded;
   static constexpr int64_t second_item = !traits::has_two_results<D>()            ? FloatResults::none
-                                         : traits::second_of<D>() == Result::same ? 0
+                                         : traits::second_of<D>() == Result::same ? FloatResults::rounded
                                                                                   : sizeof(traits::Second<D, T>);
   template <int known>
   [[gnu::noinline]] static void vectors(const LoopArgs& a) {
@@ -326,7 +327,8 @@ struct GradientLoop {
   }
   static void run(const LoopArgs& a) {
     if constexpr (runs_in_blocks<T, narrow>) {
-      run_in_float<T>(a, &GradientLoop<D, float, inputs, P, i, narrow>::run, G::operands, {0, FloatResults::none});
+      run_in_float<T>(a, &GradientLoop<D, float, inputs, P, i, narrow>::run, G::operands,
+                      {FloatResults::rounded, FloatResults::none});
     } else {
       with_known_number<T, G::operands, Numbers>(
           a, [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
@@ -377,10 +379,10 @@ void enter(PointwiseLoops& to) {
 #define VESTA_LOOPS_FORM(...)
 #define VESTA_LOOPS_PYTHON_FORM(...)
 #define VESTA_LOOPS_ALIAS(...)
-/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines; `halves` is a Narrow.
-#define VESTA_CPU_TOPIC(topic, LIST, halves)                    \
+/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines; `how` is a Narrow.
+#define VESTA_CPU_TOPIC(topic, LIST, how)                    \
   void loops_of_##topic(PointwiseLoops* to) {                   \
-    constexpr Narrow narrow = narrow_on_this_isa(Narrow::halves); \
+    constexpr Narrow narrow = narrow_on_this_isa(Narrow::how); \
     int at = 0;                                                 \
     LIST(VESTA_LOOPS)                                           \
   }

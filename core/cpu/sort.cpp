@@ -19,9 +19,9 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements a thread takes at a time
-SkipKernel skips[kNumDTypes];
+SkipKernel skips[kNumDTypes];  // by dtype, for each_before()
 
+constexpr int64_t kGrain = 8192;  // elements a thread takes at a time
 constexpr int64_t kShort = 256;   // entries up to which they are compared: no more than there are values of a digit
 
 /// An element of a line: its key and its place.
@@ -114,15 +114,22 @@ struct Skip {
   bool descending;
 };
 
-/// Calls f(i) for those of elements [i, n) that may come before the entry `root`, which f may change.
+/// Calls f(i) for all of elements [i, n) that come before the entry `root`, which f may change, and for some others.
+/// Where an element is followed by another that does, as in a line that gets better and better, more and more are
+/// passed to f without a look ahead.
 template <class T, class E, class F>
 void each_before(int64_t i, int64_t n, const Skip<T>& skip, const E& root, F f) {
-  for (; i < n; ++i) {
+  constexpr int64_t kMost = 64;
+  int64_t unseen = 0;  // elements that are passed on after one that was found
+  while (i < n) {
+    int64_t end = n;
     if (skip.line != nullptr) {
-      i = skips[int(dtype_of<T>)](skip.line, i, n, skip.line + root.place, skip.descending);
-      if (i == n) return;
+      const int64_t found = skips[int(dtype_of<T>)](skip.line, i, n, skip.line + root.place, skip.descending);
+      unseen = found == i ? std::min(2 * unseen + 1, kMost) : 0;
+      i = found;
+      end = std::min(n, i + 1 + unseen);
     }
-    f(i);
+    for (; i < end; ++i) f(i);
   }
 }
 

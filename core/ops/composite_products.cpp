@@ -65,6 +65,9 @@ Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& w
                                              bool use_gelu, MaybeTensor) {
   const PointwiseInfo& info = use_gelu ? ops::_gelu_tanh.info : ops::relu.info;
   const Tensor of_result = matmul(grad, conj(weight));
+  VESTA_CHECK(std::ranges::equal(used.sizes(), of_result.sizes()) && used.dtype() == of_result.dtype(), value,
+              "_linear_backward_activation: expected ", of_result.dtype(), " of shape ", of_result.sizes(), ", got ",
+              used.dtype(), " of shape ", used.sizes(), " (used).");
   const Tensor* operands[] = {&of_result, &used};
   constexpr double kNone[kMaxParams] = {};
   const Tensor r = pointwise_gradient(info, 0, operands, 2, kNone);

@@ -492,15 +492,20 @@ VESTA_OUT_OF_LINE double gamma_density(double a, double x) {
   return exp(a * (log1p(d) - d) - series) / sqrt(2 * kPi * a);
 }
 /// Returns the density of the gamma distribution, x^(a - 1) e^-x / gamma(a).
+VESTA_OUT_OF_LINE double density_of_numbers(double a, double x) {
+  constexpr double kTiny = 1e-30;  // below, x^a may vanish where x^(a - 1) does not
+  if (x == 0) {
+    if (a > 1) return 0;
+    if (a == 1) return 1;
+    return a > 0 ? kInfinity : kNaN;
+  }
+  if (x < kTiny && x > 0 && a > 0) return exp((a - 1) * log(x) - x - lgamma(a));
+  return gamma_density(a, x) * (a / x);
+}
 template <class V>
 VESTA_HD VESTA_INLINE V density_of_gamma(const V& a, const V& x) {
   if constexpr (Numeric<V>) {
-    return lane_by_lane(
-        [](double s, double v) {
-          if (v == 0) return s > 1 ? 0.0 : s == 1 ? 1.0 : s > 0 ? kInfinity : kNaN;
-          return gamma_density(s, v) * (s / v);
-        },
-        a, x);
+    return lane_by_lane([](double s, double v) { return density_of_numbers(s, v); }, a, x);
   } else {
     return adl_call::call_gamma_density(a, x);
   }

@@ -278,6 +278,7 @@ def test_a_gradient_on_another_stream_runs_apart() -> None:
     assert count == 0 and near(list(got), Net().gradients())
 
 
+@pytest.mark.differs
 @device
 def test_a_hook_that_comes_too_late_is_refused() -> None:
     """One that a hook adds during the run: it sees the gradient, or learns that it was not computed by itself."""
@@ -318,5 +319,9 @@ def test_the_private_op_is_its_parts() -> None:
             operands = (g, w, x) if use_gelu else (g, w)
             pairs = zip(*(vesta.autograd.grad(t.square().sum(), operands) for t in (got, want)))
             assert all(vesta.allclose(a, b) for a, b in pairs)
+    one = vesta.ones(2, 3)
+    for used in (vesta.ones(3), vesta.ones(2, 2), one.double()):
+        with pytest.raises(ValueError, match="expected float32 of shape .2, 3., got"):
+            private(vesta.ones(2, 4), vesta.ones(4, 3), used, True)
     with pytest.raises(NotImplementedError, match="floats"):
         private(vesta.ones(2, 2).int(), vesta.ones(2, 2).int(), vesta.ones(2, 2).int(), False)

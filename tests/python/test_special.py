@@ -218,6 +218,17 @@ def test_the_density_of_the_gamma_distribution_at_zero() -> None:
     assert of_x.tolist() == [math.inf, 1, 0]
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_density_of_the_gamma_distribution_near_zero(recorded: bool) -> None:
+    """x^(a - 1) e^-x / gamma(a), where x^a or a / x is beyond the range."""
+    a = vesta.tensor([1.0, 2.0, 2.0, 1.5, 0.5, 60.0, 3.0], dtype=vesta.float64)
+    x = vesta.tensor([1e-309, 1e-310, 1e-200, 1e-160, 1e-300, 1e-310, 1e-40], dtype=vesta.float64)
+    want = [1.0, 1e-310, 1e-200, 1e-80 / math.gamma(1.5), 1e150 / math.gamma(0.5), 0.0, 0.5e-80]
+    x.requires_grad_()
+    (got,) = vesta.autograd.grad(vesta.igamma(a, x).sum(), x, create_graph=recorded)
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-12)
+
+
 def test_incomplete_gamma_functions_everywhere() -> None:
     """Series, continued fraction and quadrature agree with SciPy, also where they meet and for large numbers."""
     a = np.array([1e-8, 0.3, 1.0, 30.0, 99.0, 101.0, 500.0, 1e4, 1e6])
