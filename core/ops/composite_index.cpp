@@ -105,11 +105,19 @@ void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Ten
 
 }  // namespace
 
+Tensor index_copy__composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const int64_t d = wrap_dim(dim, input.dim(), "index_copy_");
+  check_slices(input, d, index, source, "index_copy_");
+  const Tensor places = reshape(index, -1);
+  if (input.dim() == 0) index_put_(unsqueeze(input, 0), {places}, reshape(source, -1));
+  else index_put_(input, along(d, places), source);
+  return input;
+}
+
 Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
   check_slices(input, d, index, source, "index_copy");
-  if (input.dim() == 0) return squeeze(index_put(unsqueeze(input, 0), {reshape(index, -1)}, reshape(source, -1)), 0);
-  return index_put(contiguous(input), along(d, reshape(index, -1)), source);
+  return index_copy_(clone(input, "contiguous_format"), dim, index, source);
 }
 
 Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,

@@ -57,8 +57,10 @@
   OP(METHOD_INPLACE, Tensor, scatter_reduce,                                                                           \
      (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, Kw<bool> include_self = true),                 \
      (dim, index, src, reduce, include_self), composite, out)                                                          \
-  OP(METHOD_INPLACE, Tensor, index_copy, (int64_t dim, const Tensor& index, const Tensor& source),                     \
-     (dim, index, source), composite, out)                                                                             \
+  OP(METHOD, Tensor, index_copy_, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),      \
+     composite, tensor_only)                                                                                           \
+  OP(METHOD, Tensor, index_copy, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),       \
+     composite, out)                                                                                                   \
   OP(METHOD_INPLACE, Tensor, index_reduce,                                                                             \
      (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
      (dim, index, source, reduce, include_self), composite, out)                                                       \
