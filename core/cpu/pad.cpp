@@ -10,7 +10,6 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/resample.h>
-#include <vesta/core/ops/view.h>
 #include <vesta/core/shape.h>
 
 namespace vesta::cpu {
@@ -101,10 +100,8 @@ Tensor constant_pad(const Tensor& input, IntList pad, Scalar value) {
   if (p.result.numel() == 0) return p.result;
   const PaddedLines lines(p);
   if (lines.ndim > 0 && lines.line == 1) {  // the part lies in another order
-    Tensor middle = p.result;
-    for (int64_t d = 0; d < middle.dim(); ++d) middle = narrow(middle, d, p.before[size_t(d)], p.part.size(d));
     fill_values(p.result, value, "constant_pad_nd");
-    copy_values(middle, p.part);
+    copy_values(p.middle(), p.part);
     return p.result;
   }
   const char* const element = static_cast<const char*>(one.impl()->data());

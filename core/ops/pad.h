@@ -9,6 +9,8 @@ namespace vesta {
 struct Padding {
   Tensor part, result;
   Dims before;
+  /// Returns the view of the result where the part belongs.
+  VESTA_API Tensor middle() const;
 };
 
 /// Lays out the result of padding with {before, after} of the last dimension, of the one before, ... Error(runtime): an

@@ -188,9 +188,8 @@ Dims padded_sizes(const Tensor& input, IntList pad, const char* op) {
 }
 
 Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
-  Padding p = lay_out_padding(input, pad);
-  Tensor middle = p.result;
-  for (int64_t d = 0; d < middle.dim(); ++d) middle = narrow(middle, d, p.before[size_t(d)], p.part.size(d));
+  const Padding p = lay_out_padding(input, pad);
+  const Tensor middle = p.middle();
   if (middle.numel() != p.result.numel()) fill_(p.result, value);
   copy_(middle, p.part);
   return p.result;
@@ -204,6 +203,12 @@ int64_t source_of(Text mode, int64_t p, int64_t n) {
 }
 
 }  // namespace
+
+Tensor Padding::middle() const {
+  Tensor t = result;
+  for (int64_t d = 0; d < t.dim(); ++d) t = narrow(t, d, before[size_t(d)], part.size(d));
+  return t;
+}
 
 Padding lay_out_padding(const Tensor& input, IntList pad) {
   constexpr const char* op = "constant_pad_nd";

@@ -3,39 +3,12 @@ compute on the emulated device."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import cuda_fakes
 import pytest
 import vesta
+from cuda_fakes import FAKES, PRELUDE, needs_device, needs_fakes
+from recorded import recorded
 from vesta import nn
-
-FAKES = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "fakes"
-EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
-fakes = pytest.mark.skipif(
-    not EMULATED or not (FAKES / "libcublasLt.so.13").exists() or not vesta.cuda.is_available(),
-    reason="needs the emulated device and the fakes",
-)
-device = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a CUDA device, emulated or not")
-
-PRELUDE = """
-import ctypes, os, warnings
-import numpy as np, vesta
-from vesta import nn
-import vesta.nn.functional as F
-warnings.simplefilter("error")
-assert vesta.cuda.is_available()
-folder = os.environ["VESTA_CUDA_LIB_DIR"]
-fake = ctypes.CDLL(folder + ("/libcudnn.so.9" if folder.endswith("cudnn") else "/libcublasLt.so.13"))
-def made(*shape, dtype="float32"):
-    return vesta.tensor(np.random.default_rng(shape).standard_normal(shape)).to(getattr(vesta, dtype))
-def same(got, want, rtol):
-    got, want = got.detach().cpu().double().numpy(), want.detach().cpu().double().numpy()
-    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol)
-def launches():
-    return dict(vesta._C_cuda.counters())["launches"]
-"""
 
 ACTIVATIONS = """
 allow = vesta.backends.cuda.matmul
@@ -69,7 +42,7 @@ for allowed in (False, True):
 """
 
 
-@fakes
+@needs_fakes
 def test_activations_are_the_products_epilogues() -> None:
     cuda_fakes.check(PRELUDE + "EXPECTED = True" + ACTIVATIONS, FAKES)
     cuda_fakes.check(PRELUDE + "EXPECTED = True" + ACTIVATIONS, FAKES, VESTA_EMULATION_SCHEDULE="random")
@@ -90,7 +63,7 @@ def test_one_gelu_on_every_device() -> None:
 
 
 @pytest.mark.differs
-@fakes
+@needs_fakes
 def test_nan_stays_nan_unless_relu_may_be_the_librarys() -> None:
     cuda_fakes.check(
         PRELUDE
@@ -109,7 +82,7 @@ assert not vesta._C._private._linear_activation(x.cuda(), w.cuda(), None, False)
     )
 
 
-@fakes
+@needs_fakes
 def test_the_gradient_of_the_gradient_computes_the_layer_again() -> None:
     cuda_fakes.check(
         PRELUDE
@@ -140,17 +113,11 @@ def chain(**more: object) -> nn.Sequential:
 
 def joined(net: nn.Module, x: vesta.Tensor) -> int:
     """Counts the layers that ran with their activation as one op."""
-    from vesta.autograd.recording import Recording
-
-    recording = Recording()
-    recording.start()
-    net(x)
-    recording.stop()
-    return sum(event.name.endswith("_fused_linear") for event in recording.events())
+    return recorded(lambda: net(x), "_fused_linear")[1]
 
 
 @pytest.mark.differs
-@device
+@needs_device
 @pytest.mark.parametrize("grad", [False, True])
 def test_a_chain_computes_the_same_joined_or_not(grad: bool) -> None:
     net, x = chain(), vesta.randn(4, 6).cuda()
@@ -167,7 +134,7 @@ def test_a_chain_computes_the_same_joined_or_not(grad: bool) -> None:
 
 
 @pytest.mark.differs
-@device
+@needs_device
 def test_what_sees_the_middle_keeps_layers_apart() -> None:
     x = vesta.randn(4, 6).cuda()
 
@@ -252,14 +219,14 @@ for dtype, rtol in (("float32", 1e-4), ("bfloat16", 5e-2), ("float16", 1e-2), ("
 """
 
 
-@fakes
+@needs_fakes
 def test_what_follows_a_convolution_is_in_its_graph() -> None:
     for schedule in ("eager", "random"):
         cuda_fakes.check(PRELUDE + "EXPECTED = True" + CONVOLUTIONS, FAKES / "cudnn", VESTA_EMULATION_SCHEDULE=schedule)
     cuda_fakes.check(PRELUDE + "EXPECTED = False" + CONVOLUTIONS, FAKES / "cudnn", FAKE_CUDNN="convolutions")
 
 
-@fakes
+@needs_fakes
 def test_gradients_of_a_convolution_with_relu_and_nan() -> None:
     cuda_fakes.check(
         PRELUDE
@@ -298,12 +265,12 @@ assert step() == 0
 """
 
 
-@fakes
+@needs_fakes
 def test_engines_are_deterministic_unless_others_are_allowed() -> None:
     cuda_fakes.check(PRELUDE + ENGINES, FAKES / "cudnn", FAKE_CUDNN="undetermined")
 
 
-@device
+@needs_device
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
 @pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
 def test_the_bias_may_be_written_before_the_gradient_of_the_gradient(dtype: vesta.dtype, where: str) -> None:
@@ -328,7 +295,7 @@ def test_the_bias_may_be_written_before_the_gradient_of_the_gradient(dtype: vest
         assert (got.detach().float() - want.detach().float()).abs().max().item() <= limit
 
 
-@device
+@needs_device
 def test_errors_name_the_linear_layer() -> None:
     x, w, b = (vesta.randn(s).cuda().requires_grad_() for s in ((3, 8), (8, 8), (8,)))
     y = vesta._C._private._linear_activation(x, w, b, True)

@@ -3,41 +3,24 @@ by itself: where something sees what lies between, and where the library has no 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import cuda_fakes
 import pytest
 import vesta
 import vesta.nn.functional as F
-from vesta.autograd.recording import Recording
+from cuda_fakes import FAKES, needs_device, needs_fakes
+from recorded import recorded
 
-FAKES = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "fakes"
-EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
-fakes = pytest.mark.skipif(
-    not EMULATED or not (FAKES / "libcublasLt.so.13").exists() or not vesta.cuda.is_available(),
-    reason="needs the emulated device and the fakes",
-)
-device = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a CUDA device, emulated or not")
-
-PRELUDE = """
-import ctypes, os, warnings
-import numpy as np, vesta
-from vesta import nn
-import vesta.nn.functional as F
-warnings.simplefilter("error")
-assert vesta.cuda.is_available()
-fake = ctypes.CDLL(os.environ["VESTA_CUDA_LIB_DIR"] + "/libcublasLt.so.13")
-def made(*shape, dtype="float32"):
-    return vesta.tensor(np.random.default_rng(shape).standard_normal(shape)).to(getattr(vesta, dtype))
+PRELUDE = (
+    cuda_fakes.PRELUDE
+    + """
 def same(got, want, rtol):
     got, want = got.detach().cpu().double().numpy(), want.detach().cpu().double().numpy()
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * max(1, np.abs(want).max(initial=0)))
-def launches():
-    return dict(vesta._C_cuda.counters())["launches"]
 """
+)
 
 GELU = """
 def step(x, w1, b1, w2, activation, seen):
@@ -67,7 +50,7 @@ for dtype, rtol in (("float32", 1e-5), ("float16", 2e-3), ("bfloat16", 1e-2), ("
 """
 
 
-@fakes
+@needs_fakes
 def test_the_gradient_of_gelu_is_the_epilogue_of_the_layer_behind() -> None:
     cuda_fakes.check(PRELUDE + "EXPECTED = True" + GELU, FAKES)
     cuda_fakes.check(PRELUDE + "EXPECTED = True" + GELU, FAKES, VESTA_EMULATION_SCHEDULE="random")
@@ -117,14 +100,14 @@ for dtype, rtol in (("float32", 1e-5), ("float16", 5e-3), ("bfloat16", 4e-2)):
 """
 
 
-@fakes
+@needs_fakes
 def test_a_chain_of_layers_joins_both_ways() -> None:
     """Layers that ran with their activation as one product, too; relu with the same bits."""
     cuda_fakes.check(PRELUDE + CHAIN, FAKES)
     cuda_fakes.check(PRELUDE + CHAIN, FAKES, VESTA_EMULATION_SCHEDULE="random")
 
 
-@fakes
+@needs_fakes
 def test_relu_in_the_product_hides_no_gradient() -> None:
     """A sum of zero has no slope, an infinite gradient stays, and where relu is zero a NaN from behind is."""
     cuda_fakes.check(
@@ -170,20 +153,14 @@ class Net:
 
 def joined(function: Callable[[], Any]) -> tuple[Any, int]:
     """Returns what a function returns, and how many layers computed the gradient of an activation before them."""
-    recording = Recording()
-    recording.start()
-    try:
-        result = function()
-    finally:
-        recording.stop()
-    return result, sum(e.name.endswith("_linear_backward_activation") for e in recording.events())
+    return recorded(function, "_linear_backward_activation")
 
 
 def near(a: list[Any], b: list[Any]) -> bool:
     return all(vesta.allclose(x.float(), y.float(), rtol=2e-2, atol=2e-2) for x, y in zip(a, b))
 
 
-@device
+@needs_device
 def test_what_sees_the_middle_keeps_gradients_apart() -> None:
     want, count = joined(Net().gradients)
     assert count == 1
@@ -225,7 +202,7 @@ def test_what_sees_the_middle_keeps_gradients_apart() -> None:
     assert count_of(Net()) == 1
 
 
-@device
+@needs_device
 def test_a_joined_gradient_is_released_as_others() -> None:
     net = Net()
     first, count = joined(lambda: net.gradients(retain_graph=True))
@@ -244,7 +221,7 @@ def test_a_joined_gradient_is_released_as_others() -> None:
         net.gradients()
 
 
-@device
+@needs_device
 def test_saved_tensor_hooks_unpack_once() -> None:
     packed: list[Any] = []
     unpacked: list[Any] = []
@@ -265,7 +242,7 @@ def test_saved_tensor_hooks_unpack_once() -> None:
     assert all(vesta.equal(a, b) for a, b in zip(got, want))
 
 
-@device
+@needs_device
 def test_a_gradient_on_another_stream_runs_apart() -> None:
     net = Net(lambda t: t)
     vesta.cuda.synchronize()
@@ -279,7 +256,7 @@ def test_a_gradient_on_another_stream_runs_apart() -> None:
 
 
 @pytest.mark.differs
-@device
+@needs_device
 def test_a_hook_that_comes_too_late_is_refused() -> None:
     """One that a hook adds during the run: it sees the gradient, or learns that it was not computed by itself."""
     seen: list[Any] = []

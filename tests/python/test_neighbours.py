@@ -8,7 +8,7 @@ from typing import Any, Callable
 import pytest
 import vesta
 import vesta.nn.functional as F
-from vesta.autograd.recording import Recording
+from recorded import recorded
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "relu": F.relu,
@@ -55,13 +55,7 @@ class Net:
 
 def joined(function: Callable[[], Any]) -> tuple[Any, int]:
     """Returns what a function returns, and how many pairs of gradients ran as one."""
-    recording = Recording()
-    recording.start()
-    try:
-        result = function()
-    finally:
-        recording.stop()
-    return result, sum(e.name.endswith("_batch_norm_activation_backward") for e in recording.events())
+    return recorded(function, "_batch_norm_activation_backward")
 
 
 def apart(net: Net, activation: Callable[[Any], Any], training: bool = True) -> list[Any]:
