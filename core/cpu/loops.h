@@ -147,7 +147,8 @@ VESTA_INLINE void put(const Results<S, A, B>& r, char* out, int64_t i) {
   reinterpret_cast<S*>(r.to)[i] = S(r.second);
 }
 
-/// Runs `formula(T...)` element by element; for integers the compiler vectorises it.
+/// Runs `formula(T...)` element by element; for integers the compiler vectorises it. Predicates of complex numbers are
+/// compiled for any steps alone: as vectors they are long and hardly faster.
 template <class T, int operands, class First, class F>
 VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
   auto run = [&](auto step) __attribute__((always_inline)) {
@@ -166,13 +167,18 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
       }
     }(std::make_index_sequence<operands>{});
   };
-  // Steps that the compiler knows let it vectorise: all elements, or one of two operands a number.
-  bool plain = true;
-  for (int k = 0; k < operands; ++k) plain = plain && a.step[k] == 1;
-  if (plain) return run([](int) { return int64_t(1); });
-  if constexpr (operands == 2) {
-    if (a.step[0] == 1) return run([](int k) { return int64_t(k == 0); });
-    if (a.step[1] == 1) return run([](int k) { return int64_t(k == 1); });
+  constexpr bool is_predicate = [&]<size_t... K>(std::index_sequence<K...>) {
+    return std::is_same_v<decltype(formula(std::conditional_t<K == 0, First, T>()...)), bool>;
+  }(std::make_index_sequence<operands>{});
+  if constexpr (!(is_predicate && is_complex(dtype_of<T>))) {
+    // Steps that the compiler knows let it vectorise: all elements, or one of two operands a number.
+    bool plain = true;
+    for (int k = 0; k < operands; ++k) plain = plain && a.step[k] == 1;
+    if (plain) return run([](int) { return int64_t(1); });
+    if constexpr (operands == 2) {
+      if (a.step[0] == 1) return run([](int k) { return int64_t(k == 0); });
+      if (a.step[1] == 1) return run([](int k) { return int64_t(k == 1); });
+    }
   }
   run([&](int k) { return a.step[k]; });
 }
@@ -213,7 +219,7 @@ struct FloatResults {
 /// How a topic's ops run over 16-bit floats, which are computed in float in any case.
 enum class Narrow {
   blocks,  // by the loop over floats, in blocks that are widened and rounded: half of the code and of its compilation
-  directly  // by a loop of their own: where a formula is an instruction or two, twice as fast
+  directly  // by a loop of their own: where a formula is an instruction or two, twice as fast; gradients in blocks
 };
 
 /// Runs `loop`, one of floats, over elements of the 16-bit type T: blocks of them are widened into buffers in the first
@@ -312,7 +318,7 @@ struct ForwardLoop {
   }
 };
 
-template <class D, class T, int inputs, class P, int i, Narrow narrow>
+template <class D, class T, int inputs, class P, int i>
 struct GradientLoop {
   using G = traits::Gradient<D, inputs, P, i>;
   using Numbers = std::conditional_t<traits::number_last<D>() && (G::mask >> (inputs - 1)) == 1, D, void>;
@@ -326,8 +332,8 @@ struct GradientLoop {
     });
   }
   static void run(const LoopArgs& a) {
-    if constexpr (runs_in_blocks<T, narrow>) {
-      run_in_float<T>(a, &GradientLoop<D, float, inputs, P, i, narrow>::run, G::operands,
+    if constexpr (runs_in_blocks<T, Narrow::blocks>) {
+      run_in_float<T>(a, &GradientLoop<D, float, inputs, P, i>::run, G::operands,
                       {FloatResults::rounded, FloatResults::none});
     } else {
       with_known_number<T, G::operands, Numbers>(
@@ -349,7 +355,7 @@ void enter(PointwiseLoops& to) {
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, P, i>;
     if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
-      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i, narrow>::run);
+      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i>::run);
     }
   };
   auto one = [&]<DType d>() {

@@ -98,6 +98,13 @@ void compute_scalar(const Tensor& t, DType d, bool rounded, const char* op, char
   std::memcpy(bytes, &v, sizeof v);
 }
 
+/// Writes whether the value of a 0-d CPU tensor, in the type that elements of `d` compute in, is not 0.
+void truth_of_scalar(const Tensor& t, DType d, bool rounded, const char* op, char* bytes) {
+  alignas(16) char value[16];
+  compute_scalar(t, d, rounded, op, value);
+  visit(compute_type(d), [&]<class T>() { *bytes = *reinterpret_cast<const T*>(value) != T(0); });
+}
+
 bool fits(const Tensor& number, DType to) {
   if (!is_integral(to) || number.dtype() != DType::int64) return true;
   int64_t v = read_scalar(number).integer();
@@ -112,6 +119,7 @@ class Call {
   Tensor in_[kMaxInputs];
   bool typed_[kMaxInputs] = {};  // a mask, which keeps its own dtype
   bool rounds_numbers_ = false;
+  std::optional<DType> truth_of_;  // operands count as bools: elements of this dtype that are not 0
   bool exact_out_ = false;  // out must have the result's dtype
   Device device_;
   Dims shape_;
@@ -214,6 +222,7 @@ void Call::read_immediates(DType compute, Immediates& values) {
     }
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
     if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, values.value[i]);
+    else if (truth_of_) truth_of_scalar(in_[i], *truth_of_, rounds_numbers_, op_, values.value[i]);
     else compute_scalar(in_[i], compute, rounds_numbers_, op_, values.value[i]);
     values.is[i] = true;
   }
@@ -303,6 +312,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
       if (in[i]->impl()->wrapped_number && !fits(*in[i], compute)) compute = DType::int64;
     }
   }
+  if (info.of_truth) call.truth_of_ = compute, compute = DType::bool_;
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",

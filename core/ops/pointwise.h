@@ -43,6 +43,7 @@ struct PointwiseInfo {
   bool integers_to_float = false;  // integer inputs compute in the default float type
   bool bool_to_int64 = false;  // bool inputs compute in int64
   bool rounds_numbers = false;  // numbers are rounded to the elements' type: comparisons and choices
+  bool of_truth = false;  // inputs of any dtype count as bools, x != 0
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool pass[3] = {};  // the gradient of input i is g
   // Bit k: the gradient of input i uses input k. Bits from `inputs` on: it uses that value of the formula. Bit `inputs

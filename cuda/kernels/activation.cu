@@ -5,7 +5,7 @@
 
 namespace vesta::cuda {
 void kernels_of_activation_half(PointwiseKernels* to);
-VESTA_CUDA_TOPIC_PART(activation_wide, VESTA_OPS_ACTIVATION, kAllButHalves)
+VESTA_CUDA_TOPIC_PART(activation_wide, VESTA_OPS_ACTIVATION, kAllButHalves, short_ones)
 
 void kernels_of_activation(PointwiseKernels* to) {
   kernels_of_activation_wide(to);

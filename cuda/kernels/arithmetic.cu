@@ -8,7 +8,7 @@ void kernels_of_arithmetic_half(PointwiseKernels* to);
 void kernels_of_arithmetic_integer(PointwiseKernels* to);
 void kernels_of_arithmetic_mixed(PointwiseKernels* to);
 VESTA_CUDA_TOPIC_PART(arithmetic_wide, VESTA_OPS_ARITHMETIC,
-                      set_of(DType::float32) | set_of(DType::float64) | kComplexes)
+                      set_of(DType::float32) | set_of(DType::float64) | kComplexes, short_ones)
 
 void kernels_of_arithmetic(PointwiseKernels* to) {
   kernels_of_arithmetic_wide(to);

@@ -3,5 +3,5 @@
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_OPS_ARITHMETIC, kHalves)
+VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_OPS_ARITHMETIC, kHalves, short_ones)
 }  // namespace vesta::cuda

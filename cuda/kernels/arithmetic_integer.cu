@@ -3,5 +3,5 @@
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(arithmetic_integer, VESTA_OPS_ARITHMETIC, kIntegers | kBool)
+VESTA_CUDA_TOPIC_PART(arithmetic_integer, VESTA_OPS_ARITHMETIC, kIntegers | kBool, short_ones)
 }  // namespace vesta::cuda

@@ -1,6 +1,6 @@
-// The kernels made from a pointwise struct: per dtype one over rows (the inner dimension of each operand is contiguous
-// or one repeated value: 16-byte accesses) and one over any strides. The CPU's loops are made from the same struct
-// (core/cpu/loops.h).
+// The kernels made from a pointwise struct: per dtype one over any strides and, where packs of elements pay, one over
+// rows (the inner dimension of each operand is contiguous or one repeated value: 16-byte accesses). The CPU's loops are
+// made from the same struct (core/cpu/loops.h).
 #pragma once
 #include <cstring>
 
@@ -30,11 +30,11 @@ constexpr int pack_size(size_t widest, size_t result) {
 template <int inputs>
 struct LoopArgs {
   char* out;
-  const char* in[inputs];      // null: value
+  const char* in[inputs];  // null: value
   alignas(16) char value[inputs][16];
   double params[kMaxParams];
-  uint32_t n;       // elements; of the rows' kernel, packs
-  uint32_t row;     // of the rows' kernel: elements of a row
+  uint32_t n;  // elements; of the rows' kernel, packs
+  uint32_t row;  // of the rows' kernel: elements of a row
   uint32_t repeated;  // of the rows' kernel: a bit for each operand that is one value along a row
   int ndim;
   char* second;  // of two results, the second: its elements lie as those of `out`
@@ -326,11 +326,19 @@ inline bool has_packed_rows(const PointwiseLaunch& l, const char* p, const int64
   return reinterpret_cast<uintptr_t>(p) % size_t(alignment) == 0;
 }
 
-/// The two kernels of a functor, and what the host knows of its elements: one function launches those of all functors,
+/// How long a topic's formulas are. Above a few hundred instructions, the memory waits for the arithmetic: the kernel
+/// over any strides alone is as fast, in less than half of the code.
+enum class Formulas { short_ones, long_ones };
+
+/// The fewest elements of 16 bytes that make a kernel over rows: a warp that loads single elements of 8 bytes, four a
+/// thread, has as many bytes in flight.
+constexpr int kFewestInPack = 4;
+
+/// The kernels of a functor, and what the host knows of its elements: one function launches those of all functors,
 /// which leaves a table to compile for each.
 template <int inputs>
 struct LoopKernels {
-  void (*rows)(LoopArgs<inputs>);
+  void (*rows)(LoopArgs<inputs>);  // null: there is none
   void (*strided)(LoopArgs<inputs>);
   int pack;  // elements that a thread of the rows' kernel takes
   int64_t result, second = 0;  // bytes of an element of the results; 0: there is no second one
@@ -367,7 +375,7 @@ bool make_rows(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels, Loo
 template <int inputs>
 void run_kernels(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels) {
   auto a = loop_args<inputs>(l);
-  if (make_rows(l, kernels, a)) {
+  if (kernels.rows && make_rows(l, kernels, a)) {
     launch_independent(l.name, kernels.rows, linear_shape(a.n, kThreads, l.stream), a);
   } else {
     a.n = uint32_t(l.numel), a.repeated = 0;
@@ -376,7 +384,7 @@ void run_kernels(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels) {
   }
 }
 
-template <class F, size_t... K>
+template <class F, Formulas formulas, size_t... K>
 constexpr LoopKernels<F::inputs> loop_kernels(std::index_sequence<K...>) {
   constexpr size_t kLoaded = sizeof(typename F::In), kStored = sizeof(typename F::Widest);
   constexpr int N = [] {
@@ -385,34 +393,33 @@ constexpr LoopKernels<F::inputs> loop_kernels(std::index_sequence<K...>) {
   }();
   int64_t second = 0;
   if constexpr (F::pair) second = sizeof(typename F::Second);
-  return {&rows_kernel<F, N>,
-          &strided_kernel<F>,
-          N,
-          int64_t(sizeof(typename F::Result_)),
-          second,
-          {int64_t(sizeof(operand_t<F, int(K)>))...}};
+  void (*rows)(LoopArgs<F::inputs>) = nullptr;
+  if constexpr (formulas == Formulas::short_ones && N >= kFewestInPack) rows = &rows_kernel<F, N>;
+  return {rows,   &strided_kernel<F>,
+          N,      int64_t(sizeof(typename F::Result_)),
+          second, {int64_t(sizeof(operand_t<F, int(K)>))...}};
 }
 
 /// Queues functor F over a launch.
-template <class F>
+template <class F, Formulas formulas = Formulas::short_ones>
 void run_loop(const PointwiseLaunch& l) {
-  static constexpr auto kernels = loop_kernels<F>(std::make_index_sequence<size_t(F::inputs)>{});
+  static constexpr auto kernels = loop_kernels<F, formulas>(std::make_index_sequence<size_t(F::inputs)>{});
   run_kernels(l, kernels);
 }
 
 /// Registers the kernels of struct D for the dtypes of `part`.
-template <DTypeSet part, class D, int inputs, class P>
+template <DTypeSet part, Formulas formulas, class D, int inputs, class P>
 void enter(PointwiseKernels& k) {
   auto one = [&]<DType d>() {
     if constexpr (D::accepts.has(d) && part.has(d)) {
       using T = device_t<d>;
-      k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, P>>;
+      k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, P>, formulas>;
       constexpr bool floating = (kFloats | kComplexes).has(d);
       if constexpr (floating && traits::is_differentiable_op<D>() && !traits::mask_first<D>()) {
         auto gradient = [&]<int i>() {
           using G = traits::Gradient<D, inputs, P, i>;
           if constexpr (kFloats.has(d) && G::exists && !G::is_pass) {
-            k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, P, i>>;
+            k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, P, i>, formulas>;
           }
         };
         gradient.template operator()<0>();
@@ -440,7 +447,7 @@ namespace vesta::cuda {
   {                                                             \
     [[maybe_unused]] auto signature = [] parameters {};         \
     using Counts = traits::Arity<decltype(&decltype(signature)::operator())>; \
-    enter<part, def::Struct, Counts::inputs, typename Counts::Params>(to[at++]); \
+    enter<part, formulas, def::Struct, Counts::inputs, typename Counts::Params>(to[at++]); \
   }
 #define VESTA_ENTER_POINTWISE_PAIR(...) VESTA_ENTER_POINTWISE(__VA_ARGS__)
 #define VESTA_ENTER_OP(...)
@@ -455,13 +462,14 @@ inline constexpr DTypeSet kHalves = set_of(DType::float16) | set_of(DType::bfloa
 inline constexpr DTypeSet kAllButHalves =
     kBool | kIntegers | set_of(DType::float32) | set_of(DType::float64) | kComplexes;
 /// Defines kernels_of_NAME(to), which fills `to` in the order of the topic's pointwise lines, for the dtypes of SET: a
-/// large topic is compiled in several files (no file may take nvcc over 30 s).
-#define VESTA_CUDA_TOPIC_PART(name, LIST, SET)   \
-  void kernels_of_##name(PointwiseKernels* to) { \
-    constexpr DTypeSet part = SET;               \
-    int at = 0;                                  \
-    LIST(VESTA_ENTER)                            \
+/// large topic is compiled in several files (no file may take nvcc over 30 s). LENGTH is one of Formulas.
+#define VESTA_CUDA_TOPIC_PART(name, LIST, SET, LENGTH)   \
+  void kernels_of_##name(PointwiseKernels* to) {         \
+    constexpr DTypeSet part = SET;                       \
+    constexpr Formulas formulas = Formulas::LENGTH;      \
+    int at = 0;                                          \
+    LIST(VESTA_ENTER)                                    \
   }
-#define VESTA_CUDA_TOPIC(topic, LIST) VESTA_CUDA_TOPIC_PART(topic, LIST, kAllTypes)
+#define VESTA_CUDA_TOPIC(topic, LIST) VESTA_CUDA_TOPIC_PART(topic, LIST, kAllTypes, short_ones)
 
 }  // namespace vesta::cuda

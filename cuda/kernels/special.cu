@@ -5,7 +5,7 @@
 
 namespace vesta::cuda {
 void kernels_of_special_half(PointwiseKernels* to);
-VESTA_CUDA_TOPIC_PART(special_wide, VESTA_OPS_SPECIAL, kAllButHalves)
+VESTA_CUDA_TOPIC_PART(special_wide, VESTA_OPS_SPECIAL, kAllButHalves, long_ones)
 
 void kernels_of_special(PointwiseKernels* to) {
   kernels_of_special_wide(to);

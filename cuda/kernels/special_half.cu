@@ -3,5 +3,5 @@
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(special_half, VESTA_OPS_SPECIAL, kHalves)
+VESTA_CUDA_TOPIC_PART(special_half, VESTA_OPS_SPECIAL, kHalves, long_ones)
 }  // namespace vesta::cuda

@@ -5,7 +5,7 @@
 
 namespace vesta::cuda {
 void kernels_of_trigonometric_half(PointwiseKernels* to);
-VESTA_CUDA_TOPIC_PART(trigonometric_wide, VESTA_OPS_TRIGONOMETRIC, kAllButHalves)
+VESTA_CUDA_TOPIC_PART(trigonometric_wide, VESTA_OPS_TRIGONOMETRIC, kAllButHalves, short_ones)
 
 void kernels_of_trigonometric(PointwiseKernels* to) {
   kernels_of_trigonometric_wide(to);

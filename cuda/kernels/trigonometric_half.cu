@@ -3,5 +3,5 @@
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(trigonometric_half, VESTA_OPS_TRIGONOMETRIC, kHalves)
+VESTA_CUDA_TOPIC_PART(trigonometric_half, VESTA_OPS_TRIGONOMETRIC, kHalves, short_ones)
 }  // namespace vesta::cuda

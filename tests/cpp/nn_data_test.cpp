@@ -8,10 +8,13 @@
 #include <set>
 #include <thread>
 
+#include "nn_support.h"
+
 namespace {
 
 using namespace vesta;
 using Catch::Matchers::Contains;
+using test::message;
 using Numbers = std::vector<int64_t>;
 
 Numbers numbers(const Tensor& t) {
@@ -43,15 +46,6 @@ std::vector<Numbers> all(data::DataLoader& loader) {
 
 std::shared_ptr<data::TensorDataset> rows(int64_t n) {
   return std::make_shared<data::TensorDataset>(std::vector<Tensor>{arange(2 * n).view({n, 2}), arange(n)});
-}
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
 }
 
 }  // namespace

@@ -8,14 +8,13 @@
 #include <vesta/core/random.h>
 #include <vesta/nn/functional.h>
 
+#include "nn_support.h"
+
 namespace vesta {
 namespace {
 
 using Catch::Matchers::Contains;
-
-bool same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes()) && equal(a, b);
-}
+using test::same;
 
 /// A model of two inputs, one of them a number, with two results.
 struct Scaled : nn::ModuleOf<Scaled> {

@@ -7,15 +7,15 @@
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/random.h>
 
+#include "nn_support.h"
+
 namespace vesta {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::same;
 namespace rnn = nn::utils::rnn;
 
-bool same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes()) && equal(a, b);
-}
 bool close(const Tensor& a, const Tensor& b) {
   return std::ranges::equal(a.sizes(), b.sizes()) && allclose(a, b, 1e-5, 1e-6);
 }

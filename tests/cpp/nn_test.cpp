@@ -9,11 +9,14 @@
 
 #include <vesta/core/ops/ops.h>
 
+#include "nn_support.h"
+
 namespace {
 
 using namespace vesta;
 using Names = std::vector<std::string>;
 using Catch::Matchers::Contains;
+using test::message;
 
 Tensor floats(std::vector<float> values, DType dtype = DType::float32) {
   Tensor t = empty({int64_t(values.size())}, DType::float32);
@@ -30,14 +33,6 @@ Names names(const Named& list) {
   Names r;
   for (const auto& [name, value] : list) r.push_back(name);
   return r;
-}
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
 }
 
 struct Net : nn::Module {

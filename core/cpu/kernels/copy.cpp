@@ -6,16 +6,12 @@
 #include <utility>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/cpu/elements.h>
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
-
-/// 16 bytes that are moved as one.
-struct Wide {
-  uint64_t half[2];
-};
 
 /// Calls f<T>() for the type T of items of this size.
 template <class F>
@@ -44,8 +40,6 @@ void reverse_items(char* to, const char* from, int64_t n) {
 #pragma GCC ivdep  // never the same memory
   for (int64_t i = 0; i < n; ++i) p[i] = q[-i];
 }
-
-constexpr int64_t kLine = 64;  // bytes of a cache line
 
 /// Writes n bytes past the caches as far as they are whole lines; finish() must follow before another thread reads.
 VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {

@@ -3,14 +3,11 @@
 #include <type_traits>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/cpu/elements.h>
 #include <vesta/core/cpu/rows.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
-
-struct Wide {
-  uint64_t half[2];
-};
 
 template <class T>
 void take(const AtPlaces& a) {
@@ -69,8 +66,6 @@ void add_row(const RowAddition& a) {
            a.alpha);
   }
 }
-
-constexpr int64_t kLine = 64;  // bytes of a cache line
 
 /// Rows that come next, which the CPU is asked for: those at random places are no stream that it foresees.
 class Ahead {

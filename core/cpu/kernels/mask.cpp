@@ -2,14 +2,11 @@
 // foresees.
 #include <vesta/core/cpu/mask.h>
 
+#include <vesta/core/cpu/elements.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
-
-struct Wide {
-  uint64_t half[2];
-};
 
 /// Moves the elements from whole vectors, as long as a vector of them may be written; returns how many were read.
 template <class T>

@@ -13,7 +13,7 @@ struct Comparison {
   static constexpr bool differentiable = false;
   static constexpr bool rounds_numbers = true;  // float16(0.1) == 0.1
 };
-struct Logical : Comparison {
+struct OfAllTypes : Comparison {
   static constexpr auto accepts = kAllTypes;
 };
 struct Bitwise {
@@ -22,23 +22,23 @@ struct Bitwise {
   static constexpr bool differentiable = false;
 };
 
-struct IsNan : Logical {
+struct IsNan : OfAllTypes {
   static constexpr auto doc = "isnan(input): whether x is NaN, elementwise.";
   template <class V> VESTA_HD static auto forward(V x) { return x != x; }
 };
-struct IsInf : Logical {
+struct IsInf : OfAllTypes {
   static constexpr auto doc = "isinf(input): whether x is infinite, of either sign, elementwise.";
   template <class V> VESTA_HD static auto forward(V x) { return math::isinf(x); }
 };
-struct IsFinite : Logical {
+struct IsFinite : OfAllTypes {
   static constexpr auto doc = "isfinite(input): whether x is neither infinite nor NaN, elementwise.";
   template <class V> VESTA_HD static auto forward(V x) { return math::isfinite(x); }
 };
-struct Eq : Logical {
+struct Eq : OfAllTypes {
   static constexpr auto doc = "eq(input, other): x == y, elementwise with broadcasting.";
   template <class V> VESTA_HD static auto forward(V a, V b) { return a == b; }
 };
-struct Ne : Logical {
+struct Ne : OfAllTypes {
   static constexpr auto doc = "ne(input, other): x != y, elementwise with broadcasting.";
   template <class V> VESTA_HD static auto forward(V a, V b) { return a != b; }
 };
@@ -59,24 +59,26 @@ struct Ge : Comparison {
   template <class V> VESTA_HD static auto forward(V a, V b) { return a >= b; }
 };
 
-struct LogicalNot : Logical {
+/// Holds what ops on truth values share: operands of another dtype count as x != 0.
+struct OfTruth : Comparison {
+  static constexpr auto accepts = kBool;
+  static constexpr bool of_truth = true;
+};
+struct LogicalNot : OfTruth {
   static constexpr auto doc = "logical_not(input): x == 0, elementwise.";
-  template <class V> VESTA_HD static auto forward(V x) { return x == lit<V>(0); }
+  VESTA_HD static bool forward(bool x) { return !x; }
 };
-struct LogicalAnd : Logical {
+struct LogicalAnd : OfTruth {
   static constexpr auto doc = "logical_and(input, other): x != 0 and y != 0, elementwise with broadcasting.";
-  template <class V> VESTA_HD static auto forward(V a, V b) { return (a != lit<V>(0)) & (b != lit<V>(0)); }
+  VESTA_HD static bool forward(bool a, bool b) { return a & b; }
 };
-struct LogicalOr : Logical {
+struct LogicalOr : OfTruth {
   static constexpr auto doc = "logical_or(input, other): x != 0 or y != 0, elementwise with broadcasting.";
-  template <class V> VESTA_HD static auto forward(V a, V b) { return (a != lit<V>(0)) | (b != lit<V>(0)); }
+  VESTA_HD static bool forward(bool a, bool b) { return a | b; }
 };
-struct LogicalXor : Logical {
+struct LogicalXor : OfTruth {
   static constexpr auto doc = "logical_xor(input, other): exactly one of x, y != 0, elementwise with broadcasting.";
-  template <class V> VESTA_HD static auto forward(V a, V b) {
-    auto x = a != lit<V>(0), y = b != lit<V>(0);
-    return (x | y) & ((a == lit<V>(0)) | (b == lit<V>(0)));
-  }
+  VESTA_HD static bool forward(bool a, bool b) { return a != b; }
 };
 
 struct BitwiseNot : Bitwise {

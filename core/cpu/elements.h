@@ -1,0 +1,16 @@
+// What the kernels that move elements share, which know of these no more than their size.
+#pragma once
+#include <cstdint>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+
+/// 16 bytes that are moved as one.
+struct Wide {
+  uint64_t half[2];
+};
+
+constexpr int64_t kLine = 64;  // bytes of a cache line
+
+}  // namespace vesta::cpu::VESTA_ISA_NS
