@@ -72,6 +72,35 @@ def test_a_backend_that_states_no_build(tmp_path: Path) -> None:
     assert "DeviceError: device: expected a cuda backend" in done.stderr and "another build" in done.stderr, done.stderr
 
 
+def test_an_extension_for_cuda_of_another_build(tmp_path: Path) -> None:
+    """A package in which ``_C_cuda`` is older than the rest: a warning says so, once, and errors do."""
+    package = tmp_path / "vesta"
+    shutil.copytree(BUILD / "python" / "vesta", package, symlinks=True)
+    (extension,) = package.glob("_C_cuda*.so")
+    ours = identity().encode()
+    data = extension.read_bytes()
+    assert data.count(ours) == 1
+    extension.unlink()
+    extension.write_bytes(data.replace(ours, ours[:-1] + (b"0" if ours.endswith(b"1") else b"1")))
+    done = python(
+        """
+import warnings, vesta
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    assert not vesta.cuda.is_available() and vesta.cuda.device_count() == 0 and not vesta.cuda.is_available()
+(one,) = said
+assert "vesta._C_cuda is of another build than libvesta.so" in str(one.message), one
+assert "build both again" in str(one.message) and one.filename == "<string>", one
+try: vesta.cuda.current_device()
+except RuntimeError as e: assert "vesta._C_cuda is of another build than libvesta.so" in str(e), e
+else: raise AssertionError
+""",
+        PYTHONPATH=tmp_path,
+        LD_LIBRARY_PATH=BUILD / "lib",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_process_groups_of_another_build(tmp_path: Path) -> None:
     library = of_another_build("libvesta_gloo.so", tmp_path)
     done = python(

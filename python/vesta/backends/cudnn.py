@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from vesta import _C, Tensor
+from vesta.cuda.native import if_there
 
 from . import switch
 from .setting import Setting
@@ -57,11 +58,8 @@ def _bool(value: Any) -> None:
 
 def version() -> int | None:
     """Returns cuDNN's version in its own numbering, 91900 for 9.19; None if it is not found."""
-    try:
-        from vesta import _C_cuda
-    except ImportError:
-        return None
-    return _C_cuda.cudnn_version()[0] or None if _C_cuda.is_available() else None
+    extension = if_there()
+    return extension.cudnn_version()[0] or None if extension is not None and extension.is_available() else None
 
 
 def is_available() -> bool:

@@ -107,21 +107,15 @@ _RANDOM = (
 
 
 def is_available() -> bool:
-    """Returns whether tensors can be made on a CUDA device. Never raises."""
-    try:
-        from vesta import _C_cuda
-    except ImportError:
-        return False
-    return _C_cuda.is_available()
+    """Returns whether tensors can be made on a CUDA device. Never raises; warns if the CUDA library cannot be used."""
+    extension = _port.if_there()
+    return extension is not None and extension.is_available()
 
 
 def device_count() -> int:
     """Returns the number of usable CUDA devices; 0 without a GPU, a driver or the CUDA library."""
-    try:
-        from vesta import _C_cuda
-    except ImportError:
-        return 0
-    return _C_cuda.device_count()
+    extension = _port.if_there()
+    return 0 if extension is None else extension.device_count()
 
 
 def init() -> None:

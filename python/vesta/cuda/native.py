@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import warnings
 from typing import Any
 
 import vesta
 
 
 def native() -> Any:
-    """Returns the extension; raises DeviceError if this build has none."""
+    """Returns the extension; raises DeviceError if this build has none, or one that cannot be loaded."""
     try:
-        from vesta import _C_cuda
-    except ImportError as error:
+        return importlib.import_module("vesta._C_cuda")
+    except ModuleNotFoundError as error:
         message = "vesta.cuda: expected a build with CUDA, got one without. Install vesta-cuda."
         raise vesta._C.DeviceError(message) from error
-    return _C_cuda
+    except ImportError as error:
+        raise vesta._C.DeviceError(f"vesta.cuda: {error}") from error
+
+
+@functools.cache
+def if_there() -> Any:
+    """Returns the extension, or None if this build has none; warns, once, if there is one that cannot be loaded."""
+    try:
+        return importlib.import_module("vesta._C_cuda")
+    except ModuleNotFoundError:
+        return None
+    except ImportError as error:
+        warnings.warn(f"vesta.cuda: CUDA cannot be used: {error}", RuntimeWarning, stacklevel=3)
+        return None
 
 
 def index(device: Any = None, optional: bool = True) -> int:
