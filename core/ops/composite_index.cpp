@@ -36,8 +36,7 @@ Tensor scatter_by__composite(const Tensor& input, int64_t dim, const Tensor& ind
               "scatter: reduce argument must be either add or multiply, got '", reduce, "'.");
   const Tensor source = source_of(input, index, src);
   if (reduce == "add") return scatter_add_(input, dim, index, source);
-  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
-  return copy_(input, scatter_reduce(before, dim, index, source, "prod", true));
+  return scatter_reduce_(input, dim, index, source, "prod", true);
 }
 
 Tensor scatter_by_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
@@ -54,27 +53,65 @@ void check_reduce(Text reduce, const char* op, bool sums) {
 
 }  // namespace
 
-Tensor scatter_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
-                                bool include_self) {
-  check_reduce(reduce, "scatter_reduce", true);
-  VESTA_CHECK(input.dtype() == src.dtype(), runtime, "scatter_reduce: Expected self.dtype to be equal to src.dtype, ",
-              "got ", input.dtype(), " and ", src.dtype(), ".");
-  if (reduce != "sum" && reduce != "mean") {
-    check_real(input, "scatter_reduce");
-    return _scatter_reduce(input, dim, index, src, reduce, include_self);
+namespace {
+
+/// Returns t, or a copy where it shares elements with a tensor that is to be written.
+Tensor apart_from(const Tensor& written, const Tensor& t) {
+  return overlap(written, t) == Overlap::none ? t : clone(t);
+}
+
+/// Makes all checks of a scatter_reduce before anything is written.
+void check_scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
+                          const char* op) {
+  check_reduce(reduce, op, true);
+  VESTA_CHECK(input.dtype() == src.dtype(), runtime, op, ": Expected self.dtype to be equal to src.dtype, got ",
+              input.dtype(), " and ", src.dtype(), ".");
+  if (reduce != "sum" && reduce != "mean") check_real(input, op);
+  scatter_plan(input, dim, index, src, op);
+}
+
+}  // namespace
+
+Tensor scatter_reduce__composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
+                                 bool include_self) {
+  check_scatter_reduce(input, dim, index, src, reduce, "scatter_reduce_");
+  const Tensor at = apart_from(input, index), from = apart_from(input, src);
+  const bool sums = reduce == "sum" || reduce == "mean";
+  if (!sums && layer_state.grad_enabled && (input.requires_grad() || src.requires_grad())) {
+    return copy_(input, _scatter_reduce(clone(input), dim, at, from, reduce, include_self));
   }
-  const Tensor start = include_self ? input : scatter(input, dim, index, wrapped(int64_t(0)));
-  Tensor total = scatter_add(start, dim, index, src);
-  if (reduce == "sum") return total;
+  if (!include_self) {  // the places start with 0 or 1, or with one of those that go there
+    if (sums) scatter_(input, dim, at, wrapped(int64_t(0)));
+    else if (reduce == "prod") scatter_(input, dim, at, wrapped(int64_t(1)));
+    else scatter_(input, dim, at, from);
+  }
+  if (!sums) {
+    NoGrad off;  // nothing requires one
+    return _scatter_combine_(input, dim, at, from, reduce);
+  }
+  scatter_add_(input, dim, at, from);
+  if (reduce == "sum") return input;
   const DType counted = is_differentiable(input.dtype()) ? real_type(input.dtype()) : input.dtype();
   Tensor count;
   {
     NoGrad off;
     count = ones_like(input, counted);
-    if (!include_self) count = scatter(count, dim, index, wrapped(int64_t(0)));
-    count = clamp_min(scatter_add(count, dim, index, ones_like(src, counted)), 1);
+    if (!include_self) scatter_(count, dim, at, wrapped(int64_t(0)));
+    scatter_add_(count, dim, at, expand(full(IntSpan(), Scalar(1), counted, input.device()), src.sizes()));
+    if (!include_self) count = clamp_min(count, 1);
   }
-  return is_differentiable(input.dtype()) ? div(total, count) : floor_divide(total, count);
+  if (is_differentiable(input.dtype())) ops::div(input, count, Out{&input, Out::inplace});
+  else ops::floor_divide(input, count, Out{&input, Out::inplace});
+  return input;
+}
+
+Tensor scatter_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
+                                bool include_self) {
+  check_scatter_reduce(input, dim, index, src, reduce, "scatter_reduce");
+  if (reduce == "sum" || reduce == "mean") {
+    return scatter_reduce_(clone(input, "contiguous_format"), dim, index, src, reduce, include_self);
+  }
+  return _scatter_reduce(input, dim, index, src, reduce, include_self);
 }
 
 // ---- along one dimension ----
@@ -88,15 +125,18 @@ TensorVector along(int64_t d, const Tensor& index) {
   return indices;
 }
 
-/// Checks that source has one slice along d per index, of input's shape otherwise.
-void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, const char* op) {
+/// Checks that source has one slice along d per index, of input's shape otherwise. `numbers`: a number and a vector of
+/// one element may stand for each other.
+void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, bool numbers,
+                  const char* op) {
   VESTA_CHECK(index.dim() <= 1, index, op, ": Index should have dimension 1 or 0, got ", index.dim(), ".");
   VESTA_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, runtime, op,
               ": expected index to have dtype int64 or int32, got ", index.dtype(), ".");
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
-  bool fits = source.dim() == input.dim() || (source.dim() == 0 && index.numel() == 1);
-  for (int64_t k = 0; k < source.dim() && fits; ++k) {
+  const bool one = numbers && index.numel() == 1 && source.numel() == 1;
+  bool fits = source.dim() == input.dim() || (one && (source.dim() == 0 || (source.dim() == 1 && input.dim() == 0)));
+  for (int64_t k = 0; k < source.dim() && k < input.dim() && fits; ++k) {
     fits = source.size(k) == (k == d ? index.numel() : input.size(k));
   }
   VESTA_CHECK(fits, runtime, op, ": expected source to have input's shape ", input.sizes(), ", with ", index.numel(),
@@ -107,7 +147,7 @@ void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Ten
 
 Tensor index_copy__composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy_");
-  check_slices(input, d, index, source, "index_copy_");
+  check_slices(input, d, index, source, true, "index_copy_");
   const Tensor places = reshape(index, -1);
   if (input.dim() == 0) index_put_(unsqueeze(input, 0), {places}, reshape(source, -1));
   else index_put_(input, along(d, places), source);
@@ -116,19 +156,34 @@ Tensor index_copy__composite(const Tensor& input, int64_t dim, const Tensor& ind
 
 Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
-  check_slices(input, d, index, source, "index_copy");
+  check_slices(input, d, index, source, true, "index_copy");
   return index_copy_(clone(input, "contiguous_format"), dim, index, source);
+}
+
+namespace {
+
+/// Checks an index_reduce and returns its index as scatter_reduce has it, of source's shape.
+Tensor places_to_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,
+                        const char* op) {
+  check_reduce(reduce, op, false);
+  const int64_t d = wrap_dim(dim, input.dim(), op);
+  check_slices(input, d, index, source, false, op);
+  Dims shape(size_t(source.dim()), 1);
+  if (source.dim()) shape[size_t(d)] = index.numel();
+  return expand(reshape(index.to(DType::int64), shape), source.sizes());
+}
+
+}  // namespace
+
+Tensor index_reduce__composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,
+                               bool include_self) {
+  const Tensor places = places_to_reduce(input, dim, index, source, reduce, "index_reduce_");
+  return scatter_reduce_(input, dim, places, source, reduce, include_self);
 }
 
 Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,
                               bool include_self) {
-  check_reduce(reduce, "index_reduce", false);
-  const int64_t d = wrap_dim(dim, input.dim(), "index_reduce");
-  check_slices(input, d, index, source, "index_reduce");
-  Dims shape(size_t(std::max<int64_t>(source.dim(), 1)), 1);
-  shape[size_t(d)] = index.numel();
-  const Tensor places = source.dim() ? expand(reshape(index.to(DType::int64), shape), source.sizes())
-                                     : reshape(index.to(DType::int64), IntList());
+  const Tensor places = places_to_reduce(input, dim, index, source, reduce, "index_reduce");
   return scatter_reduce(input, dim, places, source, reduce, include_self);
 }
 
@@ -160,38 +215,82 @@ Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, Mayb
   return gather(expand(input, from), d, wrapped_indices(expand(indices, shape), input.dim() ? input.size(d) : 1));
 }
 
-Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
-  VESTA_CHECK(index.dtype() == DType::int64, runtime, "put: Expected a long tensor for index, but got ", index.dtype(),
+namespace {
+
+/// Returns the subscripts of places in the line of all elements of input; those beyond it are beyond dimension 0.
+TensorVector subscripts_of(const Tensor& input, const Tensor& places) {
+  NoGrad off;
+  Tensor rest = where(lt(places, 0), add(places, input.numel()), places);
+  rest = where(lt(rest, 0), wrapped(input.numel()), rest);
+  TensorVector subscripts(size_t(input.dim()));
+  for (int64_t d = input.dim() - 1; d > 0; --d) {
+    subscripts[size_t(d)] = remainder(rest, input.size(d));
+    rest = floor_divide(rest, input.size(d));
+  }
+  subscripts[0] = rest;
+  return subscripts;
+}
+
+void check_put(const Tensor& input, const Tensor& index, const Tensor& source, const char* op) {
+  VESTA_CHECK(index.dtype() == DType::int64, runtime, op, ": Expected a long tensor for index, but got ", index.dtype(),
               ".");
-  VESTA_CHECK(input.dtype() == source.dtype(), runtime, "put: self and source expected to have the same dtype, but ",
+  VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got self.dtype = ", input.dtype(), " and source.dtype = ", source.dtype(), ".");
-  VESTA_CHECK(index.numel() == source.numel(), runtime, "put: Expected source and index to have the same number of ",
+  VESTA_CHECK(index.numel() == source.numel(), runtime, op, ": Expected source and index to have the same number of ",
               "elements, but got source.numel() = ", source.numel(), ", index.numel() = ", index.numel(), ".");
-  VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "put: tried to put elements into an empty tensor.");
-  const Tensor r =
-      reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
-  // As PyTorch's, a copy of the input with its strides that is then written.
-  const bool rows = input.is_contiguous() && !suggests_channels_last(input);
-  return rows ? r : copy_(empty_preserving(input, input.dtype(), input.device()), r);
+  VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, op, ": tried to put elements into an empty tensor.");
+}
+
+}  // namespace
+
+Tensor put__composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
+  check_put(input, index, source, "put_");
+  if (index.numel() == 0) return input;
+  const Tensor places = reshape(apart_from(input, index), -1), values = reshape(source, -1);
+  if (input.is_contiguous()) index_put_(view(input, -1), {places}, values, accumulate);
+  else index_put_(input, subscripts_of(input, places), values, accumulate);
+  return input;
+}
+
+Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
+  check_put(input, index, source, "put");
+  return put_(clone(input), index, source, accumulate);
 }
 
 // ---- masks ----
 
-Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
-  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_scatter: only supports boolean masks, but got mask with ",
-              "dtype ", mask.dtype(), ".");
-  VESTA_CHECK(input.dtype() == source.dtype(), runtime, "masked_scatter: expected self and source to have same dtypes ",
-              "but got ", input.dtype(), " and ", source.dtype(), ".");
-  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
-  const Tensor x = contiguous(expand(input, shape)), where_to = expand(mask, shape);
+namespace {
+
+void check_masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source, const char* op) {
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, op, ": only supports boolean masks, but got mask with dtype ",
+              mask.dtype(), ".");
+  VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": expected self and source to have same dtypes but got ",
+              input.dtype(), " and ", source.dtype(), ".");
+}
+
+}  // namespace
+
+Tensor masked_scatter__composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  check_masked_scatter(input, mask, source, "masked_scatter_");
+  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter_");
+  VESTA_CHECK(std::ranges::equal(input.sizes(), IntSpan(shape)), runtime, "masked_scatter_: expected a mask that ",
+              "broadcasts to self's shape ", input.sizes(), ", got ", mask.sizes(), ".");
+  const Tensor where_to = contiguous(expand(mask, input.sizes()));
   // Without values only the shape is known: one that follows from all operands, as the gradients' shapes do.
-  if (!has_values(input)) return contiguous(where(where_to, sum(source).to(source.dtype()), x));
+  if (!has_values(input)) return copy_(input, where(where_to, sum(source).to(source.dtype()), input));
   const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
-  VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter: expected source to have at least as many elements as ",
-              "the mask has true ones, ", count, ", got ", source.numel(), ".");
+  VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter_: expected source to have at least as many elements ",
+              "as the mask has true ones, ", count, ", got ", source.numel(), ".");
   const Tensor first = slice(reshape(source, -1), 0, 0, count, 1);
-  if (x.dim() == 0) return squeeze(index_put(unsqueeze(x, 0), {unsqueeze(where_to, 0)}, first), 0);
-  return index_put(x, {contiguous(where_to)}, first);
+  if (input.dim() == 0) index_put_(unsqueeze(input, 0), {unsqueeze(where_to, 0)}, first);
+  else index_put_(input, {where_to}, first);
+  return input;
+}
+
+Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  check_masked_scatter(input, mask, source, "masked_scatter");
+  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
+  return masked_scatter_(clone(expand(input, shape), "contiguous_format"), mask, source);
 }
 
 // ---- views ----

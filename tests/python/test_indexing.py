@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import op_db_check as check
 import pytest
@@ -405,3 +407,109 @@ def test_scatter_in_every_order_of_memory(dim: int) -> None:
         assert np.array_equal(x.scatter(dim, i, s).numpy(), put)
         assert np.array_equal(x.scatter_add(dim, i, s).numpy(), added)
         assert np.array_equal(x.scatter_reduce(dim, i, s, "sum").numpy(), added)
+
+
+def test_a_vector_of_one_element_goes_to_a_number() -> None:
+    """As in PyTorch, index_copy takes one for the other; index_reduce and index_add do not."""
+    x, at = vesta.tensor(5.0), vesta.tensor([0])
+    for source in (vesta.ones(1), vesta.tensor(1.0)):
+        for index in (at, at[0]):
+            assert x.index_copy(0, index, source).item() == 1 and x.clone().index_copy_(0, index, source).shape == ()
+    assert vesta.zeros(3).index_copy(0, at, vesta.tensor(1.0)).tolist() == [1, 0, 0]
+    for call in (
+        lambda: x.index_copy(0, at, vesta.ones(1, 1)),
+        lambda: x.index_copy(0, at, vesta.ones(2)),
+        lambda: vesta.zeros(3).index_copy(0, at, vesta.ones(1, 1)),
+        lambda: x.index_reduce(0, at, vesta.ones(1), "amax"),
+        lambda: vesta.zeros(3).index_reduce(0, at, vesta.tensor(1.0), "amax"),
+        lambda: x.index_add(0, at, vesta.ones(1)),
+    ):
+        with pytest.raises((RuntimeError, IndexError)):
+            call()
+
+
+def _reduced(name: str, x: Any, reduce: str, keep: bool) -> tuple[Any, ...]:
+    at = vesta.tensor([2, 0, 2], device=x.device)
+    if name == "index":
+        return ("index_reduce", 0, at, x.detach()[:3] + 1, reduce), {"include_self": keep}
+    index = at[:, None].expand(3, x.shape[1] - 1)
+    return ("scatter_reduce", 0, index, x.detach()[:3] * 2, reduce), {"include_self": keep}
+
+
+@pytest.mark.parametrize("name", ["index", "scatter"])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("keep", [True, False])
+def test_reductions_at_places_write_in_place(name: str, reduce: str, keep: bool) -> None:
+    """They give what the functions do, gradients included, also onto a view or with what is read in it."""
+    if name == "index" and reduce == "sum":
+        return
+    for dtype in (vesta.float32, vesta.int64):
+        for view in (lambda t: t, lambda t: t.t(), lambda t: t[:, ::2]):
+            x = view(vesta.arange(1, 37).reshape(6, 6).to(dtype))
+            (function, *rest), options = _reduced(name, x, reduce, keep)
+            want = getattr(x, function)(*rest, **options)
+            got = x.clone() if x.is_contiguous() else view(vesta.arange(1, 37).reshape(6, 6).to(dtype))
+            at = got.data_ptr()
+            assert getattr(got, function + "_")(*rest, **options) is got and got.data_ptr() == at
+            assert vesta.equal(got, want), (reduce, keep)
+    x = vesta.rand(4, 3, dtype=vesta.float64, requires_grad=True)
+    src = vesta.rand(3, 3 if name == "index" else 2, dtype=vesta.float64, requires_grad=True)
+    (function, dim, index, _, *rest), options = _reduced(name, x, reduce, keep)
+    grads = []
+    for call in (
+        lambda t: getattr(t, function)(dim, index, src, *rest, **options),
+        lambda t: getattr(t * 1, function + "_")(dim, index, src, *rest, **options),
+    ):
+        grads.append(vesta.autograd.grad((call(x) * vesta.arange(12.0).reshape(4, 3)).sum(), [x, src]))
+    for a, b in zip(*grads):
+        vesta.testing.assert_close(a, b)
+    y = vesta.arange(4)  # source and index are what is written
+    want = y.scatter_reduce(0, y.clone(), y.clone(), reduce, include_self=keep)
+    assert vesta.equal(y.scatter_reduce_(0, y, y, reduce, include_self=keep), want)
+    y = vesta.arange(4)
+    with pytest.raises((RuntimeError, IndexError)):
+        y.scatter_reduce_(0, vesta.tensor([0, 9]), vesta.tensor([7, 7]), reduce, include_self=keep)
+    with pytest.raises(RuntimeError):
+        y.scatter_reduce_(0, vesta.tensor([0, 1]), vesta.tensor([7]), reduce, include_self=keep)
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_writes_in_place(accumulate: bool) -> None:
+    for view in (lambda t: t, lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[1, 2], lambda t: t.transpose(0, 1)[1:]):
+        for places in ([1, -1, 1], [[0, 5], [-2, 3]]):
+            memory, other = vesta.arange(30.0).reshape(5, 6), vesta.arange(30.0).reshape(5, 6)
+            x = view(memory)
+            index = vesta.tensor(places).clamp(-x.numel(), x.numel() - 1)
+            source = vesta.arange(1.0, index.numel() + 1)
+            want = x.put(index, source, accumulate)
+            flat = x.flatten().clone()
+            for i, v in zip(index.flatten().tolist(), source.tolist()):
+                flat[i] = flat[i] + v if accumulate else v
+            assert vesta.equal(want.flatten(), flat)
+            assert x.put_(index, source, accumulate) is x and vesta.equal(x, want)
+            view(other).copy_(want)
+            assert vesta.equal(memory, other)
+            for bad in (x.numel(), -x.numel() - 1):
+                with pytest.raises(IndexError):
+                    x.put_(vesta.tensor([bad]), vesta.ones(1))
+    w = vesta.rand(3, 4, requires_grad=True)
+    source = vesta.rand(2, requires_grad=True)
+    y = (w * 1).t()
+    y.put_(vesta.tensor([1, 11]), source, accumulate)
+    y.sum().backward()
+    assert source.grad.tolist() == [1, 1] and w.grad.sum() == (12 if accumulate else 10)
+    x = vesta.tensor([2, 0, 1])
+    assert x.put_(x, x + 5).tolist() == [5, 6, 7]
+
+
+def test_masked_scatter_writes_in_place() -> None:
+    memory = vesta.arange(12.0).reshape(3, 4)
+    x = memory.t()
+    x.masked_scatter_(vesta.tensor([True, False, True]), -vesta.arange(1.0, 9.0))
+    assert memory.tolist() == [[-1, -3, -5, -7], [4, 5, 6, 7], [-2, -4, -6, -8]]
+    with pytest.raises(RuntimeError, match="masked_scatter_: "):
+        vesta.zeros(3).masked_scatter_(vesta.ones(2, 3, dtype=vesta.bool), vesta.ones(6))
+    with pytest.raises(RuntimeError, match="masked_scatter_: "):
+        memory.masked_scatter_(memory < 0, vesta.ones(3))
+    assert vesta.tensor(1.0).masked_scatter_(vesta.tensor(True), vesta.tensor([3.0])).item() == 3

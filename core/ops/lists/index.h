@@ -54,21 +54,31 @@
   OP(METHOD, Tensor, _scatter_reduce,                                                                                  \
      (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self),                            \
      (dim, index, src, reduce, include_self), hidden)                                                                  \
-  OP(METHOD_INPLACE, Tensor, scatter_reduce,                                                                           \
+  OP(METHOD, Tensor, scatter_reduce_,                                                                                  \
+     (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, Kw<bool> include_self = true),                 \
+     (dim, index, src, reduce, include_self), composite, tensor_only)                                                  \
+  OP(METHOD, Tensor, scatter_reduce,                                                                                   \
      (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, Kw<bool> include_self = true),                 \
      (dim, index, src, reduce, include_self), composite, out)                                                          \
   OP(METHOD, Tensor, index_copy_, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),      \
      composite, tensor_only)                                                                                           \
   OP(METHOD, Tensor, index_copy, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),       \
      composite, out)                                                                                                   \
-  OP(METHOD_INPLACE, Tensor, index_reduce,                                                                             \
+  OP(METHOD, Tensor, index_reduce_,                                                                                    \
+     (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
+     (dim, index, source, reduce, include_self), composite, tensor_only)                                               \
+  OP(METHOD, Tensor, index_reduce,                                                                                     \
      (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
      (dim, index, source, reduce, include_self), composite, out)                                                       \
   OP(METHOD, Tensor, take, (const Tensor& index), (index), composite, exact_out)                                       \
   OP(METHOD, Tensor, take_along_dim, (const Tensor& indices, MaybeInt dim = {}), (indices, dim), composite, out)       \
-  OP(METHOD_INPLACE, Tensor, put, (const Tensor& index, const Tensor& source, bool accumulate = false),                \
+  OP(METHOD, Tensor, put_, (const Tensor& index, const Tensor& source, bool accumulate = false),                       \
+     (index, source, accumulate), composite, tensor_only)                                                              \
+  OP(METHOD, Tensor, put, (const Tensor& index, const Tensor& source, bool accumulate = false),                        \
      (index, source, accumulate), composite)                                                                           \
-  OP(METHOD_INPLACE, Tensor, masked_scatter, (const Tensor& mask, const Tensor& source), (mask, source), composite)    \
+  OP(METHOD, Tensor, masked_scatter_, (const Tensor& mask, const Tensor& source), (mask, source), composite,           \
+     tensor_only)                                                                                                      \
+  OP(METHOD, Tensor, masked_scatter, (const Tensor& mask, const Tensor& source), (mask, source), composite)            \
   OP(METHOD, Tensor, select_scatter, (const Tensor& src, int64_t dim, int64_t index), (src, dim, index), composite)    \
   OP(METHOD, Tensor, as_strided_scatter,                                                                               \
      (const Tensor& src, IntList size, IntList stride, MaybeInt storage_offset = {}),                                  \
