@@ -21,16 +21,19 @@ VESTA_CALLED void attend_again(const AttentionLaunch& l, int64_t batch, int64_t 
     all = combine_exp_sums(all, ExpSum<float>{at.score(query, key), 1});
   }
   all = group_reduce(all, 32, [](const ExpSum<float>& a, const ExpSum<float>& b) { return combine_exp_sums(a, b); });
+  const bool blind = all.top == -INFINITY;
   const HeadRows<T> out(l.out, batch, head, l.queries, l.value_size);
   for (int64_t first = 0; first < out.columns; first += 32) {
     const int64_t column = first + lane;
     const float sum =
         sum_of_rows(at.v, column, 0, end, [&](int64_t key) { return at.weight(query, key, finite_top(all.top)); });
     const bool mine = int(column / width) % step == piece;
-    if (column < out.columns && mine) out.data[query * out.stride + column] = convert<T>(sum / all.sum);
+    if (column < out.columns && mine) {
+      out.data[query * out.stride + column] = convert<T>(blind ? sum : sum / all.sum);
+    }
   }
   float* tops = static_cast<float*>(l.top) + (batch * l.heads + head) * l.queries;
-  if (lane == 0 && piece == 0) tops[query] = finite_top(all.top) + math::log(all.sum);
+  if (lane == 0 && piece == 0) tops[query] = blind ? INFINITY : finite_top(all.top) + math::log(all.sum);
 }
 
 enum class Gradient { query, key, value };
@@ -172,7 +175,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     float y[count];
     VESTA_UNROLL
     for (int c = 0; c < count; ++c) {
-      y[c] = blind[i] ? 0 : s[c] / total[i];
+      y[c] = blind[i] ? s[c] : s[c] / total[i];  // zeros, but for values that are not finite
       bad[i] = bad[i] || (y[c] != y[c] && column + c < out.columns);
     }
     store_columns<count>(out.data + (first_row + 2 * g + i) * out.stride, column, out.columns, out.packed, y);

@@ -67,7 +67,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1)
     // scores that are NaN make the total NaN
     const auto blind = [&](int i) { return l.mask.kind != AttentionMask::none && total[i] == 0; };
     store_sums<m, wide>(sum, HeadRows<T>(l.out, part.batch, part.head, l.queries, l.value_size), part.row, part.column,
-                        [&](int i, C s) { return blind(i) ? C(0) : s / total[i]; });
+                        [&](int i, C s) { return blind(i) ? s : s / total[i]; });  // zeros, but for NaN values
     for (int i = 0; i < R; ++i) {
       const int64_t query = part.row + ty * R + i;
       if (tx != 0 || part.column != 0 || query >= l.queries) continue;

@@ -105,6 +105,21 @@ def test_nan_under_a_mask_is_nan(dtype) -> None:
     assert y.isnan().any(-1).flatten().tolist() == [False, True, False, False, False, False]
 
 
+@pytest.mark.parametrize("number", [vesta.nan, vesta.inf])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16, vesta.float64], ids=str)
+def test_a_query_that_sees_nothing_keeps_values_that_are_not_finite(dtype, number: float) -> None:
+    """Weights of zero times NaN are NaN, as on the CPU and in PyTorch; other columns are zero."""
+    for queries, keys in ((3, 5), (40, 70)):
+        q, k, v = (made(1, 2, n, 8).to(dtype) for n in (queries, keys, keys))
+        v[0, 0, 1, 2] = number
+        mask = vesta.ones(queries, keys, dtype=vesta.bool)
+        mask[1] = False
+        both(q, k, v, attn_mask=mask)
+        y = attention(q.cuda(), k.cuda(), v.cuda(), attn_mask=mask.cuda()).cpu()
+        assert y[0, :, 1].isnan().sum() == 1 and y[0, 0, 1, 2].isnan()
+        assert (y[0, :, 1].nan_to_num() == 0).all()
+
+
 @pytest.mark.parametrize("keys", [1, 2, 6])
 def test_grouped_heads(keys: int) -> None:
     q, k, v = made(2, 6, 19, 8), made(2, keys, 21, 8), made(2, keys, 21, 8)
