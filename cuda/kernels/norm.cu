@@ -152,18 +152,19 @@ struct Part {
   }
 };
 
-template <class T, int N, int K>
-VESTA_KERNEL void moments_kernel(NormArgs a) {
-  using C = compute_of<T>;
-  const Part<N, K> part(a);
-  const T* x = reinterpret_cast<const T*>(a.l.x);
+// What float cannot hold the squares of is summed once more, made smaller by a power of two: deviations from 2^48 on.
+constexpr float kFarMean = 0x1p48f, kFarSquares = 0x1p96f, kNearer = 0x1p-80f;
+
+/// The sums of a thread over its elements of K channels: around the first one, in units of 1 / scale.
+template <class C, int K>
+struct ShiftedSums {
   C shift[K] = {}, sum[K] = {}, squares[K] = {};
   int64_t count = 0;
-  const auto load = [&](int64_t at) { return loaded<N>(x, at, a.l.packed); };
-  part.template each<8>(a, load, [&](const Elements<T, N>& pack) {
+  template <int N, class T>
+  VESTA_DEVICE void add(const Elements<T, N>& pack, C scale) {
     C v[N];
     VESTA_UNROLL
-    for (int j = 0; j < N; ++j) v[j] = convert<C>(pack.v[j]);
+    for (int j = 0; j < N; ++j) v[j] = convert<C>(pack.v[j]) * scale;
     if (count == 0) {
       VESTA_UNROLL
       for (int j = 0; j < K; ++j) shift[j] = v[j];
@@ -175,26 +176,59 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
       const C d = v[j] - shift[k];
       sum[k] = sum[k] + d, squares[k] = squares[k] + d * d;
     }
-  });
+  }
+  /// Makes moments around `first` of them.
+  VESTA_DEVICE void moments(const C* first, Moments<C>* m) const {
+    const C weight = count ? C(1) / C(count) : C(0);
+    VESTA_UNROLL
+    for (int j = 0; j < K; ++j) {
+      const C rest = sum[j] * weight;
+      // what is too large for the type stays infinite
+      const C around = math::isfinite(squares[j]) ? squares[j] - sum[j] * rest : squares[j];
+      m[j] = {C(count), count ? (shift[j] - first[j]) + rest : C(0), around};
+    }
+  }
+};
+
+template <class T, int N, int K>
+VESTA_KERNEL void moments_kernel(NormArgs a) {
+  using C = compute_of<T>;
+  const Part<N, K> part(a);
+  const T* x = reinterpret_cast<const T*>(a.l.x);
+  const auto load = [&](int64_t at) { return loaded<N>(x, at, a.l.packed); };
+  ShiftedSums<C, K> sums;
+  part.template each<8>(a, load, [&](const Elements<T, N>& pack) { sums.add(pack, C(1)); });
   // the first values of the piece, which the first thread of a channel begins with
   VESTA_SHARED(C, firsts, kTeamThreads);
-  if (threadIdx.x < a.width) {
-    VESTA_UNROLL
-    for (int j = 0; j < K; ++j) firsts[threadIdx.x * K + j] = shift[j];
-  }
-  block_barrier();
+  const auto share_firsts = [&] {
+    if (threadIdx.x < a.width) {
+      VESTA_UNROLL
+      for (int j = 0; j < K; ++j) firsts[threadIdx.x * K + j] = sums.shift[j];
+    }
+    block_barrier();
+  };
+  share_firsts();
   const C* first = firsts + threadIdx.x % a.width * K;
-  const C weight = count ? C(1) / C(count) : C(0);
   Moments<C> m[K];
-  VESTA_UNROLL
-  for (int j = 0; j < K; ++j) {
-    const C rest = sum[j] * weight;
-    // what is too large for the type stays infinite
-    const C around = math::isfinite(squares[j]) ? squares[j] - sum[j] * rest : squares[j];
-    m[j] = {C(count), count ? (shift[j] - first[j]) + rest : C(0), around};
+  sums.moments(first, m);
+  double unit = 1;
+  if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, Half>) {  // no float16 is that large
+    bool far = false;
+    VESTA_UNROLL
+    for (int j = 0; j < K; ++j) {
+      far = far || !(m[j].squares < kFarSquares && m[j].mean < kFarMean && m[j].mean > -kFarMean);
+    }
+    if (block_any(far)) {
+      unit = 1 / double(kNearer);
+      sums = {};
+      part.template each<1>(a, load, [&](const Elements<T, N>& pack) { sums.add(pack, kNearer); });
+      share_firsts();
+      sums.moments(first, m);
+    }
   }
   part.write(a, m, [&](int j, const Moments<C>& s) {
-    return Moments<double>{double(s.count), double(first[j]) + double(s.mean), double(s.squares)};
+    return Moments<double>{double(s.count), (double(first[j]) + double(s.mean)) * unit,
+                           double(s.squares) * (unit * unit)};
   });
 }
 

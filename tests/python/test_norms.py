@@ -115,10 +115,10 @@ def test_norms_of_rows_of_a_large_mean(op, shape, mean, device):
     assert np.abs(got - want.reshape(x.shape)).max() < 3e-6
 
 
-def statistics(x, last=False):
+def statistics(x, last=False, device="cpu", dtype=vesta.float32):
     """Returns the result and the running statistics of a step with momentum 1."""
-    mean, variance = vesta.zeros(x.shape[1]), vesta.ones(x.shape[1])
-    t = vesta.tensor(x.astype(np.float32))
+    mean, variance = vesta.zeros(x.shape[1], device=device), vesta.ones(x.shape[1], device=device)
+    t = vesta.tensor(x.astype(np.float32), device=device, dtype=dtype)
     if last:
         t = t.contiguous(memory_format=vesta.channels_last)
     y = F.batch_norm(t, mean, variance, training=True, momentum=1.0)
@@ -138,17 +138,41 @@ def test_the_mean_of_an_infinity_is_infinite(place, last):
     assert math.isnan(statistics(x, last)[1][0])
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("shape", [(8, 3, 4, 4), (2, 3, 50, 60), (16, 3, 1, 1)])
-@pytest.mark.parametrize("scale", [1e20, 3e37])
-def test_values_whose_squares_float32_cannot_hold(scale, shape, last):
+@pytest.mark.parametrize("scale", [1e13, 1e14, 1e16, 1e20, 3e37])
+@pytest.mark.parametrize("device", DEVICES)
+def test_values_whose_squares_float32_cannot_hold(device, scale, shape, last):
     x = np.random.default_rng(2).standard_normal(shape).astype(np.float32) * np.float32(scale)
+    x[:, 1] *= np.float32(1e-3)  # channels beside each other, of which one alone is that large
     wide = x.astype(np.float64)
-    y, mean, variance = statistics(x, last)
+    y, mean, variance = statistics(x, last, device)
     center = wide.mean((0, 2, 3))
     np.testing.assert_allclose(mean, center, rtol=1e-5, atol=1e-6 * scale)
     want = (wide - center[:, None, None]) / wide.std((0, 2, 3))[:, None, None]
-    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(y.cpu().numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_outlier_whose_square_float32_cannot_hold(device):
+    x = np.random.default_rng(3).standard_normal((3, 2, 8, 8)).astype(np.float32)
+    x[1, 0, 2, 3] = 1e30
+    for dtype in (vesta.float32, vesta.bfloat16):
+        y = statistics(x, device=device, dtype=dtype)[0].cpu().float()
+        assert y[1, 0, 2, 3].item() == pytest.approx(191**0.5, rel=1e-2) and (y[0, 0] < 0).all()
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("device", DEVICES)
+def test_rms_norm_of_values_whose_squares_float32_cannot_hold(device):
+    row = [3e38, 3e38, 2e38, 0.0]
+    x = vesta.tensor([row, [1.0, 2.0, 3.0, 4.0]], device=device, requires_grad=True)
+    y = F.rms_norm(x, (4,))
+    y[:, 0].sum().backward()
+    want = np.array(row) / np.sqrt(np.mean(np.square(row)))
+    np.testing.assert_allclose(y[0].detach().cpu().numpy(), want, rtol=1e-6)
+    assert x.grad.isfinite().all()
 
 
 def test_equal_values_give_the_bias():

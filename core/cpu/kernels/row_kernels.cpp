@@ -228,6 +228,13 @@ void moments(const char* xb, int64_t n, double shift, double* sum, double* squar
     const Vec<C> d = load_row<C>(x + i, w) - s;
     return std::array{d, d * d};
   });
+  if (std::isfinite(*squares)) [[likely]]
+    return;
+  *sum = *squares = 0;  // beyond C's range
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = double(static_cast<C>(x[i])) - shift;
+    *sum += d, *squares += d * d;
+  }
 }
 
 /// Adds the lanes of v[0], ..., v[N - 1] by halves, as sum_all does: lane r of the result is the sum of v[r]. A step
