@@ -240,3 +240,21 @@ def test_sum_and_mean_dtypes() -> None:
     assert float(x.mean(dtype=vesta.float64)) == 100
     half = vesta.full((100_000,), 10.0, dtype=vesta.float16)
     assert float(half.mean()) == 10.0, "16-bit floats accumulate in float32"
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("device", check.DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
+def test_a_tensor_without_dimensions_is_rounded_as_elements_are(dtype: vesta.dtype, device: str) -> None:
+    """Whether it stands first or last, and wherever it lies."""
+    x = vesta.tensor([1000.0, 3.0], dtype=dtype, device=device)
+    rounded = vesta.tensor([1.2345678] * 2, dtype=dtype, device=device)
+    for wide in (vesta.float32, vesta.float64):
+        for place in {"cpu", device}:
+            a = vesta.tensor(1.2345678, dtype=wide, device=place)
+            for op in (vesta.mul, vesta.div, vesta.add, vesta.sub, vesta.pow, vesta.atan2):
+                assert vesta.equal(op(x, a), op(x, rounded)) and vesta.equal(op(a, x), op(rounded, x)), op
+            assert vesta.equal(x.clone().mul_(a), x * rounded)
+            w = x.clone().requires_grad_()
+            (w * a).sum().backward()
+            assert vesta.equal(w.grad, rounded)
