@@ -259,6 +259,7 @@ _OPS = {
     "mv 1024": ([(1024, 1024), (1024,)], lambda lib, x, y: x @ y, False),
     "mm 2708x300 @ 300x16": ([(2708, 300), (300, 16)], lambda lib, x, y: x @ y, False),
     "linear 1x1024 -> 1024": ([(1, 1024), (1024, 1024)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "linear 8x1536 -> 1536": ([(8, 1536), (1536, 1536)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
     "linear 128x400 -> 1": ([(128, 400), (1, 400)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
     "linear with backward, 128x400 -> 400": (
         [(128, 400), (400, 400)],

@@ -1,6 +1,7 @@
 // Matrix products. A tour: gemm() picks the element type. Floats go to Product<T>, which folds the batch, turns a
 // single column into a row, and chooses between
-//   - inline: small products, on this thread, straight from the operands;
+//   - inline: small products, on this thread, straight from the operands; few rows or columns, whatever the other
+//     operand's size, from its lines as they lie in memory;
 //   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
 //   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
 //   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
@@ -30,9 +31,12 @@ constexpr int64_t kSerialThin = 64 * 1024;       // where lines are read for one
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
 constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
-constexpr int64_t kThinRows = 2;                  // rows of A up to which columns of B are read in place, not packed
-constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
-constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
+constexpr int64_t kTransposedRows = 8;            // tiles of rows of a transposed product whose sums are kept, in L1
+constexpr int64_t kThinRows = 8;                  // rows of A up to which columns of B are read in place, not packed
+constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
+constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
+constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
+constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
 
 // One product of floats with typed pointers.
 template <class T>
@@ -181,7 +185,7 @@ bool has_few_rows(const Matrices<T>& p) {
 }
 template <class T>
 bool has_few_columns(const Matrices<T>& p) {
-  return p.n <= kThin && p.a_col == 1 && p.a_row != 1 && p.m >= p.n && p.m > 1 && !p.accumulate;
+  return p.n <= kThinColumns && p.a_col == 1 && p.a_row != 1 && p.m >= p.n && p.m > 1 && !p.accumulate;
 }
 
 // Computes a product with few rows or columns from the lines of the other operand, which are read once, in place.
@@ -201,11 +205,49 @@ void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   kernels.thin(block);
 }
 
+// More rows, up to a vector of them, times such a B: packed, it would serve one tile of rows or two. So its columns are
+// the rows of the transposed product, read in place, where that is fast.
+template <class T>
+Matrices<T> transposed(const Matrices<T>& p, int64_t row) {
+  return {p.n, p.m, p.k, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row, nullptr, row, nullptr, false};
+}
+template <class T>
+bool has_some_rows(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  return p.m > kThinRows && p.m <= kernels.tile_cols / 2 && p.b_row == 1 && p.b_col != 1 && p.n > p.m &&
+         !p.accumulate && rows_of_a(kernels, transposed(p, 1)) == RowsOfA::in_place;
+}
+
+template <class T>
+void multiply_transposed(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const int64_t nc = kernels.tile_cols, width = nc / 2, rows = kTransposedRows * kernels.tile_rows;
+  const Matrices<T> q = transposed(p, width);
+  T* const packed = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * static_cast<std::size_t>(nc * p.k)));
+  for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+    kernels.pack_b(q.n, std::min(kBlockK, p.k - k0), q.b + k0 * q.b_row, q.b_row, q.b_col, packed + k0 * nc);
+  }
+  T* const sums = static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * static_cast<std::size_t>(rows * width)));
+  for (int64_t i = 0; i < q.m; i += rows) {
+    Matrices<T> r = q.rows(i, std::min(q.m, i + rows));
+    r.c = sums;
+    for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+      Block<T> block = block_at(r, k0);
+      read_a(kernels, r, k0, block);
+      use_packed_b(kernels, static_cast<const T*>(packed + k0 * nc), block);
+      if (p.bias != nullptr && k0 + block.k == p.k) block.row_bias = p.bias + i;
+      kernels.block(block);
+    }
+    for (int64_t f = 0; f < p.m; ++f) {
+      for (int64_t l = 0; l < r.m; ++l) p.c[f * p.c_row + i + l] = sums[l * width + f];
+    }
+  }
+}
+
 // Computes one product on this thread.
 template <class T>
 void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.half != nullptr) return with_sums(p, [&](const Matrices<T>& q) { multiply(kernels, q); });
   if (has_few_rows(p) || has_few_columns(p)) return multiply_thin(kernels, p);
+  if (has_some_rows(kernels, p)) return multiply_transposed(kernels, p);
   const RowsOfA how = rows_of_a(kernels, p);
   const bool a_in_place = how == RowsOfA::in_place, b_in_place = reads_b_in_place(kernels, p);
   const int64_t depth = std::min(p.k, kBlockK), nc = kernels.tile_cols;
@@ -356,6 +398,7 @@ void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<
   if (batch < kTasks && work > kSerialWork / 8) {
     const int64_t pieces = std::min(ceil_div(kTasks, batch), std::max<int64_t>(1, work / (kSerialWork / 8)));
     across = std::min(pieces, ceil_div(shape.n, kernels.tile_cols));
+    if (has_few_rows(shape)) across = std::min(across, ceil_div(shape.n, kThinColumnsPerRow * shape.m));
     down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
   }
   const Cut rows(shape.m, kernels.tile_rows, down), columns(shape.n, kernels.tile_cols, across);
@@ -372,8 +415,10 @@ void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<
 template <class T>
 void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t work = p.m * p.n * p.k;
-  const bool thin = has_few_rows(p) || has_few_columns(p);
-  if (work <= (thin ? kSerialThin : kSerialWork)) return multiply(kernels, p);
+  const int64_t serial = has_few_rows(p)      ? kSerialThin * std::max<int64_t>(1, p.m / 2)
+                         : has_few_columns(p) ? kSerialThin
+                                              : kSerialWork;
+  if (work <= serial) return multiply(kernels, p);
   const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);

@@ -52,7 +52,7 @@ struct ThinBlock {
   const T* few_bias = nullptr;   ///< [few], likewise
 };
 
-constexpr int kThin = 4;
+constexpr int kThin = 8;
 
 /// The kernels of one instruction set for T = float or double.
 template <class T>

@@ -231,10 +231,10 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
       const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK;
       std::int64_t k = begin;
       V sum[kFew];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) sum[f] = X::zero();
       const auto add = [&](V line, std::int64_t at) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int f = 0; f < kFew; ++f) sum[f] = X::fma(X::broadcast(p.vectors + at * kFew + f), line, sum[f]);
       };
       const auto add_blocks = [&]<int kBlocks>(const auto& lines) {
@@ -261,7 +261,7 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
         for (int l = 0; l < W; ++l) column[l] = clamped(l)[k];
         add(X::load(column), k);
       }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
     }
     for (int f = 0; f < kFew; ++f) {
@@ -281,12 +281,16 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
 
 template <class X>
 void thin(const ThinBlock<typename X::T>& p) {
-  static_assert(kThin == 4);
+  static_assert(kThin == 8);
   switch (p.few) {
     case 1: return thin_lines<X, 1>(p);
     case 2: return thin_lines<X, 2>(p);
     case 3: return thin_lines<X, 3>(p);
-    default: return thin_lines<X, 4>(p);
+    case 4: return thin_lines<X, 4>(p);
+    case 5: return thin_lines<X, 5>(p);
+    case 6: return thin_lines<X, 6>(p);
+    case 7: return thin_lines<X, 7>(p);
+    default: return thin_lines<X, 8>(p);
   }
 }
 

@@ -85,9 +85,13 @@ void check_product(Elem elem, int64_t m, int64_t n, int64_t k, double tolerance)
       double worst = 0;
       for (int64_t i = 0; i < m * n; ++i) worst = std::max(worst, std::abs(static_cast<double>(c[i]) - want[i]));
       CHECK(worst <= tolerance * static_cast<double>(k + 10));
-      std::vector<T> added = before;
-      args.c = added.data();
+      std::vector<T> added = before, biased(c.size());
       args.bias = bias.data();
+      args.c = biased.data();
+      gemm(elem, args);
+      for (int64_t i = 0; i < m * n; ++i) worst = std::max<double>(worst, std::abs(biased[i] - (c[i] + bias[i % n])));
+      CHECK(worst <= tolerance * static_cast<double>(k + 10));
+      args.c = added.data();
       args.accumulate = true;
       gemm(elem, args);
       for (int64_t i = 0; i < m * n; ++i) {
@@ -105,10 +109,11 @@ void check_product(Elem elem, int64_t m, int64_t n, int64_t k, double tolerance)
 }
 
 const std::vector<std::vector<int64_t>> kSizes = {
-    {1, 1, 1},     {1, 1, 700},    {1, 17, 5},      {3, 1, 40},    {200, 1, 300}, {2, 3, 4},     {6, 16, 256},
-    {7, 17, 257},  {13, 33, 512},  {8, 8, 8},       {32, 64, 64},  {1, 300, 600}, {5, 300, 300}, {100, 10, 64},
-    {97, 130, 70}, {33, 65, 1025}, {130, 140, 150}, {1, 2000, 3},  {300, 40, 2},  {2, 70, 515},  {40, 3, 300},
-    {100, 4, 257}, {1, 37, 1030},  {70, 2, 9},      {90, 48, 300}, {50, 11, 70}};
+    {1, 1, 1},     {1, 1, 700},    {1, 17, 5},      {3, 1, 40},    {200, 1, 300},  {2, 3, 4},     {6, 16, 256},
+    {7, 17, 257},  {13, 33, 512},  {8, 8, 8},       {32, 64, 64},  {1, 300, 600},  {5, 300, 300}, {100, 10, 64},
+    {97, 130, 70}, {33, 65, 1025}, {130, 140, 150}, {1, 2000, 3},  {300, 40, 2},   {2, 70, 515},  {40, 3, 300},
+    {100, 4, 257}, {1, 37, 1030},  {70, 2, 9},      {90, 48, 300}, {50, 11, 70},   {3, 70, 515},  {4, 37, 300},
+    {6, 50, 257},  {7, 300, 33},   {8, 70, 1030},   {9, 26, 40},   {12, 230, 300}, {16, 130, 520}};
 
 }  // namespace
 
