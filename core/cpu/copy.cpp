@@ -1,9 +1,9 @@
 #include <vesta/core/cpu/copy.h>
 
 #include <cstring>
-#include <fstream>
 
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/walker.h>
@@ -18,8 +18,20 @@ namespace {
 constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 constexpr int64_t kMinSide = 8;    // narrower matrices are copied row by row
 
-/// Copies a range of elements, a conversion per row, or dense rows as they lie.
-void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end) {
+/// Converts n elements to dense ones that pass by the caches, a buffer at a time.
+void convert_far(Convert run, const char* from, int64_t from_step, char* to, int64_t item, int64_t n) {
+  constexpr int64_t kBuffer = 8192;
+  alignas(64) char buffer[kBuffer];
+  for (int64_t i = 0; i < n; i += kBuffer / item) {
+    const int64_t count = std::min(kBuffer / item, n - i);
+    run(from + i * from_step, from_step, buffer, item, count);
+    write_far(to + i * item, buffer, count * item);
+  }
+  finish_far();
+}
+
+/// Copies a range of elements, a conversion per row, or dense rows as they lie; `far`: past the caches.
+void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end, bool far) {
   Convert run = convert(p.in[0].dtype, p.out.dtype);
   Walker w(p, begin);
   int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
@@ -29,7 +41,7 @@ void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end) {
       const int64_t n = std::min(end - begin, w.left_in_row());
       const int64_t rows = n == p.sizes[0] ? std::min((end - begin) / n, p.sizes[1] - w.index[1]) : 1;
       VESTA_ON_ISA(copy_lines, {p.in[0].data + w.offset[1], p.out.data + w.offset[0], p.in[0].strides[1],
-                                p.out.strides[1], rows, n * item});
+                                p.out.strides[1], rows, n * item, far});
       w.index[1] += rows - 1, w.shift(1, rows - 1);
       w.step(n);
       begin += rows * n;
@@ -38,7 +50,10 @@ void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end) {
   }
   while (begin < end) {
     int64_t n = std::min(end - begin, w.left_in_row());
-    run(p.in[0].data + w.offset[1], from, p.out.data + w.offset[0], to, n);
+    const char* const x = p.in[0].data + w.offset[1];
+    char* const y = p.out.data + w.offset[0];
+    if (far && to == item) convert_far(run, x, from, y, item, n);
+    else run(x, from, y, to, n);
     w.step(n);
     begin += n;
   }
@@ -64,19 +79,6 @@ int transposed_dim(const PointwisePlan& p) {
   return 0;
 }
 
-/// Returns whether a transposed copy of so many bytes passes by the caches: one that the last of them cannot hold,
-/// whose lines would be read before they are written (build/bin/bandwidth 't()', 64 MiB: 0.25 of a plain loop's speed,
-/// 0.43 so; a copy in order gains nothing).
-bool is_far(int64_t bytes) {
-  static const int64_t last_level = [] {
-    // Not sysconf(_SC_LEVEL3_CACHE_SIZE), which adds up the caches of groups of cores that do not share them.
-    int64_t kibibytes = 0;
-    std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kibibytes;
-    return (kibibytes > 0 ? kibibytes : int64_t(32) << 10) << 10;
-  }();
-  return bytes > last_level;
-}
-
 /// Copies with dimensions 0 (dense in the destination) and d (dense in the input) cut into blocks.
 void run_transposed(const PointwisePlan& p, int d) {
   constexpr int64_t kColumns = 1024, kRows = 64;  // of a block; multiples of the kernel's tile
@@ -93,7 +95,9 @@ void run_transposed(const PointwisePlan& p, int d) {
   outer.sizes = sizes, outer.out.strides = strides[0], outer.in[0].strides = strides[1];
   int64_t across = (p.sizes[d] + kColumns - 1) / kColumns, down = (p.sizes[0] + kRows - 1) / kRows;
   int64_t item = itemsize(p.out.dtype);
-  const bool far = is_far(p.numel * item);
+  // Lines of a far result would be read before they are written (build/bin/bandwidth 't()', 64 MiB: 0.25 of a plain
+  // loop's speed, 0.43 so).
+  const bool far = p.numel * item > last_level_bytes();
   int64_t grain = std::max<int64_t>(1, kGrain / (std::min(kColumns, p.sizes[d]) * std::min(kRows, p.sizes[0])));
   parallel_for(outer.numel * across * down, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -117,7 +121,10 @@ void transpose_matrix(const Transposition& t) { VESTA_ON_ISA(transpose, t); }
 void run_copy(const PointwisePlan& p) {
   if (is_linear(p, p.out) && is_constant(p, p.in[0])) return run_fill(p);
   if (int d = transposed_dim(p)) return run_transposed(p, d);
-  parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) { copy_rows(p, begin, end); });
+  constexpr int64_t kFarRow = 1024;  // bytes of a row that are mostly whole lines
+  const int64_t item = itemsize(p.out.dtype);
+  const bool far = p.ndim > 0 && p.sizes[0] * item >= kFarRow && is_far(p.numel * item);
+  parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) { copy_rows(p, begin, end, far); });
 }
 
 }  // namespace vesta::cpu

@@ -23,6 +23,7 @@ struct CopiedLines {
   const char* from;
   char* to;
   int64_t from_step, to_step, lines, bytes;
+  bool far = false;  // whether the result passes by the caches
 };
 
 /// Transposes a matrix with the instruction set in use, on this thread.

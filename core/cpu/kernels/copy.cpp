@@ -7,6 +7,7 @@
 
 #include <vesta/core/base/macros.h>
 #include <vesta/core/cpu/elements.h>
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 
@@ -41,7 +42,7 @@ void reverse_items(char* to, const char* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = q[-i];
 }
 
-/// Writes n bytes past the caches as far as they are whole lines; finish() must follow before another thread reads.
+/// write_far(); finish() must follow before another thread reads.
 VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {
   const int64_t before = std::min(n, int64_t(-reinterpret_cast<uintptr_t>(to) % kLine));
   if (before) std::memcpy(to, from, size_t(before));
@@ -189,7 +190,13 @@ void fill(char* to, const char* value, int64_t item, int64_t n) {
   of_size(item, [&]<class T>() { fill_items<T>(to, value, n); });
 }
 
+void stream(char* to, const char* from, int64_t n) { stream_bytes(to, from, n); }
+
 void copy_lines(const CopiedLines& l) {
+  if (l.far) {
+    for (int64_t i = 0; i < l.lines; ++i) stream_bytes(l.to + i * l.to_step, l.from + i * l.from_step, l.bytes);
+    return finish();
+  }
   for (int64_t i = 0; i < l.lines; ++i) copy_row(l.to + i * l.to_step, l.from + i * l.from_step, l.bytes);
 }
 

@@ -22,9 +22,40 @@ struct Lanes {
   VESTA_INLINE static Stored load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
   VESTA_INLINE static void store(Stored v, T* p) { *reinterpret_cast<Unaligned*>(p) = v; }
 
-  /// Transposes a square of N vectors: each stage interleaves the first half of them with the second.
+  /// Returns elements as they are summed. (GCC 12 makes two halves of __builtin_convertvector.)
+  VESTA_INLINE static Summed widened(Stored v) {
+#if defined(VESTA_SIMD_AVX512)
+    if constexpr (std::is_same_v<T, float>) return (Summed)_mm512_maskz_cvtps_pd(0xff, (__m256)v);
+#endif
+    return __builtin_convertvector(v, Summed);
+  }
+
+  /// Transposes a square of N vectors: each stage interleaves the first half of them with the second. Of vectors of two
+  /// halves, whose elements take longer to cross between them, all but the last stage keep to the halves.
   VESTA_INLINE static void transpose(Stored (&v)[N]) {
     Stored w[N];
+    if constexpr (N == 8 && sizeof(Stored) == 32) {
+#pragma GCC unroll 4
+      for (int r = 0; r < 8; r += 2) {
+        w[r] = __builtin_shufflevector(v[r], v[r + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        w[r + 1] = __builtin_shufflevector(v[r], v[r + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+      }
+#pragma GCC unroll 2
+      for (int r = 0; r < 8; r += 4) {  // columns 0 and 4, 1 and 5, 2 and 6, 3 and 7 of four rows
+        v[r] = __builtin_shufflevector(w[r], w[r + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        v[r + 1] = __builtin_shufflevector(w[r], w[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        v[r + 2] = __builtin_shufflevector(w[r + 1], w[r + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        v[r + 3] = __builtin_shufflevector(w[r + 1], w[r + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+      }
+#pragma GCC unroll 4
+      for (int c = 0; c < 4; ++c) {
+        w[c] = __builtin_shufflevector(v[c], v[c + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        w[c + 4] = __builtin_shufflevector(v[c], v[c + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; ++r) v[r] = w[r];
+      return;
+    }
 #pragma GCC unroll 4
     for (int stage = 1; stage < N; stage *= 2) {
 #pragma GCC unroll 8
@@ -73,7 +104,7 @@ void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next, std:
       typename L::Summed sum = sums[j / L::N];
       const auto take = [&](std::int64_t k) __attribute__((always_inline)) {
         if (j * sizeof(T) % 64 == 0) __builtin_prefetch(x + (k + kAhead) * next + j);
-        sum = combined<product>(sum, __builtin_convertvector(L::load(x + k * next + j), typename L::Summed));
+        sum = combined<product>(sum, L::widened(L::load(x + k * next + j)));
         L::store(__builtin_convertvector(sum, typename L::Stored), y + k * next + j);
       };
       take(0);
@@ -98,7 +129,7 @@ VESTA_INLINE void scan_squares(T* lines, std::int64_t pitch, std::int64_t column
     L::transpose(v);
 #pragma GCC unroll 8
     for (int c = 0; c < N; ++c) {
-      sum = combined<product>(sum, __builtin_convertvector(v[c], typename L::Summed));
+      sum = combined<product>(sum, L::widened(v[c]));
       v[c] = __builtin_convertvector(sum, typename L::Stored);
     }
     L::transpose(v);
@@ -110,7 +141,7 @@ VESTA_INLINE void scan_squares(T* lines, std::int64_t pitch, std::int64_t column
 /// Scans up to `most` times N dense lines, `across` apart, kSegment bytes of each at a time, in a buffer: lines a power
 /// of two apart share places of the cache, and short pieces of many lines are no streams that the processor foresees.
 template <bool product, int most, class T>
-VESTA_INLINE void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across, int groups) {
+VESTA_INLINE void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across, int groups, bool far) {
   using L = Lanes<T>;
   constexpr int N = L::N;
   constexpr std::int64_t kSegment = 256 / sizeof(T), kPitch = kSegment + 64 / sizeof(T);
@@ -122,11 +153,23 @@ VESTA_INLINE void lines_apart(const T* x, T* y, std::int64_t length, std::int64_
     for (int r = 0; r < lines; ++r) {
       const T* const from = x + r * across + at;
       for (std::int64_t k = 0; k < columns; k += 64 / sizeof(T)) __builtin_prefetch(from + columns + k, 0, 2);
+      if (!far) {
+        const T* const to = y + r * across + at;
+        for (std::int64_t k = 0; k < columns; k += 64 / sizeof(T)) __builtin_prefetch(to + k, 1, 2);
+      }
       __builtin_memcpy(buffer + r * kPitch, from, std::size_t(columns) * sizeof(T));
     }
     for (int g = 0; g < groups; ++g) scan_squares<product>(buffer + g * N * kPitch, kPitch, columns, sum[g]);
     for (int r = 0; r < lines; ++r) {
-      __builtin_memcpy(y + r * across + at, buffer + r * kPitch, std::size_t(columns) * sizeof(T));
+      const T* const from = buffer + r * kPitch;
+      T* const to = y + r * across + at;
+      if (far && columns == kSegment) {
+        for (std::int64_t k = 0; k < columns; k += kVectorBytes / sizeof(T)) {
+          Vec<float>::load(reinterpret_cast<const float*>(from + k)).stream(reinterpret_cast<float*>(to + k));
+        }
+      } else {
+        __builtin_memcpy(to, from, std::size_t(columns) * sizeof(T));
+      }
     }
   };
   std::int64_t i = 0;
@@ -147,17 +190,20 @@ void scan(const ScanLines& s) {
   T* const y = static_cast<T*>(s.y);
   std::int64_t line = 0;
   if (s.across == 1) {
-    for (; line + N <= s.lines;) {
+    while (s.lines - line >= N) {
       const std::int64_t whole = (s.lines - line) / N * N, lines = whole < kScanBeside ? whole : kScanBeside;
       lines_beside<product>(x + line, y + line, s.length, s.next, lines);
       line += lines;
     }
   } else if (s.next == 1) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(y), step = static_cast<std::uintptr_t>(s.across) * sizeof(T);
+    const bool far = s.far && (begin | step) % 64 == 0;  // segments are whole lines of the cache
     while (s.lines - line >= N) {
       const std::int64_t left = (s.lines - line) / N, groups = left < kMost ? left : kMost;
-      lines_apart<product, kMost>(x + line * s.across, y + line * s.across, s.length, s.across, int(groups));
+      lines_apart<product, kMost>(x + line * s.across, y + line * s.across, s.length, s.across, int(groups), far);
       line += groups * N;
     }
+    if (far) _mm_sfence();
   }
   for (; line < s.lines; ++line) {
     one_line<product>(x + line * s.across, y + line * s.across, 0, s.length, s.next, product ? 1 : 0);
