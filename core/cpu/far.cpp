@@ -47,6 +47,11 @@ bool is_far(int64_t bytes) {
   return bytes > level.bytes * ((num_threads() + level.sharers - 1) / level.sharers);
 }
 
+bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes) {
+  constexpr uintptr_t kLine = 64;
+  return (reinterpret_cast<uintptr_t>(to) | uintptr_t(row_bytes)) % kLine == 0 && is_far(rows * row_bytes);
+}
+
 void write_far(char* to, const char* from, int64_t n) { VESTA_ON_ISA(stream, to, from, n); }
 
 void finish_far() {

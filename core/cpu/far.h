@@ -16,6 +16,9 @@ int64_t last_level_bytes();
 /// through a buffer of 8 KiB element-wise ops took 1.2 to 1.4 times as long wherever memory was not the limit.
 bool is_far(int64_t bytes);
 
+/// Returns the same of rows that must be whole lines of the cache.
+bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes);
+
 /// Copies n bytes past the caches, as far as they are whole lines. finish_far() must follow before another thread
 /// reads.
 void write_far(char* to, const char* from, int64_t n);

@@ -1,6 +1,7 @@
 // Softmax along a dimension and cross-entropy over rows: drivers of the row kernels.
 #include <cmath>
 
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -27,7 +28,8 @@ constexpr int64_t kGrain = 8192;  // elements of exp that make a thread worthwhi
 
 int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)); }
 
-/// Runs `row(x row, y row, n)` along `dim`: over contiguous memory, the dimension moved last where it is not.
+/// Runs `row(x row, second's row, y row, n, whether y is far)` along `dim`: over contiguous memory, the dimension moved
+/// last where it is not.
 template <class F>
 Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op, F row) {
   check_floating(x, op);
@@ -42,8 +44,10 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
     const char *p = a.impl()->data(), *q = b.defined() ? b.impl()->data() : nullptr;
     char* to = y.impl()->data();
     const int64_t bytes = n * itemsize(x.dtype());
+    const bool far = last && is_far_in_lines(to, y.numel() / n, bytes);
     parallel_for(y.numel() / n, rows_per_piece(n), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) row(p + r * bytes, q ? q + r * bytes : nullptr, to + r * bytes, n);
+      for (int64_t r = begin; r < end; ++r) row(p + r * bytes, q ? q + r * bytes : nullptr, to + r * bytes, n, far);
+      if (far) finish_far();
     });
   }
   return last ? y : contiguous(transpose(y, d, -1));
@@ -95,14 +99,16 @@ Tensor softmax_kernel(const Tensor& x, int64_t dim) {
     const auto strip = row_kernels(x.dtype()).softmax_columns;
     const char* const from = x.impl()->data();
     char* const to = y.impl()->data();
+    const bool far = is_far_in_lines(to, columns.outer * columns.n, columns.inner * columns.item);
     columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t) {
-      strip(from + at, to + at, columns.n, columns.inner, count, log, room);
+      strip(from + at, to + at, columns.n, columns.inner, count, log, far, room);
+      if (far) finish_far();
     });
     return y;
   }
   auto f = row_kernels(x.dtype()).softmax;
   return along(x, {}, dim, log ? "log_softmax" : "softmax",
-               [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
+               [f](const char* a, const char*, char* y, int64_t n, bool far) { f(a, y, n, log, far); });
 }
 
 Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
@@ -121,7 +127,7 @@ Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t
   }
   auto f = row_kernels(output.dtype())._softmax_backward;
   return along(grad, output, dim, "_softmax_backward",
-               [f, log](const char* g, const char* y, char* gx, int64_t n) { f(g, y, gx, n, log); });
+               [f, log](const char* g, const char* y, char* gx, int64_t n, bool) { f(g, y, gx, n, log); });
 }
 
 /// Writes the logarithms of the sums of exponentials along dimension d, 1 in size; the rows have no +inf.

@@ -28,6 +28,15 @@ VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
   return select(Vec<C>(number) < Vec<C>(C(n)), v, Vec<C>(C(0)));
 }
 
+/// store_row(), past the caches if the row is far and of C.
+template <class C, class T>
+VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
+  if constexpr (std::is_same_v<T, C>) {
+    if (far) return v.stream(p);
+  }
+  store_row(v, p, n);
+}
+
 /// Adds up each of the `count` vectors of f(i, n) over the vectors of [begin, end), at most kBlock, in four chains.
 template <class C, int count, class F>
 VESTA_INLINE std::array<Vec<C>, count> sum_block(int64_t begin, int64_t end, F f) {
@@ -113,6 +122,22 @@ compute_t<T> row_max(const T* x, int64_t n) {
   return *std::max_element(lanes, lanes + N);
 }
 
+/// Computes e^x for x <= 0 or NaN (of other lanes anything), with the bits of math::exp. Where no result is denormal,
+/// as in most vectors, the exponent is added to the bits: two instructions, which wait for nobody, in place of four.
+template <class C>
+VESTA_INLINE Vec<C> exp_down(Vec<C> x) {
+#ifdef VESTA_SIMD_AVX512
+  if constexpr (std::is_same_v<C, float>) {
+    if (all(x >= Vec<float>(-87.0f))) [[likely]] {
+      const ExpSplit s = split_exp(x);
+      const Vec<float> e = exp_fraction(rest(s)) + Vec<float>(1.0f);
+      return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));
+    }
+  }
+#endif
+  return math::exp(x);
+}
+
 /// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
 template <class C>
 C finite_max(C m) {
@@ -129,12 +154,12 @@ ExpSum exp_sum(const char* bytes, int64_t n) {
   const Expected next{n * int64_t(sizeof(T)), 0};
   return {double(m), sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
             next.read(x, i);
-            return math::exp(load_row<C>(x + i, w) - shift);
+            return exp_down(load_row<C>(x + i, w) - shift);
           })};
 }
 
 template <class T>
-void softmax(const char* xb, char* yb, int64_t n, bool log) {
+void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   T* y = reinterpret_cast<T*>(yb);
@@ -143,19 +168,19 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
   if (log) {
     const C m = finite_max(top);
     const Vec<C> shift(m);
-    double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
+    double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return exp_down(load_row<C>(x + i, w) - shift); });
     const Vec<C> rest{C(std::log(sum))};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
-      store_row<C>(load_row<C>(x + i, w) - shift - rest, y + i, w);
+      store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, far);
     });
     return;
   }
   const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
   const auto exponential = [&](int64_t i, int64_t w)
-                               __attribute__((always_inline)) { return math::exp(load_row<C>(x + i, w) - shift); };
+                               __attribute__((always_inline)) { return exp_down(load_row<C>(x + i, w) - shift); };
   // What is read again soon is kept, as numbers of C; what would leave L2 until then is computed again.
-  const auto with_kept = [&](C* kept) __attribute__((always_inline)) {
+  const auto with_kept = [&](C* kept, bool past) __attribute__((always_inline)) {
     const double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       const Vec<C> e = exponential(i, w);
       store_row<C>(e, kept + i, w);
@@ -164,14 +189,15 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
     const Vec<C> scale{C(1.0 / sum)};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
-      store_row<C>(load_row<C>(kept + i, w) * scale, y + i, w);
+      store_result<C>(load_row<C>(kept + i, w) * scale, y + i, w, past);
     });
   };
-  if constexpr (std::is_same_v<T, C>) {
-    if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y);
-  } else if (n <= kKept) {
+  if (n <= kKept && (far || !std::is_same_v<T, C>)) {
     alignas(64) C kept[kKept];
-    return with_kept(kept);
+    return with_kept(kept, far);
+  }
+  if constexpr (std::is_same_v<T, C>) {
+    if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y, false);
   }
   const Vec<C> scale{C(1.0 / sum_vectors<C>(n, exponential))};
   each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(exponential(i, w) * scale, y + i, w); });
@@ -213,7 +239,7 @@ void exp_minus(const char* xb, double top, double scale, double smooth, const ch
   T* gx = reinterpret_cast<T*>(out);
   const Vec<C> shift{C(top)}, factor{C(scale)}, less{C(smooth)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> r = math::exp(load_row<C>(x + i, w) - shift) * factor;
+    Vec<C> r = exp_down(load_row<C>(x + i, w) - shift) * factor;
     if (smooth != 0) r = r - (v ? less * load_row<C>(v + i, w) : less);
     store_row<C>(r, gx + i, w);
   });
@@ -324,12 +350,17 @@ void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* s
 }
 
 template <class T>
-void affine(const char* xb, double center, double scale, double shift, char* out, int64_t n) {
+VESTA_INLINE void affine_row(const char* xb, double center, double scale, double shift, char* out, int64_t n,
+                             bool far) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   T* y = reinterpret_cast<T*>(out);
   const Vec<C> m{C(center)}, a{C(scale)}, b{C(shift)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>((load_row<C>(x + i, w) - m) * a + b, y + i, w); });
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_result<C>((load_row<C>(x + i, w) - m) * a + b, y + i, w, far); });
+}
+template <class T>
+void affine(const char* x, double center, double scale, double shift, char* out, int64_t n) {
+  affine_row<T>(x, center, scale, shift, out, n, false);
 }
 
 template <class T>
@@ -344,33 +375,38 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
 }
 
 template <class T>
-void combine(const char* gb, const char* xb, double center, double a, double b, double c, char* out, int64_t n) {
+VESTA_INLINE void combine_row(const char* gb, const char* xb, double center, double a, double b, double c, char* out,
+                              int64_t n, bool far) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   T* gx = reinterpret_cast<T*>(out);
   const Vec<C> m{C(center)}, va{C(a)}, vb{C(b)}, vc{C(c)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
-    store_row<C>(load_row<C>(g + i, w) * va + (load_row<C>(x + i, w) - m) * vb + vc, gx + i, w);
+    store_result<C>(load_row<C>(g + i, w) * va + (load_row<C>(x + i, w) - m) * vb + vc, gx + i, w, far);
   });
+}
+template <class T>
+void combine(const char* g, const char* x, double center, double a, double b, double c, char* out, int64_t n) {
+  combine_row<T>(g, x, center, a, b, c, out, n, false);
 }
 
 template <class T>
 void affine_rows(const char* xb, const ChannelRows& rows, const double* center, const double* scale,
-                 const double* shift, char* out) {
+                 const double* shift, char* out, bool far) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
     if (c == rows.channels) c = 0;
-    affine<T>(xb + r * bytes, center[c], scale[c], shift[c], out + r * bytes, rows.n);
+    affine_row<T>(xb + r * bytes, center[c], scale[c], shift[c], out + r * bytes, rows.n, far);
   }
 }
 
 template <class T>
 void combine_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* center, const double* a,
-                  const double* b, const double* c, char* out) {
+                  const double* b, const double* c, char* out, bool far) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, k = rows.channel; r < rows.count; ++r, ++k) {
     if (k == rows.channels) k = 0;
-    combine<T>(gb + r * bytes, xb + r * bytes, center[k], a[k], b[k], c[k], out + r * bytes, rows.n);
+    combine_row<T>(gb + r * bytes, xb + r * bytes, center[k], a[k], b[k], c[k], out + r * bytes, rows.n, far);
   }
 }
 
@@ -517,13 +553,14 @@ void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, d
   keep_columns_and_max(reinterpret_cast<const T*>(xb), n, step, count, room.kept, room.top);
   for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   sum_columns<C>(n, count, room.slots, out, [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
-    return math::exp(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
+    return exp_down(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
   });
   for (int64_t c = 0; c < count; ++c) out[c] = double(room.top[c]) + std::log(out[c]);
 }
 
 template <class T>
-void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, char* bytes) {
+void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, bool far,
+                     char* bytes) {
   using C = compute_t<T>;
   T* y = reinterpret_cast<T*>(yb);
   const ColumnRoom<C> room(bytes, count);
@@ -533,7 +570,7 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
     for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   }
   const auto exponential = [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
-    const Vec<C> e = math::exp(load_row<C>(kept + r * count + i, w) - load_row<C>(room.top + i, w));
+    const Vec<C> e = exp_down(load_row<C>(kept + r * count + i, w) - load_row<C>(room.top + i, w));
     if (!log) store_row<C>(e, kept + r * count + i, w);
     return e;
   };
@@ -542,8 +579,8 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       const Vec<C> factor = load_row<C>(room.factor + i, w), v = load_row<C>(kept + r * count + i, w);
-      __builtin_prefetch(y + (r + 4) * step + i, 1);
-      store_row<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w);
+      if (!far) __builtin_prefetch(y + (r + 4) * step + i, 1);
+      store_result<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w, far);
     });
   }
 }
@@ -573,7 +610,8 @@ void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t
 }
 
 template <class T>
-void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n) {
+void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n,
+               bool far) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   const C *weight = reinterpret_cast<const C*>(wb), *bias = reinterpret_cast<const C*>(bb);
@@ -585,7 +623,7 @@ void normalize(const char* xb, double mean, double rstd, const char* wb, const c
     if (rest != 0) v = v + shift;
     if (weight) v = v * load_row<C>(weight + i, w);
     if (bias) v = v + load_row<C>(bias + i, w);
-    store_row<C>(v, y + i, w);
+    store_result<C>(v, y + i, w, far);
   });
 }
 
