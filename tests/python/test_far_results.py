@@ -8,6 +8,7 @@ import vesta
 from op_db_check import assert_same
 from op_db_check import random_tensor as random
 
+F = vesta.nn.functional
 LENGTH = 4320  # with ROWS, more bytes of float32 than a last level of 32 MiB
 ROWS = 2000
 
@@ -43,3 +44,57 @@ def test_running_sums(dtype: str, length: int, op: str) -> None:
     out = vesta.empty(ROWS + 3, length, dtype=x.dtype)
     getattr(vesta, op)(x, 1, out=out)
     assert_same(out, y, "out")
+
+
+@pytest.mark.parametrize("length", [LENGTH, LENGTH + 1])
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax_of_rows(length: int, log: bool) -> None:
+    function = F.log_softmax if log else F.softmax
+    x = random(ROWS, length).mul_(30)
+    x[1, :7] = float("-inf")
+    x[2, 5] = float("nan")
+    y = function(x, 1)
+    for row in (0, 1, 2, ROWS - 1):
+        assert_same(y[row], function(x[row].clone(), 0), f"row {row}")
+
+
+@pytest.mark.parametrize("width", [LENGTH, LENGTH + 1])
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax_of_columns(width: int, log: bool) -> None:
+    function = F.log_softmax if log else F.softmax
+    x = random(ROWS, width).mul_(30)
+    y = function(x, 0)
+    for column in (0, 1, 17, 511, 512, width - 1):
+        assert_same(y[:, column].clone(), function(x[:, column].clone(), 0), f"column {column}")
+
+
+@pytest.mark.parametrize("length", [LENGTH, LENGTH + 1])
+def test_norms_of_rows(length: int) -> None:
+    x, weight, bias = random(ROWS, length), random(length, seed=1), random(length, seed=2)
+    layer, root = F.layer_norm(x, (length,), weight, bias), F.rms_norm(x, (length,), weight)
+    for row in (0, 1, 999, ROWS - 1):
+        assert_same(layer[row], F.layer_norm(x[row].clone(), (length,), weight, bias), f"row {row}")
+        assert_same(root[row], F.rms_norm(x[row].clone(), (length,), weight), f"row {row}")
+
+
+@pytest.mark.parametrize("inner", [64, 72, 3])
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm(inner: int, training: bool) -> None:
+    channels = 8
+    x = random(ROWS * LENGTH // (channels * inner), channels, inner)
+    x.requires_grad_()
+    mean, variance = random(channels, seed=1), random(channels, seed=2).abs() + 1
+    y = F.batch_norm(x, None if training else mean, None if training else variance, training=training)
+    (gradient,) = vesta.autograd.grad(y, x, x.detach() * 0.5)
+    last = slice(x.shape[0] - 5, None)
+    if training:
+        wide = x.detach().double()
+        wanted = (wide - wide.mean((0, 2), True)) / (wide.var((0, 2), unbiased=False, keepdim=True) + 1e-5).sqrt()
+        vesta.testing.assert_close(y[last].detach(), wanted[last].float(), rtol=1e-5, atol=1e-5)
+        vesta.testing.assert_close(gradient[last], vesta.zeros_like(gradient[last]), rtol=0, atol=1e-4)
+    else:
+        part = x.detach()[last].clone().requires_grad_()
+        few = F.batch_norm(part, mean, variance)
+        assert_same(y[last].detach().clone(), few.detach(), "result")
+        (of_few,) = vesta.autograd.grad(few, part, part.detach() * 0.5)
+        assert_same(gradient[last].clone(), of_few, "gradient")
