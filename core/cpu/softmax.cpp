@@ -60,7 +60,7 @@ struct Columns {
   int64_t outer = 1, n = 1, inner = 1, item, strip = 0, room;
   /// `operands` strips are kept at a time.
   Columns(const Tensor& x, int64_t d, int64_t operands = 1) : item(itemsize(x.dtype())) {
-    constexpr int64_t kKeptBytes = 1 << 23, kFewest = 16, kMost = 512;
+    constexpr int64_t kKeptBytes = 1 << 21, kFewest = 16, kMost = 512;
     const int64_t wide = x.dtype() == DType::float64 ? 8 : 4;
     for (int64_t i = 0; i < x.dim(); ++i) (i < d ? outer : i == d ? n : inner) *= x.size(i);
     strip = std::clamp<int64_t>(kKeptBytes / (n * wide * operands) / kFewest * kFewest, kFewest, kMost);

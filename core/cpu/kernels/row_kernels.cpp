@@ -516,25 +516,30 @@ VESTA_INLINE void keep_columns(const T* x, int64_t n, int64_t step, int64_t coun
   }
 }
 
+/// keep_columns_and_max() of as many columns as `ways` vectors have: their maxima stay in registers.
+template <int ways, class T, class C>
+VESTA_INLINE void keep_few_columns_and_max(const T* x, int64_t n, int64_t step, C* kept, C* top) {
+  constexpr int64_t N = Vec<C>::N;
+  Vec<C> best[ways];
+  for (Vec<C>& b : best) b = Vec<C>(-std::numeric_limits<C>::infinity());
+  for (int64_t r = 0; r < n; ++r, x += step, kept += ways * N) {
+#pragma GCC unroll 2
+    for (int64_t k = 0; k < ways; ++k) {
+      __builtin_prefetch(x + kAhead * step + k * N, 0, 2);
+      const Vec<C> v = load_row<C>(x + k * N, N);
+      store_row<C>(v, kept + k * N, N);
+      best[k] = higher_or_first(best[k], v);
+    }
+  }
+  for (int64_t k = 0; k < ways; ++k) store_row<C>(best[k], top + k * N, N);
+}
+
 /// Copies columns, and writes their largest numbers, NaN left aside, as row_max does.
 template <class T, class C>
 VESTA_INLINE void keep_columns_and_max(const T* x, int64_t n, int64_t step, int64_t count, C* kept, C* top) {
-  constexpr int64_t N = Vec<C>::N, kWide = 2;
-  const Vec<C> lowest(-std::numeric_limits<C>::infinity());
-  if (count == kWide * N) {  // the width of long columns: their maxima stay in registers
-    Vec<C> best[kWide] = {lowest, lowest};
-    for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
-#pragma GCC unroll 2
-      for (int64_t k = 0; k < kWide; ++k) {
-        __builtin_prefetch(x + kAhead * step + k * N, 0, 2);
-        const Vec<C> v = load_row<C>(x + k * N, N);
-        store_row<C>(v, kept + k * N, N);
-        best[k] = higher_or_first(best[k], v);
-      }
-    }
-    for (int64_t k = 0; k < kWide; ++k) store_row<C>(best[k], top + k * N, N);
-    return;
-  }
+  constexpr int64_t N = Vec<C>::N;
+  if (count == N) return keep_few_columns_and_max<1>(x, n, step, kept, top);  // the widths of long columns
+  if (count == 2 * N) return keep_few_columns_and_max<2>(x, n, step, kept, top);
   std::fill_n(top, count, -std::numeric_limits<C>::infinity());
   for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
@@ -550,9 +555,11 @@ template <class T>
 void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, double* out, char* bytes) {
   using C = compute_t<T>;
   const ColumnRoom<C> room(bytes, count);
-  keep_columns_and_max(reinterpret_cast<const T*>(xb), n, step, count, room.kept, room.top);
+  const T* const x = reinterpret_cast<const T*>(xb);
+  keep_columns_and_max(x, n, step, count, room.kept, room.top);
   for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   sum_columns<C>(n, count, room.slots, out, [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
+    Expected{count * int64_t(sizeof(T)), 0}.read(x + r * step, i);  // of the columns that come next
     return exp_down(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
   });
   for (int64_t c = 0; c < count; ++c) out[c] = double(room.top[c]) + std::log(out[c]);
@@ -565,11 +572,13 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
   T* y = reinterpret_cast<T*>(yb);
   const ColumnRoom<C> room(bytes, count);
   C* const kept = room.kept;
-  keep_columns_and_max(reinterpret_cast<const T*>(xb), n, step, count, kept, room.top);
+  const T* const x = reinterpret_cast<const T*>(xb);
+  keep_columns_and_max(x, n, step, count, kept, room.top);
   if (log) {
     for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   }
   const auto exponential = [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
+    Expected{count * int64_t(sizeof(T)), 0}.read(x + r * step, i);  // of the columns that come next
     const Vec<C> e = exp_down(load_row<C>(kept + r * count + i, w) - load_row<C>(room.top + i, w));
     if (!log) store_row<C>(e, kept + r * count + i, w);
     return e;
