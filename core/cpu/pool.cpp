@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/pool_kernels.h>
@@ -249,11 +250,21 @@ PoolPlane<T> plane_of_window(const Window& w) {
   return p;
 }
 
+/// Returns the window of all planes as one, whose rows lie one after the other, where no window sees beyond its plane:
+/// small planes are many calls.
+Window joined(Window w, int64_t planes) {
+  const bool apart = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0 && w.padding[1] == 0 &&
+                     w.dilation[1] == 1 && w.kernel[1] <= w.stride[1] && w.in[1] == w.out[1] * w.stride[1];
+  if (apart) w.in[1] *= planes, w.out[1] *= planes;
+  return w;
+}
+
 /// Pools planes, a band of rows at a time; returns whether there was no NaN.
 template <class T>
-bool pool_values_of_planes(const Tensor& x, const Window& w, const Tensor& y) {
+bool pool_values_of_planes(const Tensor& x, const Window& each, const Tensor& y) {
+  const Window w = joined(each, y.numel() / plane_of(each.out));
   using C = compute_t<T>;
-  constexpr int64_t kBand = 1 << 13;  // elements of a band, which stay in the cache from lines to columns
+  constexpr int64_t kBand = 1 << 12;  // elements of a band, which stay in the cache from lines to columns
   const int64_t in = plane_of(w.in), out = plane_of(w.out), rows = w.out[0] * w.out[1];
   const int64_t outputs = (w.out[2] + kPoolSlack - 1) / kPoolSlack * kPoolSlack;
   const int64_t line = outputs * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 2 * kPoolSlack + w.padding[2];
@@ -263,6 +274,7 @@ bool pool_values_of_planes(const Tensor& x, const Window& w, const Tensor& y) {
   std::atomic<bool> good{true};
   PoolPlane<T> all = plane_of_window<T>(w);
   all.line = line;
+  all.far = is_far_in_lines(y.impl()->data(), y.numel() / w.out[2], w.out[2] * itemsize(y.dtype()));
   const int64_t work = std::max<int64_t>(1, in / bands);
   parallel_for(y.numel() / out * bands, std::max<int64_t>(1, 32768 / work), [&](int64_t b, int64_t e) {
     for (int64_t t = b; t < e && good.load(std::memory_order_relaxed); ++t) {

@@ -244,6 +244,21 @@ def test_values_of_max_pooling_are_those_with_places(window, shape, dtype: str, 
     assert_same(F.max_pool2d(x, kernel, stride, padding, dilation), F.max_pool2d(x, *args[:4], return_indices=True)[0])
 
 
+@pytest.mark.parametrize(
+    "window", [((2, 2), (2, 2)), ((1, 3), (2, 1)), ((3, 2), (3, 2)), ((2, 2), (3, 2)), ((3, 3), (2, 2))]
+)
+@pytest.mark.parametrize("size", [(4, 6), (6, 16), (12, 34), (7, 8)])
+def test_small_planes_are_pooled_alike_alone_and_together(window, size) -> None:
+    """Where no window sees beyond its plane, the rows of all planes are pooled as those of one."""
+    x = random(3, 5, *size)
+    y = F.max_pool2d(x, *window)
+    for n in range(3):
+        for c in range(5):
+            assert_same(y[n, c], F.max_pool2d(x[n : n + 1, c : c + 1].clone(), *window)[0, 0], f"plane {n}, {c}")
+    x[1, 2, 0, 0] = float("nan")
+    assert np.isnan(F.max_pool2d(x, *window).numpy()).sum() == 1
+
+
 def test_values_of_max_pooling_over_volumes_and_lines() -> None:
     x = random(2, 3, 7, 9, 12)
     for args in ((2, 2), (3, 2, 1), (3, 1, 1, 1, True)):

@@ -98,3 +98,11 @@ def test_batch_norm(inner: int, training: bool) -> None:
         assert_same(y[last].detach().clone(), few.detach(), "result")
         (of_few,) = vesta.autograd.grad(few, part, part.detach() * 0.5)
         assert_same(gradient[last].clone(), of_few, "gradient")
+
+
+@pytest.mark.parametrize("width", [64, 60])
+def test_windows_of_three(width: int) -> None:
+    x = random(ROWS * LENGTH // (64 * width), 64, width)
+    y = F.max_pool2d(x, 3, 1, 1)
+    for plane in (0, 1, x.shape[0] // 2, x.shape[0] - 1):
+        assert_same(y[plane], F.max_pool2d(x[plane : plane + 1].clone(), 3, 1, 1)[0], f"plane {plane}")

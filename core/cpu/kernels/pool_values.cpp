@@ -9,6 +9,13 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
+/// Asks for what lies a few KiB behind a line: the lines that come next, of this plane or of the next one.
+template <class T>
+VESTA_INLINE void expect(const T* x) {
+  constexpr std::int64_t kAhead = 4096;  // bytes (build/bin/bandwidth max_pool2d)
+  __builtin_prefetch(reinterpret_cast<const char*>(x) + kAhead, 0, 2);
+}
+
 template <class C>
 VESTA_INLINE Vec<C> lowest() {
   return Vec<C>(-std::numeric_limits<C>::infinity());
@@ -32,7 +39,9 @@ VESTA_INLINE Mask<C> pairs_along(const T* x, std::int64_t n, C* to) {
     higher_or_first(every_other<0>(low, high), every_other<1>(low, high)).store(at);
   };
   std::int64_t i = 0;
-  for (; i + 2 * N <= n; i += 2 * N) pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
+  for (; i + 2 * N <= n; i += 2 * N) {
+    pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
+  }
   if (i < n) {
     const std::int64_t left = n - i;
     const Vec<C> low = load_row<C>(x + i, left < N ? left : N);
@@ -46,6 +55,7 @@ template <class T, class C>
 VESTA_INLINE Mask<C> widen_line(const T* x, std::int64_t n, C* to) {
   Mask<C> nan(false);
   each_vector<C>(n, [&](std::int64_t i, std::int64_t w) __attribute__((always_inline)) {
+    expect(x + i);
     const Vec<C> v = load_row<C>(x + i, w);
     nan = nan | (v != v);
     store_row<C>(v, to + i, w);
@@ -85,10 +95,13 @@ VESTA_INLINE void along(const C* line, std::int64_t any, std::int64_t any_taps, 
 
 /// Writes the largest of `taps` lines that are `step` apart.
 template <int taps, class C, class T>
-VESTA_INLINE void down(const C* lines, std::int64_t step, std::int64_t n, T* y) {
+VESTA_INLINE void down(const C* lines, std::int64_t step, std::int64_t n, T* y, bool far) {
   each_vector<C>(n, [&](std::int64_t j, std::int64_t w) __attribute__((always_inline)) {
     Vec<C> best = Vec<C>::load(lines + j);
     for (int k = 1; k < taps; ++k) best = higher_or_first(best, Vec<C>::load(lines + k * step + j));
+    if constexpr (std::is_same_v<T, C>) {
+      if (far) return best.stream(y + j);
+    }
     store_row<C>(best, y + j, w);
   });
 }
@@ -148,9 +161,9 @@ bool pool_values(const PoolPlane<T>& p) {
       return pooled + ((layer + a * p.dilation[0]) * p.in[1] + row + taps.first * p.dilation[1] - row0) * out;
     };
     if (layers.last - layers.first == 1 && count == 3) {
-      down<3>(first(layers.first), step, out, y);
+      down<3>(first(layers.first), step, out, y, p.far);
     } else if (layers.last - layers.first == 1 && count == 2) {
-      down<2>(first(layers.first), step, out, y);
+      down<2>(first(layers.first), step, out, y, p.far);
     } else {
       each_vector<C>(out, [&](std::int64_t j, std::int64_t w) __attribute__((always_inline)) {
         V best = lowest<C>();
@@ -162,6 +175,7 @@ bool pool_values(const PoolPlane<T>& p) {
       });
     }
   }
+  if (p.far) _mm_sfence();
   return true;
 }
 
