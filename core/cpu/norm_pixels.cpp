@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
@@ -49,12 +50,15 @@ std::vector<char> narrowed(const Pixels& p, const std::vector<double>& v) {
   return out;
 }
 
-/// Calls f(first pixel's offset in bytes, pixels) for pieces of all samples.
+/// Calls f(first pixel's offset in bytes, pixels, whether the results at `to` are far) for pieces of all samples.
 template <class F>
-void over_pixels(const Pixels& p, F f) {
-  const int64_t row = p.channels * itemsize(p.dtype);
-  parallel_for(p.batch * p.inner, std::max<int64_t>(1, kTaskElements / p.channels),
-               [&](int64_t begin, int64_t end) { f(begin * row, end - begin); });
+void over_pixels(const Pixels& p, const char* to, F f) {
+  const int64_t row = p.channels * itemsize(p.dtype), all = p.batch * p.inner;
+  const bool far = is_far_in_lines(to, all, row);
+  parallel_for(all, std::max<int64_t>(1, kTaskElements / p.channels), [&](int64_t begin, int64_t end) {
+    f(begin * row, end - begin, far);
+    if (far) finish_far();
+  });
 }
 
 /// Calls f(first channel, channels) for channels that have `numbers` numbers each.
@@ -133,17 +137,17 @@ void pixel_gradient_sums(const Pixels& p, const char* g, const char* x, const Of
 void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
                    const OfChannels& shift, char* y) {
   const std::vector<char> m = narrowed(p, center), a = narrowed(p, scale), b = narrowed(p, shift);
-  over_pixels(p, [&](int64_t at, int64_t n) {
-    row_kernels(p.dtype).affine_pixels(x + at, m.data(), a.data(), b.data(), y + at, n, p.channels);
+  over_pixels(p, y, [&](int64_t at, int64_t n, bool far) {
+    row_kernels(p.dtype).affine_pixels(x + at, m.data(), a.data(), b.data(), y + at, n, p.channels, far);
   });
 }
 
 void combine_pixels(const Pixels& p, const char* g, const char* x, const OfChannels& center, const OfChannels& a,
                     const OfChannels& b, const OfChannels& c, char* gx) {
   const std::vector<char> m = narrowed(p, center), va = narrowed(p, a), vb = narrowed(p, b), vc = narrowed(p, c);
-  over_pixels(p, [&](int64_t at, int64_t n) {
+  over_pixels(p, gx, [&](int64_t at, int64_t n, bool far) {
     row_kernels(p.dtype).combine_pixels(g + at, x + at, m.data(), va.data(), vb.data(), vc.data(), gx + at, n,
-                                        p.channels);
+                                        p.channels, far);
   });
 }
 

@@ -101,9 +101,9 @@ struct RowKernels {
   /// The same for each of n pixels, whose channels lie side by side; center, a, b and c have one number per channel, of
   /// the dtype of statistics.
   void (*affine_pixels)(const char* x, const char* center, const char* a, const char* b, char* y, int64_t n,
-                        int64_t channels) = nullptr;
+                        int64_t channels, bool far) = nullptr;
   void (*combine_pixels)(const char* g, const char* x, const char* center, const char* a, const char* b, const char* c,
-                         char* gx, int64_t n, int64_t channels) = nullptr;
+                         char* gx, int64_t n, int64_t channels, bool far) = nullptr;
   /// Elements of a row that `moments`, `statistics` and `gradient_sums` sum at once: a longer row is made of such
   /// pieces, in order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;

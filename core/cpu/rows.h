@@ -24,6 +24,15 @@ VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
   else store_convert_partial(v, p, n);
 }
 
+/// store_row(), past the caches if the row is far and of C.
+template <class C, class T>
+VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
+  if constexpr (std::is_same_v<T, C>) {
+    if (far) return v.stream(p);
+  }
+  store_row(v, p, n);
+}
+
 /// Copies a row of any length in moves of fixed sizes; the last one may overlap the one before.
 VESTA_INLINE void copy_row(char* to, const char* from, int64_t n) {
   auto moves = [&]<int64_t size>(std::integral_constant<int64_t, size>) __attribute__((always_inline)) {

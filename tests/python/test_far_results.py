@@ -106,3 +106,17 @@ def test_windows_of_three(width: int) -> None:
     y = F.max_pool2d(x, 3, 1, 1)
     for plane in (0, 1, x.shape[0] // 2, x.shape[0] - 1):
         assert_same(y[plane], F.max_pool2d(x[plane : plane + 1].clone(), 3, 1, 1)[0], f"plane {plane}")
+
+
+def test_batch_norm_of_pixels() -> None:
+    x = random(3, 64, 210, 225)
+    mean, variance = random(64, seed=1), random(64, seed=2).abs() + 1
+    pixels = x.to(memory_format=vesta.channels_last)
+    for training in (False, True):
+        results = []
+        for each in (x, pixels):
+            each = each.clone().requires_grad_()
+            y = F.batch_norm(each, None if training else mean, None if training else variance, training=training)
+            results.append((y.detach(), *vesta.autograd.grad(y, each, each.detach() * 0.5)))
+        for rows, of_pixels in zip(*results):
+            assert_same(rows, of_pixels.contiguous(), f"training {training}")

@@ -49,7 +49,9 @@ VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, 
   for (int w = 0; w < ways; ++w) center[w] = load_row<C>(near + w * N, count), sum[w] = square[w] = V(C(0));
   for (int64_t r = 0; r < rows; ++r) {
     for (int w = 0; w < ways; ++w) {
-      const V d = load_row<C>(reinterpret_cast<const T*>(x + r * stride) + w * N, count) - center[w];
+      const T* const at = reinterpret_cast<const T*>(x + r * stride) + w * N;
+      __builtin_prefetch(reinterpret_cast<const char*>(at) + rows * stride, 0, 2);  // of the next block
+      const V d = load_row<C>(at, count) - center[w];
       sum[w] = sum[w] + d, square[w] = square[w] + d * d;
     }
   }

@@ -28,15 +28,6 @@ VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
   return select(Vec<C>(number) < Vec<C>(C(n)), v, Vec<C>(C(0)));
 }
 
-/// store_row(), past the caches if the row is far and of C.
-template <class C, class T>
-VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
-  if constexpr (std::is_same_v<T, C>) {
-    if (far) return v.stream(p);
-  }
-  store_row(v, p, n);
-}
-
 /// Adds up each of the `count` vectors of f(i, n) over the vectors of [begin, end), at most kBlock, in four chains.
 template <class C, int count, class F>
 VESTA_INLINE std::array<Vec<C>, count> sum_block(int64_t begin, int64_t end, F f) {
