@@ -146,6 +146,20 @@ class Blocks {
         block.weights[k][i] = p.weights[first + k];
       }
     }
+    block.kind = kind_of(block);
+  }
+
+  static typename ResampleBlock<T>::Terms kind_of(const ResampleBlock<T>& block) {
+    using Terms = typename ResampleBlock<T>::Terms;
+    const int lanes = kernels<T>().lanes;
+    bool all = true, beside = true;
+    for (int k = 0; k < block.terms; ++k) {
+      for (int i = 0; i < lanes; ++i) {
+        all = all && block.at[k][i] >= 0;
+        beside = beside && block.at[k][i] == block.at[k][0] + i;
+      }
+    }
+    return !all ? Terms::some : beside ? Terms::beside : Terms::all;
   }
 
   std::vector<ResampleBlock<T>> blocks_;
@@ -250,9 +264,12 @@ class Planes {
   /// Writes rows [begin, end) of the result; x and y are where the plane begins.
   void run(const T* x, T* y, int64_t begin, int64_t end) const {
     const int64_t width = down_.inner, window = kernels<T>().window;  // 0 where there are no blocks
-    T* const room = static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(lines_ * width + window)));
+    constexpr int64_t kRows = 8, kRoom = 4096;  // elements that stay in the first cache
+    const int64_t rows =
+        blocks_ ? lines_ * std::clamp<int64_t>(kRoom / std::max<int64_t>(1, lines_ * width), 1, kRows) : 1;
+    T* const room = static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(rows * width + window)));
     if (blocks_) {
-      std::fill_n(room + lines_ * width, window, T(0));
+      std::fill_n(room + rows * width, window, T(0));
       const ResamplePlane<T> p{x,
                                y,
                                width,
@@ -265,6 +282,7 @@ class Planes {
                                line_.count(),
                                together_.count(),
                                lines_,
+                               rows,
                                room};
       return kernels<T>().plane(p, begin, end);
     }

@@ -15,8 +15,10 @@ inline constexpr int kResampleLanes = 16, kResampleTerms = 8;
 template <class T>
 struct ResampleBlock {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  enum class Terms : std::uint8_t { some, all, beside };
   std::int64_t base;
   int terms, count;
+  Terms kind;  ///< whether every lane has all terms, and whether those of neighbouring lanes are neighbours as well
   Place at[kResampleTerms][kResampleLanes];
   T weights[kResampleTerms][kResampleLanes];
 };
@@ -33,7 +35,9 @@ struct ResamplePlane {
   const T* weights;
   const ResampleBlock<T>*line, *lines_together;
   std::int64_t line_blocks, together_blocks, lines;
-  T* room;  ///< [lines * width + window], the last `window` elements set
+  std::int64_t
+      rows;  ///< lines kept at a time: what was stored has left the store buffer when it is read in other pieces
+  T* room;  ///< [rows * width + window], the last `window` elements set
 };
 
 /// The kernels of one instruction set.

@@ -184,6 +184,8 @@ bool pool_values_of_pixels(const PoolPlane<T>& p, std::int64_t channels) {
   using C = compute_t<T>;
   Mask<C> nan(false);
   T* y = p.y;
+  const std::int64_t next =
+      p.stride[1] * p.in[2] * channels;  // from what a row of outputs sees to what the next one does
   for (std::int64_t o = p.first; o < p.last; ++o) {
     const std::int64_t layer = o / p.out[1] * p.stride[0] - p.padding[0];
     const std::int64_t row = o % p.out[1] * p.stride[1] - p.padding[1];
@@ -199,6 +201,7 @@ bool pool_values_of_pixels(const PoolPlane<T>& p, std::int64_t channels) {
             const std::int64_t line = (layer + a * p.dilation[0]) * p.in[1] + row + r * p.dilation[1];
             const T* from = p.x + (line * p.in[2] + column) * channels + columns.first * step + c;
             for (std::int64_t k = columns.first; k < columns.last; ++k, from += step) {
+              __builtin_prefetch(from + next, 0, 2);
               const Vec<C> v = load_row<C>(from, w);
               nan = nan | (v != v);
               best = higher_or_first(best, v);

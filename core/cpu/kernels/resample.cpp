@@ -37,6 +37,7 @@ void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int
       return;
     case 1: return add_rows<1>(x, inner, places, weights, terms, y, n);
     case 2: return add_rows<2>(x, inner, places, weights, terms, y, n);
+    case 3: return add_rows<3>(x, inner, places, weights, terms, y, n);
     case 4: return add_rows<4>(x, inner, places, weights, terms, y, n);
     default: return add_rows<0>(x, inner, places, weights, terms, y, n);
   }
@@ -70,8 +71,27 @@ template <class T>
 void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
   using V = Vec<T>;
   using Bits = typename V::Bits;
+  using Terms = typename ResampleBlock<T>::Terms;
+  // Adds up what term(k) gives for each k, one weight after the other.
+  const auto add_up = [](const ResampleBlock<T>& b, auto term) __attribute__((always_inline)) {
+    V sum = V::load(b.weights[0]) * term(0);
+    for (int k = 1; k < b.terms; ++k) sum = sum + V::load(b.weights[k]) * term(k);
+    return sum;
+  };
   for (const ResampleBlock<T>* b = blocks; b < blocks + count; ++b) {
+    if (b->kind == Terms::beside && b->terms > 0) {
+      add_up(*b, [&](int k) __attribute__((always_inline)) { return V::load(x + b->base + b->at[k][0]); }).store(y);
+      y += V::N;
+      continue;
+    }
     const V low = V::load(x + b->base), high = V::load(x + b->base + V::N);
+    if (b->kind == Terms::all && b->terms > 0) {
+      add_up(*b, [&](int k) __attribute__((always_inline)) {
+        return pick(low, high, V::load(reinterpret_cast<const T*>(b->at[k])).bits());
+      }).store(y);
+      y += V::N;
+      continue;
+    }
     V sum(T(0));
     for (int k = 0; k < b->terms; ++k) {
       const Bits at = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
@@ -90,16 +110,18 @@ void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
 template <class T>
 void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
   for (int64_t o = first; o < last;) {
-    const bool together = last - o >= p.lines;
-    const int64_t lines = together ? p.lines : 1;
-    for (int64_t l = 0; l < lines; ++l) {
+    const int64_t rows = p.rows < last - o ? p.rows : last - o;
+    for (int64_t l = 0; l < rows; ++l) {
       const int64_t k = p.starts[o + l], terms = p.starts[o + l + 1] - k;
       row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.width, p.width);
     }
     T* const y = p.y + o * p.out_width;
-    if (together) line(p.room, p.lines_together, p.together_blocks, y);
-    else line(p.room, p.line, p.line_blocks, y);
-    o += lines;
+    int64_t l = 0;
+    for (; l + p.lines <= rows; l += p.lines) {
+      line(p.room + l * p.width, p.lines_together, p.together_blocks, y + l * p.out_width);
+    }
+    for (; l < rows; ++l) line(p.room + l * p.width, p.line, p.line_blocks, y + l * p.out_width);
+    o += rows;
   }
 }
 
