@@ -176,7 +176,18 @@ def test_logarithms_of_sums_recorded_or_not(shape, dim: int, dtype: str) -> None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-@pytest.mark.parametrize(("shape", "dim"), [((7, 9), 0), ((1500, 40), 0), ((3, 33, 70), 1), ((2, 5, 9, 11), 1)])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((7, 9), 0),
+        ((1500, 40), 0),
+        ((600, 32), 0),
+        ((70, 64), 0),
+        ((20000, 35), 0),
+        ((3, 33, 70), 1),
+        ((2, 5, 9, 11), 1),
+    ],
+)
 def test_softmax_down_columns_is_that_of_rows(shape, dim: int, dtype: str) -> None:
     x, g = random(*shape, dtype=dtype), random(*shape, dtype=dtype, seed=1)
     x.movedim(dim, 0)[2, 0] = -float("inf")
@@ -189,6 +200,15 @@ def test_softmax_down_columns_is_that_of_rows(shape, dim: int, dtype: str) -> No
         assert_same(down, along.movedim(-1, dim), op.__name__)
         assert_same(leaf.grad, turned.grad.movedim(-1, dim), op.__name__ + " gradient")
     assert_same(vesta.logsumexp(x, dim), vesta.logsumexp(x.movedim(dim, -1).contiguous(), -1))
+
+
+def test_small_probabilities_are_exponentials() -> None:
+    """Of numbers far below the maximum, whose sum is 1: with the bits of exp, down to what is no longer a number."""
+    x = vesta.linspace(-30, -110, 4096).view(16, 256)
+    x[3:5, ::7] = -float("inf")
+    x[:, 0] = 0.0
+    assert_same(F.softmax(x, 1), vesta.exp(x))
+    assert_same(F.softmax(x.t().contiguous(), 0), vesta.exp(x).t().contiguous())
 
 
 # ---- extrema ----

@@ -514,7 +514,7 @@ VESTA_INLINE void keep_few_columns_and_max(const T* x, int64_t n, int64_t step, 
   Vec<C> best[ways];
   for (Vec<C>& b : best) b = Vec<C>(-std::numeric_limits<C>::infinity());
   for (int64_t r = 0; r < n; ++r, x += step, kept += ways * N) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int64_t k = 0; k < ways; ++k) {
       __builtin_prefetch(x + kAhead * step + k * N, 0, 2);
       const Vec<C> v = load_row<C>(x + k * N, N);
@@ -529,8 +529,8 @@ VESTA_INLINE void keep_few_columns_and_max(const T* x, int64_t n, int64_t step, 
 template <class T, class C>
 VESTA_INLINE void keep_columns_and_max(const T* x, int64_t n, int64_t step, int64_t count, C* kept, C* top) {
   constexpr int64_t N = Vec<C>::N;
-  if (count == N) return keep_few_columns_and_max<1>(x, n, step, kept, top);  // the widths of long columns
-  if (count == 2 * N) return keep_few_columns_and_max<2>(x, n, step, kept, top);
+  if (count == 2 * N) return keep_few_columns_and_max<2>(x, n, step, kept, top);  // the widths of long columns
+  if (count == 4 * N) return keep_few_columns_and_max<4>(x, n, step, kept, top);
   std::fill_n(top, count, -std::numeric_limits<C>::infinity());
   for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
