@@ -27,8 +27,10 @@ ROOT = Path(__file__).resolve().parent.parent
 if __package__ in (None, ""):
     sys.path.insert(0, str(ROOT))
 
-#: Bytes that a worker may have besides what it has at its start, and seconds that a call may take.
-MEMORY, SECONDS = 1 << 30, 20
+#: Bytes that a worker may have besides what it has at its start.
+MEMORY = 1 << 30
+#: Seconds of the processor that a call may take where no signal ends it, and seconds that it may wait.
+SECONDS, WAITS = 40, 600
 #: After so many calls what is left behind is counted.
 BATCH = 250
 
@@ -143,6 +145,12 @@ def campaign(first: int, count: int) -> list[tuple[int, str]]:
     return found
 
 
+def processor_seconds(pid: int) -> float:
+    """Returns the time that a process had on the processor, whatever else the machine does."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def run_worker(first: int, count: int, folder: str, progress: Path) -> tuple[int, str]:
     """Runs one worker until it ends, or does not go on."""
     command = [sys.executable, "-m", "fuzz.run_calls", "--worker", "--first", str(first), "--count", str(count)]
@@ -153,13 +161,13 @@ def run_worker(first: int, count: int, folder: str, progress: Path) -> tuple[int
             [*command, "--progress", str(progress)], cwd=folder, env=environment, stdout=output, stderr=output,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        last, since = "", time.monotonic()
+        last, since, used = "", time.monotonic(), 0.0
         while (status := worker.poll()) is None:
             time.sleep(0.05)
             now = progress.read_text()
             if now != last:
-                last, since = now, time.monotonic()
-            elif time.monotonic() - since > SECONDS + 20:
+                last, since, used = now, time.monotonic(), processor_seconds(worker.pid)
+            elif processor_seconds(worker.pid) - used > SECONDS or time.monotonic() - since > WAITS:
                 worker.kill()
         output.seek(0)
         return status, output.read()
