@@ -176,6 +176,8 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
 
 Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
   const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
+  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime,
+              "_places_by_rank: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
   Dims sizes(input.sizes());
   if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_by_rank"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);

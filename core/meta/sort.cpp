@@ -14,8 +14,10 @@ TensorPair sort(const Tensor& input, MaybeBool, int64_t dim, bool) {
   return {result_preserving(input, input.dtype()), result_preserving(input, DType::int64)};
 }
 
-Tensor places_by_rank(const Tensor& input, int64_t, int64_t count, int64_t dim, bool) {
-  order_plan(input, dim, "_places_by_rank");
+Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool) {
+  const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
+  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime,
+              "_places_by_rank: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
   return result(with_size(input, wrap_dim(dim, input.dim(), "_places_by_rank"), count), DType::int64);
 }
 

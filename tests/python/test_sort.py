@@ -73,3 +73,12 @@ def test_running_extrema_take_the_last_of_equals_and_keep_nan() -> None:
     assert low.values.tolist() == [2, 1, 1, 1, 0] and low.indices.tolist() == [0, 1, 2, 2, 4]
     out = vesta.empty(0), vesta.empty(0, dtype=vesta.int64)
     assert vesta.cummin(x[:4], 0, out=out).values is out[0] and out[1].tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta", *(["cuda"] if vesta.cuda.is_available() else [])])
+def test_ranks_that_do_not_exist_are_refused(device: str) -> None:
+    """The op below topk and kthvalue, which programs reach as a private one: it divided by a size of zero."""
+    for x in (vesta.ones(0, device=device), vesta.ones(3, device=device), vesta.ones(2, 0, device=device)):
+        for first, count in ((0, 4), (-1, 2), (2, 2), (0, -1), (2**62, 2**62)):
+            with pytest.raises(RuntimeError, match="places_by_rank: expected ranks of"):
+                vesta._C._private._places_by_rank(x, first, count, -1, True)
