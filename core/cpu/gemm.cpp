@@ -196,9 +196,11 @@ void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
                             : ThinBlock<T>{p.m, p.n, p.k, p.a, p.a_row, p.b, p.c, p.c_row, 1, nullptr, p.bias};
   const int64_t step = rows ? p.a_col : p.b_row, vector = rows ? p.a_row : p.b_col;
   if (block.few > 1 || step != 1) {
-    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * p.k * block.few));
+    const int64_t width = thin_width(block.few);
+    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * p.k * width));
     for (int64_t k = 0; k < p.k; ++k) {
-      for (int64_t f = 0; f < block.few; ++f) room[k * block.few + f] = block.vectors[f * vector + k * step];
+      for (int64_t f = 0; f < width; ++f)
+        room[k * width + f] = f < block.few ? block.vectors[f * vector + k * step] : T(0);
     }
     block.vectors = room;
   }

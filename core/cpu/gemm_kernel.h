@@ -38,8 +38,14 @@ struct Block {
   const T* row_bias = nullptr;  ///< [m], likewise
 };
 
+constexpr int kThin = 8;
+
+/// Returns how many vectors lie side by side where `few` are wanted; those past `few` hold zeros. There is one loop for
+/// each such number, and a loop for each of 1 to kThin would take the compiler a tenth longer.
+constexpr std::int64_t thin_width(std::int64_t few) { return few <= 2 ? few : few + few % 2; }
+
 /// A product of lines that are read in place along k with up to kThin vectors, for any k:
-/// out(l, f) = sum over k of in[l * line + k] * vectors[k * few + f]. Strides count elements.
+/// out(l, f) = sum over k of in[l * line + k] * vectors[k * thin_width(few) + f]. Strides count elements.
 template <class T>
 struct ThinBlock {
   std::int64_t lines, few, k;
@@ -49,10 +55,8 @@ struct ThinBlock {
   T* out;  ///< element (l, f) at out[l * out_line + f * out_few]
   std::int64_t out_line, out_few;
   const T* line_bias = nullptr;  ///< [lines], added after everything else
-  const T* few_bias = nullptr;   ///< [few], likewise
+  const T* few_bias = nullptr;  ///< [few], likewise
 };
-
-constexpr int kThin = 8;
 
 /// The kernels of one instruction set for T = float or double.
 template <class T>

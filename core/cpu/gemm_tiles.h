@@ -264,7 +264,7 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
 #pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
     }
-    for (int f = 0; f < kFew; ++f) {
+    for (int f = 0; f < p.few; ++f) {
       T* const to = p.out + l0 * p.out_line + f * p.out_few;
       V value = total[f];
       if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
@@ -282,14 +282,11 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
 template <class X>
 void thin(const ThinBlock<typename X::T>& p) {
   static_assert(kThin == 8);
-  switch (p.few) {
+  switch (thin_width(p.few)) {
     case 1: return thin_lines<X, 1>(p);
     case 2: return thin_lines<X, 2>(p);
-    case 3: return thin_lines<X, 3>(p);
     case 4: return thin_lines<X, 4>(p);
-    case 5: return thin_lines<X, 5>(p);
     case 6: return thin_lines<X, 6>(p);
-    case 7: return thin_lines<X, 7>(p);
     default: return thin_lines<X, 8>(p);
   }
 }
