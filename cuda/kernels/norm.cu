@@ -216,7 +216,8 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
     bool far = false;
     VESTA_UNROLL
     for (int j = 0; j < K; ++j) {
-      far = far || !(m[j].squares < kFarSquares && m[j].mean < kFarMean && m[j].mean > -kFarMean);
+      const C squares = m[j].squares, mean = m[j].mean;
+      far = far || !(squares < kFarSquares && mean < kFarMean && mean > -kFarMean);
     }
     if (block_any(far)) {
       unit = 1 / double(kNearer);
