@@ -51,10 +51,6 @@ void check_reduce(Text reduce, const char* op, bool sums) {
               reduce, "'.");
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns t, or a copy where it shares elements with a tensor that is to be written.
 Tensor apart_from(const Tensor& written, const Tensor& t) {
   return overlap(written, t) == Overlap::none ? t : clone(t);
@@ -67,6 +63,7 @@ void check_scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index,
   VESTA_CHECK(input.dtype() == src.dtype(), runtime, op, ": Expected self.dtype to be equal to src.dtype, got ",
               input.dtype(), " and ", src.dtype(), ".");
   if (reduce != "sum" && reduce != "mean") check_real(input, op);
+  VESTA_CHECK(reduce != "mean" || input.dtype() != DType::bool_, type, op, ": expected numbers for a mean, got bool.");
   scatter_plan(input, dim, index, src, op);
 }
 
@@ -98,7 +95,7 @@ Tensor scatter_reduce__composite(const Tensor& input, int64_t dim, const Tensor&
     count = ones_like(input, counted);
     if (!include_self) scatter_(count, dim, at, wrapped(int64_t(0)));
     scatter_add_(count, dim, at, expand(full(IntSpan(), Scalar(1), counted, input.device()), src.sizes()));
-    if (!include_self) count = clamp_min(count, 1);
+    count = masked_fill(count, eq(count, 0), 1);  // of places that nothing goes to; integers may wrap, as in PyTorch
   }
   if (is_differentiable(input.dtype())) ops::div(input, count, Out{&input, Out::inplace});
   else ops::floor_divide(input, count, Out{&input, Out::inplace});
@@ -245,7 +242,7 @@ void check_put(const Tensor& input, const Tensor& index, const Tensor& source, c
 
 Tensor put__composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
   check_put(input, index, source, "put_");
-  if (index.numel() == 0) return input;
+  if (input.numel() == 0) return input;
   const Tensor places = reshape(apart_from(input, index), -1), values = reshape(source, -1);
   if (input.is_contiguous()) index_put_(view(input, -1), {places}, values, accumulate);
   else index_put_(input, subscripts_of(input, places), values, accumulate);

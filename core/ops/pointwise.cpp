@@ -270,6 +270,14 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
   return d;
 }
 
+/// Returns t, or a copy of the given dtype.
+Tensor converted(const Tensor& t, DType to, const char* op) {
+  if (t.dtype() == to) return t;
+  const Tensor copy = empty_tensor(t.sizes(), to, t.device());
+  copy_into(copy, t, op);
+  return copy;
+}
+
 /// What is decided about a call before its result is allocated.
 struct Decided {
   DType compute;
@@ -294,8 +302,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
                   ": expected condition to be a boolean tensor, got ", d, ".");
       if (d != DType::bool_) {
         warn(text(info.name, " received a uint8 condition tensor. This behavior is deprecated. Use a boolean one."));
-        call.in_[0] = empty_tensor(in[0]->sizes(), DType::bool_, in[0]->device());
-        copy_into(call.in_[0], *in[0], info.name);
+        call.in_[0] = converted(*in[0], DType::bool_, info.name);
       }
       call.typed_[0] = true;
     } else {
@@ -313,7 +320,13 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
       if (in[i]->impl()->wrapped_number && !fits(*in[i], compute)) compute = DType::int64;
     }
   }
-  if (info.of_truth) call.truth_of_ = compute, compute = DType::bool_;
+  if (info.of_truth) {
+    for (int i = 0; i < info.inputs; ++i) {  // a number on another device counts as an element, too
+      Tensor& t = call.in_[i];
+      if (t.dim() == 0 && t.device().type != DeviceType::cpu) t = converted(t, compute, info.name);
+    }
+    call.truth_of_ = compute, compute = DType::bool_;
+  }
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",

@@ -127,9 +127,11 @@ struct Part {
       if (i + k * stride < end) use(packs[k]);
     }
   }
-  /// Combines the threads of each channel and writes widen(number of the channel within the thread, result).
-  template <class S, class F>
-  VESTA_DEVICE void write(const NormArgs& a, S* s, F widen) const {
+  /// Returns whether this thread has what the threads of its channels combine to.
+  VESTA_DEVICE bool has_result(const NormArgs& a) const { return lane == 0 && channel < a.l.channels; }
+  /// Combines the threads of each channel. A barrier must stand between two calls.
+  template <class S>
+  VESTA_DEVICE void combine_threads(const NormArgs& a, S* s) const {
     VESTA_SHARED(S, parts, K * kTeamThreads);
     VESTA_UNROLL
     for (int j = 0; j < K; ++j) parts[j * kTeamThreads + threadIdx.x] = s[j];
@@ -143,7 +145,11 @@ struct Part {
         }
       }
     }
-    if (lane != 0 || channel >= a.l.channels) return;
+  }
+  /// Writes widen(number of the channel within the thread, result).
+  template <class S, class F>
+  VESTA_DEVICE void write(const NormArgs& a, const S* s, F widen) const {
+    if (!has_result(a)) return;
     VESTA_UNROLL
     for (int j = 0; j < K; ++j) {
       const auto wide = widen(j, s[j]);
@@ -211,25 +217,35 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   const C* first = firsts + threadIdx.x % a.width * K;
   Moments<C> m[K];
   sums.moments(first, m);
-  double unit = 1;
+  part.combine_threads(a, m);
+  C begin[K];
+  double unit[K];
+  VESTA_UNROLL
+  for (int j = 0; j < K; ++j) begin[j] = first[j], unit[j] = 1;
   if constexpr (std::is_same_v<C, float> && !std::is_same_v<T, Half>) {  // no float16 is that large
-    bool far = false;
+    bool far[K], any = false;  // of each channel by itself: in its unit, those beside it would be lost
     VESTA_UNROLL
     for (int j = 0; j < K; ++j) {
       const C squares = m[j].squares, mean = m[j].mean;
-      far = far || !(squares < kFarSquares && mean < kFarMean && mean > -kFarMean);
+      far[j] = part.has_result(a) && !(squares < kFarSquares && mean < kFarMean && mean > -kFarMean);
+      any = any || far[j];
     }
-    if (block_any(far)) {
-      unit = 1 / double(kNearer);
+    if (block_any(any)) {
       sums = {};
       part.template each<1>(a, load, [&](const Elements<T, N>& pack) { sums.add(pack, kNearer); });
       share_firsts();
-      sums.moments(first, m);
+      Moments<C> nearer[K];
+      sums.moments(first, nearer);
+      part.combine_threads(a, nearer);
+      VESTA_UNROLL
+      for (int j = 0; j < K; ++j) {
+        if (far[j]) m[j] = nearer[j], begin[j] = first[j], unit[j] = 1 / double(kNearer);
+      }
     }
   }
   part.write(a, m, [&](int j, const Moments<C>& s) {
-    return Moments<double>{double(s.count), (double(first[j]) + double(s.mean)) * unit,
-                           double(s.squares) * (unit * unit)};
+    return Moments<double>{double(s.count), (double(begin[j]) + double(s.mean)) * unit[j],
+                           double(s.squares) * (unit[j] * unit[j])};
   });
 }
 
@@ -257,6 +273,7 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
       s[k].a = s[k].a + v, s[k].b = s[k].b + v * (w - mean[k]);
     }
   });
+  part.combine_threads(a, s);
   part.write(a, s, [](int, const Pair<C>& t) { return Pair<double>{double(t.a), double(t.b)}; });
 }
 

@@ -163,6 +163,19 @@ def test_an_outlier_whose_square_float32_cannot_hold(device):
         assert y[1, 0, 2, 3].item() == pytest.approx(191**0.5, rel=1e-2) and (y[0, 0] < 0).all()
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("last, shape", [(False, (64, 8)), (True, (4, 8, 6, 6)), (True, (3, 7, 5, 5))])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30, 1e17])
+def test_a_channel_leaves_those_beside_it_alone(device, last, shape, value):
+    x = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
+    want = statistics(x, last, device)
+    x[(0, 0) + (0,) * (len(shape) - 2)] = value
+    for was, now in zip(want, statistics(x, last, device), strict=True):
+        was, now = (np.asarray(t.cpu() if isinstance(t, vesta.Tensor) else t) for t in (was, now))
+        at = (slice(None), slice(1, None)) if was.ndim > 1 else slice(1, None)
+        np.testing.assert_array_equal(now[at], was[at])
+
+
 @pytest.mark.differs
 @pytest.mark.parametrize("device", DEVICES)
 def test_rms_norm_of_values_whose_squares_float32_cannot_hold(device):

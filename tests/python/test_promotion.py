@@ -258,3 +258,20 @@ def test_a_tensor_without_dimensions_is_rounded_as_elements_are(dtype: vesta.dty
             w = x.clone().requires_grad_()
             (w * a).sum().backward()
             assert vesta.equal(w.grad, rounded)
+
+
+@pytest.mark.parametrize("device", check.DEVICES)
+def test_truth_is_that_of_an_element(device: str) -> None:
+    """A number and a tensor without dimensions are rounded, or wrap, before they are compared with 0."""
+    for dtype, tiny in ((vesta.float16, 1e-30), (vesta.float32, 1e-300)):
+        x = vesta.ones(2, dtype=dtype, device=device)
+        for place in {"cpu", device}:
+            for value, want in ((tiny, False), (0.25, True), (-0.0, False), (float("nan"), True)):
+                a = vesta.tensor(value, dtype=vesta.float64, device=place)
+                assert vesta.logical_and(x, a).tolist() == vesta.logical_and(a, x).tolist() == [want] * 2, value
+    for dtype, wraps in ((vesta.uint8, 256), (vesta.int16, 65536), (vesta.int32, 2**32)):
+        x = vesta.zeros(2, dtype=dtype, device=device)
+        for place in {"cpu", device}:
+            assert not vesta.logical_or(x, vesta.tensor(wraps, device=place)).any()
+            assert vesta.logical_or(x, vesta.tensor(wraps + 1, device=place)).all()
+            assert x.clone().logical_xor_(vesta.tensor(wraps + 3, device=place)).tolist() == [1, 1]

@@ -59,9 +59,10 @@ struct Ge : Comparison {
   template <class V> VESTA_HD static auto forward(V a, V b) { return a >= b; }
 };
 
-/// Holds what ops on truth values share: operands of another dtype count as x != 0.
+/// The members that ops on truth values share: operands of another dtype count as x != 0.
 struct OfTruth : Comparison {
   static constexpr auto accepts = kBool;
+  static constexpr bool integers_to_float = false;
   static constexpr bool of_truth = true;
 };
 struct LogicalNot : OfTruth {
