@@ -221,10 +221,9 @@ void Call::read_immediates(DType compute, Immediates& values) {
       continue;
     }
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
-    const bool is_number = in_[i].impl()->wrapped_number, rounded = rounds_numbers_ || !is_number;
-    if (typed_[0]) convert_scalar(in_[i], compute, !is_number, op_, values.value[i]);
-    else if (truth_of_) truth_of_scalar(in_[i], *truth_of_, rounded, op_, values.value[i]);
-    else compute_scalar(in_[i], compute, rounded, op_, values.value[i]);
+    if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, values.value[i]);
+    else if (truth_of_) truth_of_scalar(in_[i], *truth_of_, rounds_numbers_, op_, values.value[i]);
+    else compute_scalar(in_[i], compute, rounds_numbers_, op_, values.value[i]);
     values.is[i] = true;
   }
 }

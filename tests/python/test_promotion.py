@@ -242,24 +242,6 @@ def test_sum_and_mean_dtypes() -> None:
     assert float(half.mean()) == 10.0, "16-bit floats accumulate in float32"
 
 
-@pytest.mark.differs
-@pytest.mark.parametrize("device", check.DEVICES)
-@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
-def test_a_tensor_without_dimensions_is_rounded_as_elements_are(dtype: vesta.dtype, device: str) -> None:
-    """Whether it stands first or last, and wherever it lies."""
-    x = vesta.tensor([1000.0, 3.0], dtype=dtype, device=device)
-    rounded = vesta.tensor([1.2345678] * 2, dtype=dtype, device=device)
-    for wide in (vesta.float32, vesta.float64):
-        for place in {"cpu", device}:
-            a = vesta.tensor(1.2345678, dtype=wide, device=place)
-            for op in (vesta.mul, vesta.div, vesta.add, vesta.sub, vesta.pow, vesta.atan2):
-                assert vesta.equal(op(x, a), op(x, rounded)) and vesta.equal(op(a, x), op(rounded, x)), op
-            assert vesta.equal(x.clone().mul_(a), x * rounded)
-            w = x.clone().requires_grad_()
-            (w * a).sum().backward()
-            assert vesta.equal(w.grad, rounded)
-
-
 @pytest.mark.parametrize("device", check.DEVICES)
 def test_truth_is_that_of_an_element(device: str) -> None:
     """A number and a tensor without dimensions are rounded, or wrap, before they are compared with 0."""
