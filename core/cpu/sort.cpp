@@ -176,8 +176,7 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
 
 Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
   const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
-  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime,
-              "_places_by_rank: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+  check_ranks(plan, first, count, "_places_by_rank");
   Dims sizes(input.sizes());
   if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_by_rank"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);
@@ -277,8 +276,7 @@ Tensor places_with_ties_kernel(const Tensor& input, int64_t first, int64_t count
                                Text ties) {
   const ScanPlan plan = order_plan(input, dim, "_places_with_ties");
   const Ties way = ties_of(ties);
-  VESTA_CHECK(first >= 0 && count >= 0 && first + count <= plan.length, runtime,
-              "_places_with_ties: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+  check_ranks(plan, first, count, "_places_with_ties");
   Dims sizes(input.sizes());
   if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_with_ties"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);

@@ -16,8 +16,7 @@ TensorPair sort(const Tensor& input, MaybeBool, int64_t dim, bool) {
 
 Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool) {
   const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
-  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime,
-              "_places_by_rank: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+  check_ranks(plan, first, count, "_places_by_rank");
   return result(with_size(input, wrap_dim(dim, input.dim(), "_places_by_rank"), count), DType::int64);
 }
 

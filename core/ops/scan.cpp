@@ -38,6 +38,11 @@ ScanPlan order_plan(const Tensor& input, int64_t dim, const char* op) {
   return split(input, d);
 }
 
+void check_ranks(const ScanPlan& plan, int64_t first, int64_t count, const char* op) {
+  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime, op,
+              ": expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+}
+
 ScanPlan order_plan_into(const Tensor& result, const Tensor& input, int64_t dim, const char* op) {
   if (result.is_contiguous()) return order_plan(input, dim, op);
   const int64_t d = wrap_dim(dim, input.dim(), op);

@@ -100,8 +100,7 @@ Tensor ranks_of(const Tensor& places, int64_t first, int64_t count, int64_t d) {
 Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
   OperandDevice device(input);
   const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
-  VESTA_CHECK(first >= 0 && count >= 0 && first <= plan.length && count <= plan.length - first, runtime,
-              "_places_by_rank: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+  check_ranks(plan, first, count, "_places_by_rank");
   const int64_t last = first + count, d = wrap_dim(dim, input.dim(), "_places_by_rank");
   // Several short lines share a block that sorts them; a long one that is wanted whole is sorted by all blocks.
   const bool short_lines = plan.length <= kSortTile && (plan.length <= 256 || last * 4 > plan.length);
