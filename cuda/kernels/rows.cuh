@@ -282,7 +282,7 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   }
 }
 /// The same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others: its formulas are
-/// long, and their kernels are a third of all that is compiled for rows.
+/// long, to run and to compile.
 template <class T, class F>
 void with_rows(uint64_t rows, int64_t n, [[maybe_unused]] bool packed, StreamHandle stream, F f) {
   if constexpr (sizeof(T) < 8) {

@@ -39,9 +39,7 @@ VESTA_INLINE Mask<C> pairs_along(const T* x, std::int64_t n, C* to) {
     higher_or_first(every_other<0>(low, high), every_other<1>(low, high)).store(at);
   };
   std::int64_t i = 0;
-  for (; i + 2 * N <= n; i += 2 * N) {
-    pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
-  }
+  for (; i + 2 * N <= n; i += 2 * N) pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
   if (i < n) {
     const std::int64_t left = n - i;
     const Vec<C> low = load_row<C>(x + i, left < N ? left : N);
@@ -184,8 +182,8 @@ bool pool_values_of_pixels(const PoolPlane<T>& p, std::int64_t channels) {
   using C = compute_t<T>;
   Mask<C> nan(false);
   T* y = p.y;
-  const std::int64_t next =
-      p.stride[1] * p.in[2] * channels;  // from what a row of outputs sees to what the next one does
+  // from what a row of outputs sees to what the next one does
+  const std::int64_t next = p.stride[1] * p.in[2] * channels;
   for (std::int64_t o = p.first; o < p.last; ++o) {
     const std::int64_t layer = o / p.out[1] * p.stride[0] - p.padding[0];
     const std::int64_t row = o % p.out[1] * p.stride[1] - p.padding[1];
