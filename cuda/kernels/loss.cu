@@ -150,29 +150,31 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
 
 void cross_entropy(const CrossEntropyLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      const LossArgs<T> a{reinterpret_cast<const T*>(l.x),
-                          l.target,
-                          {l.weight, l.wide_loss},
-                          {l.grad, l.wide_loss},
-                          l.out,
-                          reinterpret_cast<compute_of<T>*>(l.exp_sums),
-                          l.rows,
-                          l.classes,
-                          l.ignore,
-                          l.smoothing,
-                          width,
-                          l.fault,
-                          "cross_entropy"};
-      auto launch = [&]<bool smoothing>() {
-        if (l.grad)
-          launch_block("_cross_entropy_backward", cross_entropy_gradient_kernel<T, Row, Team, smoothing>, shape, a);
-        else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team, smoothing>, shape, a);
-      };
-      if (l.smoothing != 0) launch.template operator()<true>();
-      else launch.template operator()<false>();
+    auto run = [&]<RowKernels kernels, bool smoothing>() {
+      with_rows<T, kernels>(uint64_t(l.rows), l.classes, l.packed, l.stream,
+                            [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+                              const LossArgs<T> a{reinterpret_cast<const T*>(l.x),
+                                                  l.target,
+                                                  {l.weight, l.wide_loss},
+                                                  {l.grad, l.wide_loss},
+                                                  l.out,
+                                                  reinterpret_cast<compute_of<T>*>(l.exp_sums),
+                                                  l.rows,
+                                                  l.classes,
+                                                  l.ignore,
+                                                  l.smoothing,
+                                                  width,
+                                                  l.fault,
+                                                  "cross_entropy"};
+                              if (l.grad)
+                                launch_block("_cross_entropy_backward",
+                                             cross_entropy_gradient_kernel<T, Row, Team, smoothing>, shape, a);
+                              else
+                                launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team, smoothing>, shape, a);
+                            });
     };
-    with_rows<T>(uint64_t(l.rows), l.classes, l.packed, l.stream, run);
+    if (l.smoothing != 0) run.template operator()<RowKernels::few, true>();
+    else run.template operator()<RowKernels::every, false>();
   });
 }
 

@@ -253,12 +253,17 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
   held.each(team, row, n, C(-INFINITY), [&](auto, const C* v) { add_exp<T>(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
+/// Which kernels hold rows: one for each of the ways in which a row of some length is held fastest, or two, where fewer
+/// are worth their time to compile.
+enum class RowKernels { every, few };
+
 /// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread
 /// holds at most 32 columns. With 16-bit floats it has all of them before the row takes another warp: more bytes are in
 /// flight, and less of the time goes to exchanging sums.
-template <class T, bool packed, class F>
+template <class T, bool packed, RowKernels kernels, class F>
 void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
-  constexpr int N = row_pack<T>, kMost = sizeof(T) < 8 ? 32 / N : 4, kFew = 4;  // packs of a thread
+  constexpr int N = row_pack<T>, kMost = 32 / N, kFew = 4;  // packs of a thread
+  constexpr bool every = kernels == RowKernels::every;
   auto run = [&]<class Row, class Team>(unsigned width) {
     LaunchShape shape = team_shape(rows, width, stream);
     if constexpr (!Row::keeps_changes) {
@@ -266,29 +271,34 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
     }
     f.template operator()<Row, Team>(shape, width);
   };
-  if (const unsigned width = team_width(n, N); width <= 32) {
-    if (n <= 32 * N) run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(width);
-    else run.template operator()<RegisterRow<T, 1024 / (32 * N), packed>, GroupTeam>(width);
-  } else if (sizeof(T) == 2 && n <= 64 * kMost * N) {
-    if constexpr (sizeof(T) == 2) run.template operator()<RegisterRow<T, kMost, packed>, BlockTeamOf<64>>(64);
-  } else if (sizeof(T) == 2 && n <= 128 * kMost * N) {
-    if constexpr (sizeof(T) == 2) run.template operator()<RegisterRow<T, kMost, packed>, BlockTeamOf<128>>(128);
-  } else if (sizeof(T) != 2 && n <= int64_t(kTeamThreads) * kFew * N) {
-    if constexpr (sizeof(T) != 2) run.template operator()<RegisterRow<T, kFew, packed>, BlockTeam>(kTeamThreads);
-  } else if (n <= int64_t(kTeamThreads) * kMost * N) {
-    run.template operator()<RegisterRow<T, kMost, packed>, BlockTeam>(kTeamThreads);
-  } else {
-    run.template operator()<BlockRow<T, packed>, BlockTeam>(kTeamThreads);
+  const unsigned width = team_width(n, N);
+  if constexpr (every) {
+    if (n <= 32 * N) return run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(width);
   }
+  if (width <= 32) return run.template operator()<RegisterRow<T, 1024 / (32 * N), packed>, GroupTeam>(width);
+  if constexpr (every && sizeof(T) == 2) {
+    unsigned threads = 64;
+    while (threads < kTeamThreads && n > int64_t(threads) * kMost * N) threads *= 2;
+    if (n <= int64_t(threads) * kMost * N)
+      return run.template operator()<RegisterRow<T, kMost, packed>, SmallBlockTeam>(threads);
+  } else if constexpr (every) {
+    if (n <= int64_t(kTeamThreads) * kFew * N)
+      return run.template operator()<RegisterRow<T, kFew, packed>, BlockTeam>(kTeamThreads);
+    if (n <= int64_t(kTeamThreads) * kMost * N)
+      return run.template operator()<RegisterRow<T, kMost, packed>, BlockTeam>(kTeamThreads);
+  }
+  run.template operator()<BlockRow<T, packed>, BlockTeam>(kTeamThreads);
 }
-/// The same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others: its formulas are
-/// long, to run and to compile.
-template <class T, class F>
+/// The same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others and by few kernels:
+/// its formulas are long, to run and to compile.
+template <class T, RowKernels kernels = RowKernels::every, class F>
 void with_rows(uint64_t rows, int64_t n, [[maybe_unused]] bool packed, StreamHandle stream, F f) {
   if constexpr (sizeof(T) < 8) {
-    if (packed) return with_rows_of<T, true>(rows, n, stream, f);
+    if (packed) return with_rows_of<T, true, kernels>(rows, n, stream, f);
+    with_rows_of<T, false, kernels>(rows, n, stream, f);
+  } else {
+    with_rows_of<T, false, RowKernels::few>(rows, n, stream, f);
   }
-  with_rows_of<T, false>(rows, n, stream, f);
 }
 
 }  // namespace vesta::cuda

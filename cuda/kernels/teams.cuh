@@ -20,25 +20,17 @@ VESTA_DEVICE T group_reduce(T v, unsigned width, F combine) {
   return v;
 }
 
-/// Combines over a block of kThreads threads. All of them take part. `turn` counts the calls: those with equal types
-/// use two places by turns, so that each call waits once, for what the warps write.
-template <unsigned kThreads = kTeamThreads, class T, class F>
-VESTA_DEVICE T block_reduce(T v, F combine, unsigned turn) {
-  constexpr unsigned kWarps = kThreads / 32;
-  VESTA_SHARED(T, parts, 2 * kWarps);
-  T* const mine = parts + turn % 2 * kWarps;
+/// Combines over a block of `warps` warps (a power of two). All threads take part. `turn` counts the calls: those with
+/// equal types use two places by turns, so that each call waits once, for what the warps write.
+template <class T, class F>
+VESTA_DEVICE T block_reduce(T v, F combine, unsigned turn, unsigned warps = kTeamThreads / 32) {
+  constexpr unsigned kMost = kTeamThreads / 32;
+  VESTA_SHARED(T, parts, 2 * kMost);
+  T* const mine = parts + turn % 2 * kMost;
   v = group_reduce(v, 32, combine);
   if (lane_index() == 0) mine[warp_index()] = v;
   block_barrier();
-  T w[kWarps];
-  VESTA_UNROLL
-  for (unsigned i = 0; i < kWarps; ++i) w[i] = mine[i];
-  VESTA_UNROLL
-  for (unsigned half = kWarps / 2; half > 0; half /= 2) {
-    VESTA_UNROLL
-    for (unsigned i = 0; i < half; ++i) w[i] = combine(w[i], w[i + half]);
-  }
-  return w[0];
+  return group_reduce(mine[lane_index() & (warps - 1)], warps, combine);
 }
 
 /// A group of lanes: it has row `row` of the grid, and this thread is number `rank` of `size`.
@@ -56,21 +48,31 @@ struct GroupTeam {
   /// Returns whether `v` is true for any team of the warp, which then takes part in what its members do together.
   VESTA_DEVICE bool any(bool v) const { return any_lane(v); }
 };
-/// A block of kThreads threads as a team.
-template <unsigned kThreads>
-struct BlockTeamOf {
-  static constexpr unsigned size = kThreads;
+/// A block of kTeamThreads threads as a team.
+struct BlockTeam {
+  static constexpr unsigned size = kTeamThreads;
   unsigned rank;
   uint64_t row;
   mutable unsigned turn = 0;
-  VESTA_DEVICE explicit BlockTeamOf(unsigned) : rank(threadIdx.x), row(blockIdx.x) {}
+  VESTA_DEVICE explicit BlockTeam(unsigned) : rank(threadIdx.x), row(blockIdx.x) {}
   template <class T, class F>
   VESTA_DEVICE T reduce(T v, F combine) const {
-    return block_reduce<kThreads>(v, combine, turn++);
+    return block_reduce(v, combine, turn++);
   }
   VESTA_DEVICE bool any(bool v) const { return v; }
 };
-using BlockTeam = BlockTeamOf<kTeamThreads>;
+/// A block of `width` threads as a team: 64, 128 or 256. One kernel serves all three.
+struct SmallBlockTeam {
+  unsigned rank, size;
+  uint64_t row;
+  mutable unsigned turn = 0;
+  VESTA_DEVICE explicit SmallBlockTeam(unsigned width) : rank(threadIdx.x), size(width), row(blockIdx.x) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    return block_reduce(v, combine, turn++, size / 32);
+  }
+  VESTA_DEVICE bool any(bool v) const { return v; }
+};
 
 /// Returns the launch shape of one team per row: groups of `width` lanes, or blocks of `width` threads, if above 32.
 inline LaunchShape team_shape(uint64_t rows, unsigned width, StreamHandle stream) {
