@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/view.h>
 

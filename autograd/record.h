@@ -34,7 +34,7 @@
 #include <vesta/autograd/pending.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/dispatch/known_name.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
 

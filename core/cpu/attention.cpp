@@ -15,7 +15,7 @@
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/attention.h>
 #include <vesta/core/ops/checks.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/view.h>
 
@@ -351,7 +351,7 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   const Tensor of_q = empty_heads(query, query.size(1), query.size(2), query.size(3)),
                of_k = empty_heads(key, key.size(1), key.size(2), key.size(3)),
                of_v = empty_heads(value, value.size(1), value.size(2), value.size(3));
-  const Tensor logs = contiguous(top);
+  const Tensor logs = contiguous_values(top);
   visit<kFloats>(query.dtype(), [&]<class T>() {
     if constexpr (std::is_floating_point_v<T>) {
       const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale});

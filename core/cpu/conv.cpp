@@ -2,7 +2,7 @@
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/conv.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 
 namespace vesta::cpu {
@@ -34,7 +34,7 @@ Tensor in_layout(const Tensor& weights, bool channels_last) {
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                           IntList dilation, int64_t groups) {
   Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
-  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
   Tensor y = empty_image(w.result_sizes(input.sizes()[0], weight.sizes()[0]),
                          convolution_is_channels_last(input, weight), input.dtype());
   if (y.numel()) {
@@ -48,7 +48,7 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
   Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
-  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
   Tensor gx = empty_image(input_size, channels_last, grad.dtype());
   if (gx.numel()) {
     conv_backward_data(elem_of(grad.dtype(), "convolution_backward_input"),

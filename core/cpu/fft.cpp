@@ -5,7 +5,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/kernel_checks.h>
 
@@ -100,7 +100,7 @@ Tensor r2c_kernel(const Tensor& input, IntList dim, int64_t normalization, bool 
     return c2c_kernel(wide, dim, normalization, true);
   }
   const double scale = fft_scale(normalization, input.sizes(), dims);
-  Tensor x = contiguous(input);
+  Tensor x = contiguous_values(input);
   Tensor y = visit<kReal>(x.dtype(), [&]<class T>() { return transform_real_lines<T>(x, dims.back(), scale); });
   if (y.numel()) transform_all(y, dims, 1, true, 1);
   return y;

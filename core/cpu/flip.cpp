@@ -6,7 +6,7 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/shape.h>
 

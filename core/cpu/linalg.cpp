@@ -5,7 +5,7 @@
 
 #include <vesta/core/cpu/lapack.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/linalg_checks.h>
@@ -268,7 +268,7 @@ Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B,
   if (x.numel() == 0) return x;
   copy_values(x, expand(B, rights));
   copy_values(a, expand(LD, matrices));
-  const Tensor order = contiguous(expand(pivots.to(DType::int64), places));
+  const Tensor order = contiguous_values(expand(pivots.to(DType::int64), places));
   visit<kLapackTypes>(LD.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);
     const bool wide = has_wide_integers<T>(op);
@@ -288,7 +288,7 @@ Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B,
 }
 
 Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
-  const Tensor exchanges = contiguous(pivots.to(DType::int64));
+  const Tensor exchanges = contiguous_values(pivots.to(DType::int64));
   const int64_t n = pivots.size(-1), count = n ? exchanges.numel() / n : 0;
   Dims sizes(pivots.sizes());
   sizes.back() = rows;

@@ -11,7 +11,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/index.h>
 
 VESTA_DECLARE_ON_ISA(void register_mask_kernels(vesta::cpu::MaskKernels& kernels))

@@ -1,7 +1,7 @@
 // Matrix products of tensors: computes the products of core/ops/matmul.h with gemm.h.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/matmul.h>
 
@@ -52,7 +52,7 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
   const Product p = linear_product(x, weight);
   Tensor y = empty_tensor(p.sizes, input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
   Gemm g = gemm_of(p, x, weight, y);
   g.bias = b.defined() ? b.impl()->data() : nullptr;
   gemm(elem_of(input.dtype(), "linear"), g);

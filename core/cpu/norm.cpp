@@ -12,7 +12,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/checks.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
@@ -40,11 +40,11 @@ bool has_short_runs(const BatchNormShape& shape) {
 }
 /// Returns [N, C, *] as one run a channel: a contiguous [1, C, N * inner].
 Tensor gather_runs(const Tensor& x, const BatchNormShape& shape) {
-  return view(contiguous(transpose(x, 0, 1)), {1, shape.channels, shape.batch * shape.inner});
+  return view(contiguous_values(transpose(x, 0, 1)), {1, shape.channels, shape.batch * shape.inner});
 }
 /// Returns what gather_runs made in the order of `like` [N, C, *].
 Tensor scatter_runs(const Tensor& rows, const Tensor& like) {
-  return contiguous(transpose(view(rows, transpose(like, 0, 1).sizes()), 0, 1));
+  return contiguous_values(transpose(view(rows, transpose(like, 0, 1).sizes()), 0, 1));
 }
 
 double value_at(const Tensor& t, int64_t i, double otherwise) {
@@ -147,7 +147,7 @@ void normalize_by_channels(const Runs& runs, int64_t together, const char* from,
 
 /// Normalises an input of runs.
 Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool training) {
-  const Tensor x = contiguous(input);
+  const Tensor x = contiguous_values(input);
   const Runs runs(x);
   Tensor y = empty_tensor(x.sizes(), x.dtype());
   const RowKernels& k = row_kernels(x.dtype());
@@ -308,7 +308,7 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
                                               weight, mean, invstd, training, nullptr);
     return {scatter_runs(rows, input), gw, gb};
   }
-  const Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
+  const Tensor x = contiguous_values(input), g = contiguous_values(grad.to(input.dtype()));
   const Runs runs(x);
   const Tensor gx = empty_tensor(x.sizes(), x.dtype());
   const Tensor gw = empty_tensor({&runs.channels, 1}, mean.dtype()),
@@ -432,12 +432,12 @@ struct LayerNormRows {
   int64_t n, count, bytes;
   Dims statistics;
   LayerNormRows(const char* op, const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
-      : x(contiguous(input)), n(check_row_norm(op, input, shape, w, b)), statistics(input.sizes()) {
+      : x(contiguous_values(input)), n(check_row_norm(op, input, shape, w, b)), statistics(input.sizes()) {
     count = n == 0 ? 0 : x.numel() / n;
     bytes = n * itemsize(x.dtype());
     const DType wide = statistics_dtype(x.dtype());
-    if (w.defined()) weight = contiguous(w.to(wide));
-    if (b.defined()) bias = contiguous(b.to(wide));
+    if (w.defined()) weight = contiguous_values(w.to(wide));
+    if (b.defined()) bias = contiguous_values(b.to(wide));
     std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
   }
   int64_t grain() const { return std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)); }
@@ -485,8 +485,8 @@ double statistic(const Tensor& t, int64_t i) {
 // An undefined mean is 0.
 TensorTriple row_gradients(const LayerNormRows& rows, const Tensor& grad, const Tensor& input, IntSpan normalized_shape,
                            const Tensor& mean, const Tensor& rstd) {
-  const Tensor g = contiguous(grad.to(input.dtype())), scales = contiguous(rstd);
-  const Tensor means = mean.defined() ? contiguous(mean) : mean;
+  const Tensor g = contiguous_values(grad.to(input.dtype())), scales = contiguous_values(rstd);
+  const Tensor means = mean.defined() ? contiguous_values(mean) : mean;
   const Tensor gx = empty_tensor(input.sizes(), input.dtype());
   const int64_t n = rows.n, piece = std::max<int64_t>(32, (rows.count + 255) / 256),
                 pieces = (rows.count + piece - 1) / piece, item = itemsize(rstd.dtype());
@@ -555,7 +555,7 @@ struct GroupRows : GroupNormShape {
   int64_t item, stats_item;
   GroupRows(const Tensor& input, const Tensor& w, const Tensor& b, const GroupNormShape& shape)
       : GroupNormShape(shape),
-        x(contiguous(input)),
+        x(contiguous_values(input)),
         is_short(inner < kShortRun),
         item(itemsize(x.dtype())),
         stats_item(itemsize(statistics_dtype(x.dtype()))) {
@@ -563,8 +563,8 @@ struct GroupRows : GroupNormShape {
   }
   Tensor of_elements(const Tensor& t) const {
     if (!t.defined()) return t;
-    const Tensor wide = contiguous(t.to(statistics_dtype(x.dtype())));
-    return is_short ? contiguous(expand(view(wide, {channels, 1}), {channels, inner})) : wide;
+    const Tensor wide = contiguous_values(t.to(statistics_dtype(x.dtype())));
+    return is_short ? contiguous_values(expand(view(wide, {channels, 1}), {channels, inner})) : wide;
   }
   /// Returns where the weights of a row of short runs begin.
   const char* at(const Tensor& t, int64_t i) const {
@@ -613,7 +613,8 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
                                         const Tensor& rstd, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   constexpr const char* op = "_group_norm_backward";
   const GroupRows rows(input, weight, {}, GroupNormShape(op, input, weight, {}, N, C, HxW, group));
-  const Tensor g = contiguous(grad.to(input.dtype())), means = contiguous(mean), scales = contiguous(rstd);
+  const Tensor g = contiguous_values(grad.to(input.dtype())), means = contiguous_values(mean),
+               scales = contiguous_values(rstd);
   const Tensor gx = empty_tensor(input.sizes(), input.dtype());
   const int64_t n = rows.row(), width = rows.is_short ? C * HxW : C;
   const Tensor parts = zeros({2, std::max<int64_t>(N, 1), width}, mean.dtype());

@@ -8,7 +8,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/shape.h>
 

@@ -12,7 +12,7 @@
 #include <vesta/core/cpu/pool_kernels.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/pool.h>
@@ -201,10 +201,11 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
   if (suggests_channels_last(input)) {
     if (plane_of(w.in) < INT32_MAX) return max_pool_pixels(input, w);
-    const auto [values, places] = max_pool_kernel(contiguous(input), kernel, stride, padding, dilation, ceil_mode);
+    const auto [values, places] =
+        max_pool_kernel(contiguous_values(input), kernel, stride, padding, dilation, ceil_mode);
     return {dense_image(values, true), dense_image(places, true)};
   }
-  Tensor x = contiguous(input);
+  Tensor x = contiguous_values(input);
   const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
   Tensor y = empty_tensor(sizes, x.dtype()), indices = empty_tensor(sizes, DType::int64);
   const int64_t in = plane_of(w.in), out = plane_of(w.out);
@@ -327,7 +328,7 @@ Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList strid
   }
   if (!is_float(input.dtype()) || plane_of(w.kernel) > kMostTaps || input.numel() == 0) return by_places();
   const bool last = suggests_channels_last(input);
-  const Tensor x = last ? dense_image(input, true) : contiguous(input);
+  const Tensor x = last ? dense_image(input, true) : contiguous_values(input);
   const Tensor y = empty_image(w.result_sizes(x.sizes()[0], x.sizes()[1]), last, x.dtype());
   if (y.numel() == 0) return by_places();
   const bool done = visit<kFloats>(x.dtype(), [&]<class T>() {
@@ -376,7 +377,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   const int64_t in = check_max_pool_backward(grad, indices, input_size);
   if (suggests_channels_last(indices)) return max_pool_gradient_pixels(grad, indices, input_size, in);
   if (grad.numel() == 0) return zeros(input_size, grad.dtype());
-  Tensor g = contiguous(grad), at = contiguous(indices), gx = empty_tensor(input_size, grad.dtype());
+  Tensor g = contiguous_values(grad), at = contiguous_values(indices), gx = empty_tensor(input_size, grad.dtype());
   const int64_t out = g.numel() / (g.size(0) * g.size(1));
   visit<kFloats>(g.dtype(), [&]<class T>() {
     using C = compute_t<T>;

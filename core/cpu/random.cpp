@@ -11,7 +11,7 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 

@@ -335,7 +335,7 @@ bool has_kernel(const Tensor& x) {
   return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.numel() > 0;
 }
 
-Tensor dense(MaybeTensor t) { return t.defined() ? contiguous(*t) : Tensor(); }
+Tensor dense(MaybeTensor t) { return t.defined() ? contiguous_values(*t) : Tensor(); }
 
 RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight, MaybeTensor bias,
                                IntList sizes, int64_t kind, bool reverse) {
@@ -343,7 +343,8 @@ RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, 
   if (!has_kernel(x)) return _recurrence_composite(x, h, c, weight, bias, sizes, kind, reverse);
   RecurrenceResults r;
   const auto run = [&]<class T>(T) {
-    r = Layer<T>(x, h, sizes, kind, reverse).run(contiguous(x), contiguous(h), dense(c), weight, dense(bias));
+    r = Layer<T>(x, h, sizes, kind, reverse)
+            .run(contiguous_values(x), contiguous_values(h), dense(c), weight, dense(bias));
   };
   if (x.dtype() == DType::float32) run(float());
   else run(double());
@@ -363,8 +364,8 @@ RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad
   RecurrenceGradients r;
   const auto run = [&]<class T>(T) {
     r = Layer<T>(x, h, sizes, kind, reverse)
-            .differentiate(dense(grad_out), dense(grad_h), dense(grad_c), contiguous(h), weight, bias.defined(),
-                           contiguous(out), dense(activations), dense(cells));
+            .differentiate(dense(grad_out), dense(grad_h), dense(grad_c), contiguous_values(h), weight, bias.defined(),
+                           contiguous_values(out), dense(activations), dense(cells));
   };
   if (x.dtype() == DType::float32) run(float());
   else run(double());

@@ -253,7 +253,7 @@ void mend_small(const Tensor& input, const MaybeDims& dim, bool keepdim, int64_t
   const double least = double(count) * double(std::numeric_limits<float>::min());
   double* const s = squares.data_ptr<double>();
   if (std::none_of(s, s + squares.numel(), [&](double v) { return v < least; })) return;
-  const Tensor differ = contiguous(ne(amax(input, dim, keepdim), amin(input, dim, keepdim)));
+  const Tensor differ = contiguous_values(ne(amax(input, dim, keepdim), amin(input, dim, keepdim)));
   const bool* const varies = differ.data_ptr<bool>();
   const auto is_small = [&](int64_t i) { return s[i] < least && varies[i]; };
   int64_t i = 0;

@@ -11,7 +11,7 @@
 #include <vesta/core/cpu/resample_kernels.h>
 #include <vesta/core/cpu/scratch.h>
 #include <vesta/core/dtype_set.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
 
@@ -193,7 +193,7 @@ void check_rows(const int64_t* starts, const int64_t* places, int64_t size, int6
 
 /// Computes the product for an input whose memory is in the order of its dimensions; d counts from 0.
 Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor& rows, const Tensor& weights) {
-  const Tensor x = contiguous(input);
+  const Tensor x = contiguous_values(input);
   Dims sizes(x.sizes());
   sizes[size_t(d)] = size;
   Tensor y = empty_tensor(sizes, x.dtype());
@@ -307,7 +307,7 @@ class Planes {
 /// they are needed, row by row of a plane, and rounded once.
 Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const Tensor& rows, const Tensor& weights,
                              const Tensor& columns, const Tensor& column_weights) {
-  const Tensor x = contiguous(input);
+  const Tensor x = contiguous_values(input);
   Dims sizes(x.sizes());
   sizes[size_t(d)] = size[0], sizes[size_t(d + 1)] = size[1];
   Tensor y = empty_tensor(sizes, x.dtype());

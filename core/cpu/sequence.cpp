@@ -2,7 +2,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/sequence.h>
 
 namespace vesta::cpu {
@@ -12,7 +12,7 @@ constexpr int64_t kGrain = 1024;  // elements of a state that a thread takes at 
 
 TensorTriple lstm_cell_kernel(const Tensor& gates, const Tensor& cx) {
   check_lstm_cell(gates, cx);
-  const Tensor x = contiguous(gates), before = contiguous(cx);
+  const Tensor x = contiguous_values(gates), before = contiguous_values(cx);
   const Tensor h = empty_tensor(cx.sizes(), cx.dtype()), c = empty_tensor(cx.sizes(), cx.dtype()),
                activations = empty_tensor(gates.sizes(), gates.dtype());
   const int64_t rows = cx.sizes()[0], n = cx.sizes()[1], bytes = n * itemsize(cx.dtype());
@@ -30,8 +30,8 @@ TensorPair lstm_cell_gradient_kernel(const Tensor& gates, const Tensor& cx, cons
                                      MaybeTensor grad_h, MaybeTensor grad_c) {
   check_lstm_cell(gates, cx);
   check_lstm_cell(activations, cx);
-  const Tensor before = contiguous(cx), a = contiguous(activations);
-  const auto gradient = [&](const Tensor& g) { return g.defined() ? contiguous(g.to(cx.dtype())) : Tensor(); };
+  const Tensor before = contiguous_values(cx), a = contiguous_values(activations);
+  const auto gradient = [&](const Tensor& g) { return g.defined() ? contiguous_values(g.to(cx.dtype())) : Tensor(); };
   const Tensor gh = gradient(grad_h), gc = gradient(grad_c);
   for (const Tensor* g : {&gh, &gc}) {
     VESTA_CHECK(!g->defined() || g->numel() == cx.numel(), runtime, "lstm: expected gradients of the sizes ",

@@ -7,7 +7,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/scratch.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/loss.h>
@@ -35,7 +35,7 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
   check_floating(x, op);
   int64_t d = wrap_dim(dim, x.dim(), op);
   bool last = x.dim() == 0 || d == x.dim() - 1;
-  auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
+  auto ready = [&](const Tensor& t) { return contiguous_values(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), b = second.defined() ? ready(second) : Tensor();
   // Where the dimension was moved, y is not the result: an out= that happens to have its shape must not take it.
   Tensor y = last ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
@@ -50,7 +50,7 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
       if (far) finish_far();
     });
   }
-  return last ? y : contiguous(transpose(y, d, -1));
+  return last ? y : contiguous_values(transpose(y, d, -1));
 }
 
 /// A contiguous [outer, n, inner], whose columns lie side by side: copies of strips of them stay in the caches from
@@ -151,7 +151,7 @@ Tensor logsumexp_along(const Tensor& input, int64_t d) {
     return y;
   }
   const bool last = d == input.dim() - 1;
-  const Tensor x = contiguous(last ? input : transpose(input, d, -1));
+  const Tensor x = contiguous_values(last ? input : transpose(input, d, -1));
   Dims sizes(x.sizes());
   sizes.back() = 1;
   Tensor y = empty_tensor(sizes, x.dtype());
@@ -164,7 +164,7 @@ Tensor logsumexp_along(const Tensor& input, int64_t d) {
       to[r] = T(static_cast<C>(s.top + std::log(s.sum)));
     }
   });
-  return last ? y : contiguous(transpose(y, d, -1));
+  return last ? y : contiguous_values(transpose(y, d, -1));
 }
 
 /// logsumexp along one dimension. Along several, and where there is +inf, which the row kernels make NaN of: the op's
@@ -188,7 +188,7 @@ struct Targets {
   const Tensor numbers;
   int64_t classes, ignore;
   Targets(const Tensor& target, int64_t c, int64_t ignore_index)
-      : numbers(contiguous(target.to(DType::int64))), classes(c), ignore(ignore_index) {
+      : numbers(contiguous_values(target.to(DType::int64))), classes(c), ignore(ignore_index) {
     const int64_t* t = numbers.data_ptr<int64_t>();
     for (int64_t i = 0; i < numbers.numel(); ++i) {
       VESTA_CHECK(t[i] == ignore || (t[i] >= 0 && t[i] < classes), index, "cross_entropy: Target ", t[i],
@@ -205,7 +205,7 @@ struct Targets {
 template <class C>
 struct ClassWeights {
   const Tensor numbers;
-  explicit ClassWeights(const Tensor& w) : numbers(w.defined() ? contiguous(w.to(dtype_of<C>)) : w) {}
+  explicit ClassWeights(const Tensor& w) : numbers(w.defined() ? contiguous_values(w.to(dtype_of<C>)) : w) {}
   const C* data() const { return numbers.defined() ? numbers.data_ptr<C>() : nullptr; }
   const char* bytes(int64_t c = 0) const { return reinterpret_cast<const char*>(data() ? data() + c : nullptr); }
   double operator[](int64_t c) const { return data() ? double(data()[c]) : 1.0; }
@@ -223,7 +223,7 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
-  const Tensor x = contiguous(input);
+  const Tensor x = contiguous_values(input);
   const DType wide = statistics_dtype(input.dtype());
   Tensor loss = empty_tensor({&rows, 1}, wide, input.device());
   Tensor exp_sums = empty_tensor(exp_sums_shape(input), wide);
@@ -258,7 +258,7 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   const DType wide = statistics_dtype(input.dtype());
-  const Tensor x = contiguous(input), g = contiguous(grad.to(wide)), kept = contiguous(exp_sums);
+  const Tensor x = contiguous_values(input), g = contiguous_values(grad.to(wide)), kept = contiguous_values(exp_sums);
   Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   const RowKernels &k = row_kernels(input.dtype()), &one = row_kernels(wide);
   visit<kFloats>(input.dtype(), [&]<class T>() {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/shape.h>
 
 namespace vesta::io {
@@ -193,7 +193,8 @@ void write_all(const File& file, const std::string& header, const std::vector<co
   file.write(&length, 8);
   file.write(header.data(), length);
   for (const auto* named : order) {
-    Tensor t = contiguous(named->second.to(Device()));  // one at a time: a model of transposed weights is not doubled
+    Tensor t =
+        contiguous_values(named->second.to(Device()));  // one at a time: a model of transposed weights is not doubled
     file.write(t.data_ptr(), uint64_t(t.numel() * t.element_size()));
   }
 }

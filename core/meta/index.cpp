@@ -7,7 +7,7 @@
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
 #include <vesta/core/ops/checks.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/shape.h>
 #include <vesta/core/ops/pointwise.h>

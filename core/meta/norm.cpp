@@ -8,7 +8,7 @@
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 
 namespace vesta::meta {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::meta {

@@ -83,6 +83,13 @@ void copy_values(const Tensor& to, const Tensor& from) {
   run_copy(plan, to);
 }
 
+Tensor contiguous_values(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  Tensor r = empty_tensor(t.sizes(), t.dtype(), t.device());
+  copy_values(r, t);
+  return r;
+}
+
 void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking) {
   VESTA_CHECK(from.device().type != DeviceType::meta, not_implemented, op,
               ": Cannot copy out of meta tensor; no data! Make memory by empty_like(x, device=...), for a module by "

@@ -1,7 +1,7 @@
 // Random ops. Every call takes one stream of its generator; element i (row-major, whatever the strides) gets number i
 // of it, so values depend on the seed and the calls before, and on neither threads nor layout.
 #pragma once
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/random.h>
 #include <vesta/core/ops/generate.h>

@@ -150,7 +150,7 @@ Tensor channels_last(const Tensor& t, LayoutUse use) {
       return found;
     }
   }
-  Tensor laid = contiguous(permute(t, Dims{0, 2, 3, 1}));
+  Tensor laid = contiguous_values(permute(t, Dims{0, 2, 3, 1}));
   if (reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 != 0) laid = clone(laid);
   if (laid.impl()->storage() == t.impl()->storage()) return laid;  // it had this layout already
   shelf.made.fetch_add(1, std::memory_order_relaxed);

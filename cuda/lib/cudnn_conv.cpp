@@ -110,7 +110,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
                                                           {of_result, result.impl()->data()}}};
     Tensor bias, residual;
     if (d.bias) {
-      bias = contiguous(added.bias);
+      bias = contiguous_values(added.bias);
       if (reinterpret_cast<uintptr_t>(bias.impl()->data()) % 16 != 0) bias = clone(bias);
       pointers[count++] = {4, bias.impl()->data()};
     }
@@ -120,7 +120,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     }
     plan->run(on.handle, {pointers.data(), count}, workspace.defined() ? workspace.impl()->data() : nullptr);
     const Tensor as_images = permute(result, Dims{0, 3, 1, 2});
-    return result_channels_last ? as_images : contiguous(as_images);
+    return result_channels_last ? as_images : contiguous_values(as_images);
   } catch (const cudnn::Refused& e) {
     problem = fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what());
     return {};

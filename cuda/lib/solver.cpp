@@ -6,7 +6,7 @@
 #include <complex>
 #include <cstring>
 
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/precision.h>
 #include <vesta/cuda/lib/library.h>

@@ -125,7 +125,7 @@ Message Messages::State::message(Collective what, const Tensor& t, int peer, int
 WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   State& s = *state_;
   Message m = s.message(Collective::send, t, to, tag, timeout);
-  m.memory = contiguous(m.user);
+  m.memory = contiguous_values(m.user);
   m.start.record(m.called_on);
   m.work->keep({t, m.memory});
   WorkPtr work = m.work;

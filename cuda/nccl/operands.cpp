@@ -94,7 +94,7 @@ Operator::~Operator() {
 
 void Operand::prepare() {
   if (memory.defined()) return;
-  memory = reads ? contiguous(user) : empty_tensor(user.sizes(), user.dtype(), user.device());
+  memory = reads ? contiguous_values(user) : empty_tensor(user.sizes(), user.dtype(), user.device());
 }
 
 void Operand::finish() const {

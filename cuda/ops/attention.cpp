@@ -1,7 +1,7 @@
 // Fused attention and its gradient, over strided heads.
 #include <vesta/core/ops/attention.h>
 
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/attention.h>
 #include <vesta/cuda/lib/cudnn_attention.h>
@@ -13,7 +13,7 @@ namespace vesta::cuda {
 namespace {
 
 /// Returns a tensor [batch, heads, rows, columns] whose columns lie side by side: itself, or a copy.
-Tensor with_rows(const Tensor& t) { return t.sizes()[3] == 1 || t.strides()[3] == 1 ? t : contiguous(t); }
+Tensor with_rows(const Tensor& t) { return t.sizes()[3] == 1 || t.strides()[3] == 1 ? t : contiguous_values(t); }
 
 AttentionOperand operand_of(const Tensor& t) {
   const char* data = static_cast<const char*>(t.impl()->data());

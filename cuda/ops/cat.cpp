@@ -2,7 +2,7 @@
 // launch; others, by layout or dtype, one by one.
 #include <vector>
 
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/memory_format.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <vesta/core/ops/conv.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/conv.h>
@@ -89,11 +89,11 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
     if (!bias.defined()) return y;
     Dims column(size_t(w.dims + 1), 1);
     column[0] = l.outputs;
-    return add_to(y, view(contiguous(bias), column));
+    return add_to(y, view(contiguous_values(bias), column));
   }
   Tensor y = empty_tensor(w.result_sizes(l.batch, l.outputs), input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
   l.image = input.impl()->data(), set_strides(l.image_strides, input);
   l.weight = k.impl()->data(), l.result = y.impl()->data();
   if (b.defined()) l.bias = b.impl()->data();
@@ -147,7 +147,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
     return gx;
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
   if (!gx.numel()) return gx;
-  Tensor k = contiguous(weight);
+  Tensor k = contiguous_values(weight);
   l.image = grad.impl()->data(), set_strides(l.image_strides, grad);
   l.weight = k.impl()->data(), l.result = gx.impl()->data();
   run_conv_input_gradient(l);

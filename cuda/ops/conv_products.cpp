@@ -44,7 +44,7 @@ int64_t channel_distance(const Tensor& t, int64_t pixels) {
 /// place; then undefined.
 Tensor in_rows(const Tensor& t, int64_t pixels) {
   if (channel_distance(t, pixels)) return t;
-  return suggests_channels_last(t) ? Tensor() : contiguous(t);
+  return suggests_channels_last(t) ? Tensor() : contiguous_values(t);
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ bool ConvProducts::are_worth_it() const {
 
 Tensor ConvProducts::forward(const Tensor& x, const Tensor& w, const Tensor& bias, const OperandDevice& device) const {
   if (!are_worth_it()) return {};
-  const Tensor rows = in_rows(x, pixels()), k = contiguous(w);
+  const Tensor rows = in_rows(x, pixels()), k = contiguous_values(w);
   if (!rows.defined()) return {};
   const Tensor y = empty_tensor(window.result_sizes(batch, outputs), dtype, x.device());
   GemmDesc g;
@@ -76,7 +76,7 @@ Tensor ConvProducts::forward(const Tensor& x, const Tensor& w, const Tensor& bia
   g.a = k.impl()->data(), g.b = rows.impl()->data(), g.c = y.impl()->data();
   Tensor plane;
   if (bias.defined()) {
-    plane = contiguous(expand(view(contiguous(bias), Dims{g.m, 1}), Dims{g.m, g.n}));
+    plane = contiguous_values(expand(view(contiguous_values(bias), Dims{g.m, 1}), Dims{g.m, g.n}));
     g.added = plane.impl()->data();
   }
   return gemm(g, device.index(), device.stream()) ? y : Tensor();
@@ -84,7 +84,7 @@ Tensor ConvProducts::forward(const Tensor& x, const Tensor& w, const Tensor& bia
 
 Tensor ConvProducts::input_gradient(const Tensor& grad, const Tensor& w, const OperandDevice& device) const {
   if (!are_worth_it()) return {};
-  const Tensor rows = in_rows(grad, pixels()), k = contiguous(w);
+  const Tensor rows = in_rows(grad, pixels()), k = contiguous_values(w);
   if (!rows.defined()) return {};
   Dims sizes(grad.sizes());
   sizes[1] = channels;

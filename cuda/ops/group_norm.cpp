@@ -45,7 +45,7 @@ struct Groups {
   static Tensor ready(const Tensor& t, DType dtype) {
     if (!t.defined()) return t;
     const bool known = t.dtype() == dtype || t.dtype() == statistics_dtype(dtype);
-    return contiguous(known ? t : _to_copy(t, statistics_dtype(dtype)));
+    return contiguous_values(known ? t : _to_copy(t, statistics_dtype(dtype)));
   }
   Tensor result() const { return empty_image(x.sizes(), last, x.dtype(), x.device()); }
   /// Sets whether rows of a tile can be loaded at once: of four channels, or of four positions.
@@ -89,7 +89,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   }
   const Tensor g = dense_image(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()), groups.last);
   const auto statistic = [&](const Tensor& t) {
-    return contiguous(t.dtype() == groups.wide ? t : _to_copy(t, groups.wide));
+    return contiguous_values(t.dtype() == groups.wide ? t : _to_copy(t, groups.wide));
   };
   const Tensor means = statistic(mean), scales = statistic(rstd);
   const Tensor gw = empty_tensor(Dims{C}, groups.wide, device), gb = empty_tensor(Dims{C}, groups.wide, device);

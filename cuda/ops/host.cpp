@@ -1,6 +1,6 @@
 // Ops that the host computes: Fourier transforms, and decompositions of matrices that NVIDIA's libraries lack (LDL;
 // eigenvalues of matrices that are not symmetric, as in PyTorch).
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/cuda/ops/host.h>

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include <vesta/core/ops/arithmetic.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
@@ -48,7 +48,7 @@ void check_sizes(int64_t rows, int64_t columns, const char* op) {
 }
 /// Reads statuses, which waits for the device, and checks each.
 void check_all(const Tensor& info, void (*check)(int, const char*), const char* op) {
-  const Tensor read = contiguous(info.to(Device(DeviceType::cpu)));
+  const Tensor read = contiguous_values(info.to(Device(DeviceType::cpu)));
   for (int64_t i = 0; i < read.numel(); ++i) {
     const int status = read.data_ptr<int32_t>()[i];
     VESTA_CHECK(status >= 0, runtime, op, ": cuSOLVER refused argument ", -status, ".");
@@ -92,7 +92,7 @@ TensorTriple lu_factor(const Tensor& A, bool pivot, bool check_errors) {
 
 Tensor permutation(const Tensor& pivots, int64_t rows) {
   const OperandDevice device(pivots);
-  const Tensor exchanges = contiguous(pivots.to(DType::int64));
+  const Tensor exchanges = contiguous_values(pivots.to(DType::int64));
   Dims sizes(pivots.sizes());
   sizes.back() = rows;
   Tensor order = empty_tensor(sizes, DType::int64, pivots.device());

@@ -21,9 +21,9 @@ struct Operands {
   CrossEntropyLaunch launch;
   Operands(const Tensor& input, const Tensor& numbers, const Tensor& weights, int64_t ignore, double smoothing,
            DType loss)
-      : x(contiguous(input)),
-        target(contiguous(numbers.dtype() == DType::int64 ? numbers : _to_copy(numbers, DType::int64))),
-        weight(weights.defined() ? contiguous(weights) : weights) {
+      : x(contiguous_values(input)),
+        target(contiguous_values(numbers.dtype() == DType::int64 ? numbers : _to_copy(numbers, DType::int64))),
+        weight(weights.defined() ? contiguous_values(weights) : weights) {
     launch.stream = stream_of(x), launch.dtype = x.dtype(), launch.wide_loss = loss != x.dtype();
     launch.x = x.impl()->data(), launch.target = target.data_ptr<int64_t>();
     launch.weight = weight.defined() ? weight.impl()->data() : nullptr;
@@ -58,7 +58,7 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
   CrossEntropyLaunch& l = operands.launch;
   Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (gx.numel() == 0) return gx;
-  Tensor g = contiguous(grad), sums = contiguous(exp_sums);
+  Tensor g = contiguous_values(grad), sums = contiguous_values(exp_sums);
   l.grad = g.impl()->data(), l.exp_sums = sums.impl()->data(), l.out = gx.impl()->data();
   l.packed = rows_are_packs(l.classes, l.dtype, {l.x, l.out});
   cross_entropy(l);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include <vesta/core/ops/activation.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/precision.h>
@@ -183,7 +183,7 @@ void gather_batch(Tensor& a, Tensor& b, const Product& p, int64_t calls) {
   const int64_t bytes = 2 * ((move_a ? a.numel() : 0) + (move_b ? b.numel() : 0)) * a.element_size();
   if (bytes > (calls - 1 - int(move_a) - int(move_b)) * kBytesPerLaunch) return;
   const auto gathered = [](const Tensor& t, bool by_columns) {
-    return by_columns ? transpose(contiguous(transpose(t, -2, -1)), -2, -1) : contiguous(t);
+    return by_columns ? transpose(contiguous_values(transpose(t, -2, -1)), -2, -1) : contiguous_values(t);
   };
   if (move_a) a = gathered(a, left_of(p).transposed);
   if (move_b) b = gathered(b, right_of(p).transposed);
@@ -198,7 +198,7 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   const OperandDevice device(a);
   Tensor c = result_tensor(p.sizes, a.dtype(), a.device());
   if (wants_library(p, c)) {
-    Tensor x = left_of(p).ld ? a : contiguous(a), y = right_of(p).ld ? b : contiguous(b);
+    Tensor x = left_of(p).ld ? a : contiguous_values(a), y = right_of(p).ld ? b : contiguous_values(b);
     Product q = matmul_product(x, y);
     if (const Batch batch = merged(q.batch); calls_of(batch) > kFewCalls) {
       if (by_pointers(q, batch, x, y, c, device)) return c;
@@ -219,9 +219,10 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
   const Product p = linear_product(x, weight);
   Tensor y = empty_tensor(p.sizes, input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor b = bias.defined() ? contiguous(bias) : Tensor();
+  Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
   if (wants_library(p, y)) {
-    Tensor rows = left_of(p).ld ? x : contiguous(x), columns = right_of(p).ld ? weight : contiguous(weight);
+    Tensor rows = left_of(p).ld ? x : contiguous_values(x),
+           columns = right_of(p).ld ? weight : contiguous_values(weight);
     const bool fused = b.defined() && gemm_takes_bias(y.dtype());
     if (by_library(linear_product(rows, columns), rows, columns, y, fused ? b : Tensor{}, device)) {
       return b.defined() && !fused ? add_to(y, b.dim() == 1 && weight.dim() == 1 ? squeeze(b, 0) : b) : y;
@@ -239,8 +240,8 @@ bool weight_gradient_by_library(const Tensor& grad, const Tensor& input, const T
   if (!gemm_takes_bias(grad.dtype())) return false;
   Tensor g = transpose(grad, 0, 1), x = input;
   if (const Product p = matmul_product(g, x); !left_of(p).ld || !right_of(p).ld) {
-    if (!left_of(p).ld) g = transpose(contiguous(grad), 0, 1);
-    if (!right_of(p).ld) x = contiguous(input);
+    if (!left_of(p).ld) g = transpose(contiguous_values(grad), 0, 1);
+    if (!right_of(p).ld) x = contiguous_values(input);
   }
   const Product p = matmul_product(g, x);
   if (!wants_library(p, of_weight)) return false;
@@ -268,7 +269,8 @@ bool activation_by_library(const Tensor& input, const Tensor& weight, const Tens
   Tensor x = input;
   Product p = linear_product(x, weight);
   if (!wants_library(p, result)) return false;
-  const Tensor rows = left_of(p).ld ? x : contiguous(x), columns = right_of(p).ld ? weight : contiguous(weight);
+  const Tensor rows = left_of(p).ld ? x : contiguous_values(x),
+               columns = right_of(p).ld ? weight : contiguous_values(weight);
   x = rows, p = linear_product(x, columns);
   if (!left_of(p).ld || !right_of(p).ld) return false;
   GemmDesc g = describe(p, x, columns, result);
@@ -292,7 +294,7 @@ TensorPair fused_linear_kernel(const Tensor& input, const Tensor& weight, MaybeT
     Tensor x = input;
     const Product p = linear_product(x, weight);
     const Tensor y = empty_tensor(p.sizes, dtype, input.device());
-    const Tensor b = bias.defined() ? contiguous(bias) : Tensor();
+    const Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
     if (bytes) {
       const Tensor kept = use_gelu ? empty_tensor(p.sizes, dtype, input.device())
                                    : empty_tensor({{bytes}}, DType::uint8, input.device());
@@ -314,8 +316,8 @@ bool activation_gradient_by_library(const Tensor& grad, const Tensor& weight, Ep
                                     const Tensor& result, const OperandDevice& device) {
   Tensor g = grad, w = weight;
   if (const Product p = matmul_product(g, w); !left_of(p).ld || !right_of(p).ld) {
-    if (!left_of(p).ld) g = contiguous(grad);
-    if (!right_of(p).ld) w = contiguous(weight);
+    if (!left_of(p).ld) g = contiguous_values(grad);
+    if (!right_of(p).ld) w = contiguous_values(weight);
   }
   const Product p = matmul_product(g, w);
   if (!wants_library(p, result) || bytes_kept(epilogue, result.dtype(), p.m, p.n) != kept.numel() * kept.element_size())

@@ -1,5 +1,5 @@
 // Max pooling and its gradient.
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/pool.h>
 #include <vesta/core/precision.h>

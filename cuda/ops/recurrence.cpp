@@ -26,7 +26,7 @@ using recurrence::Kind;
 static_assert(int(Recurrent::lstm) == int(Kind::lstm) && int(Recurrent::gru) == int(Kind::gru) &&
               int(Recurrent::tanh) == int(Kind::tanh) && int(Recurrent::relu) == int(Kind::relu));
 
-Tensor dense(const Tensor& t) { return t.defined() ? contiguous(t) : t; }
+Tensor dense(const Tensor& t) { return t.defined() ? contiguous_values(t) : t; }
 
 /// Returns the address of a row of a dense matrix; null for no tensor.
 char* row_of(const Tensor& t, int64_t row) {
@@ -37,7 +37,7 @@ char* row_of(const Tensor& t, int64_t row) {
 class StepProducts {
  public:
   StepProducts(const Tensor& weight, bool transposed, const OperandDevice& device)
-      : weight_(contiguous(weight)), gemm_(weight.dtype(), device.index(), device.stream()) {
+      : weight_(contiguous_values(weight)), gemm_(weight.dtype(), device.index(), device.stream()) {
     const int64_t rows = weight.size(0), columns = weight.size(1);
     desc_.dtype = plain_.dtype = weight.dtype();
     desc_.n = plain_.n = transposed ? rows : columns, desc_.k = plain_.k = transposed ? columns : rows;
@@ -180,7 +180,8 @@ RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, 
   check_one_device("_recurrence", {&x, &h, &*c, &weight, &*bias});
   recurrence::check(x, h, c, weight, bias, sizes, kind);
   if (!has_kernel(x, h)) return _recurrence_composite(x, h, c, weight, bias, sizes, kind, reverse);
-  return Layer(x, h, sizes, kind, reverse).run(contiguous(x), contiguous(h), dense(*c), weight, dense(*bias));
+  return Layer(x, h, sizes, kind, reverse)
+      .run(contiguous_values(x), contiguous_values(h), dense(*c), weight, dense(*bias));
 }
 
 RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c, const Tensor& x,
@@ -195,8 +196,8 @@ RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad
                                           sizes, kind, reverse);
   }
   return Layer(x, h, sizes, kind, reverse)
-      .differentiate(dense(*grad_out), dense(*grad_h), dense(*grad_c), x, contiguous(h), weight, bias.defined(),
-                     contiguous(out), dense(*activations), dense(*cells));
+      .differentiate(dense(*grad_out), dense(*grad_h), dense(*grad_c), x, contiguous_values(h), weight, bias.defined(),
+                     contiguous_values(out), dense(*activations), dense(*cells));
 }
 
 }  // namespace

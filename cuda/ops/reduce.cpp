@@ -192,7 +192,7 @@ ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {
     }
     uint64_t last = 0;
     for (size_t d = 0; d < order.size(); ++d) last |= (mask >> order[d] & 1) << d;
-    x = contiguous(permute(x, order));
+    x = contiguous_values(permute(x, order));
     g = Geometry(x, last);
   }
   ReduceStage s;
@@ -245,7 +245,7 @@ struct Reordered {
   }
   /// Brings results into the requested order and shape.
   Tensor restore(const Tensor& r, const ReduceShape& asked) const {
-    return r.defined() ? reshape(contiguous(permute(r, back)), asked.sizes) : r;
+    return r.defined() ? reshape(contiguous_values(permute(r, back)), asked.sizes) : r;
   }
 };
 

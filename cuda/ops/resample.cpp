@@ -1,5 +1,5 @@
 // A sparse matrix times a dimension (core/ops/resample.h).
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/cuda/kernels/resample.h>
@@ -12,7 +12,7 @@ namespace {
 /// Computes the product for an input whose memory is in the order of its dimensions; d counts from 0.
 Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor& rows, const Tensor& weights) {
   const OperandDevice device(input);
-  const Tensor x = contiguous(input);
+  const Tensor x = contiguous_values(input);
   Dims sizes(x.sizes());
   sizes[size_t(d)] = size;
   Tensor y = empty_tensor(sizes, x.dtype(), x.device());

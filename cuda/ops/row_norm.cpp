@@ -29,7 +29,7 @@ struct Rows {
   LayerNormLaunch l;
 
   Rows(const char* op, const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
-      : x(contiguous(input)),
+      : x(contiguous_values(input)),
         wide(statistics_dtype(input.dtype())),
         weight(ready(w, input.dtype(), b)),
         bias(ready(b, input.dtype(), w)),
@@ -45,7 +45,7 @@ struct Rows {
   Tensor ready(const Tensor& t, DType dtype, const Tensor& other) const {
     if (!t.defined()) return t;
     const bool narrow = t.dtype() == dtype && (!other.defined() || other.dtype() == dtype);
-    return contiguous(narrow || t.dtype() == wide ? t : _to_copy(t, wide));
+    return contiguous_values(narrow || t.dtype() == wide ? t : _to_copy(t, wide));
   }
 };
 
@@ -93,9 +93,9 @@ TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& inp
     const Tensor none = zeros(normalized_shape, rstd.dtype(), device);
     return {gx, none, zeros_like(none)};
   }
-  const Tensor g = contiguous(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()));
+  const Tensor g = contiguous_values(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()));
   const auto statistic = [&](const Tensor& t) {
-    return !t.defined() ? t : contiguous(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
+    return !t.defined() ? t : contiguous_values(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
   };
   const Tensor means = statistic(mean), scales = statistic(rstd);
   const Tensor gw = empty_tensor(normalized_shape, rows.wide, device);

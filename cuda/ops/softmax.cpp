@@ -2,7 +2,7 @@
 #include <vesta/cuda/kernels/softmax.h>
 
 #include <vesta/core/ops/checks.h>
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
@@ -20,7 +20,7 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
   DeviceGuard guard(x.device().index);
   const int64_t d = wrap_dim(dim, x.dim(), op);
   const bool last = x.dim() == 0 || d == x.dim() - 1;
-  auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
+  auto ready = [&](const Tensor& t) { return contiguous_values(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();
   // Where the dimension was moved, y is not the result: an out= that happens to have its shape must not take it.
   Tensor y = last ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
@@ -33,7 +33,7 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
     l.packed = rows_are_packs(l.n, x.dtype(), {l.x, l.y, l.grad});
     softmax(l);
   }
-  return last ? y : contiguous(transpose(y, d, -1));
+  return last ? y : contiguous_values(transpose(y, d, -1));
 }
 
 template <bool log>

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/view.h>

@@ -6,28 +6,10 @@
 
 #include <vector>
 
+#include "support.h"
+
 using namespace vesta;
-
-namespace {
-
-using L = std::vector<int64_t>;
-L list(IntSpan s) { return {s.begin(), s.end()}; }
-L values(const Tensor& t) {
-  NoGrad off;
-  Tensor c = t.to(DType::int64).contiguous();
-  return {c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel()};
-}
-Cause cause_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.cause();
-  }
-  FAIL("nothing was raised");
-  return Cause::runtime;
-}
-
-}  // namespace
+using namespace vesta::test;
 
 TEST_CASE("transposed copies equal the definition for every item size and odd shapes", "[copy]") {
   NoGrad off;

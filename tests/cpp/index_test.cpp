@@ -7,45 +7,18 @@
 
 #include <vector>
 
+#include "support.h"
+
 using namespace vesta;
+using namespace vesta::test;
 
 namespace {
 
-using L = std::vector<int64_t>;
-L list(IntSpan s) { return {s.begin(), s.end()}; }
-L values(const Tensor& t) {
-  NoGrad off;
-  Tensor c = t.to(DType::int64).contiguous();
-  return {c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel()};
-}
-Cause cause_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.cause();
-  }
-  FAIL("nothing was raised");
-  return Cause::runtime;
-}
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "";
-}
 Tensor of(std::initializer_list<int64_t> v, DType d = DType::int64) {
   Tensor t = empty_tensor({{int64_t(v.size())}}, DType::int64);
   std::copy(v.begin(), v.end(), t.data_ptr<int64_t>());
   return t.to(d);
 }
-Tensor range(std::initializer_list<int64_t> sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return arange(n).view(sizes);
-}
-
 }  // namespace
 
 TEST_CASE("basic subscripts are views", "[index]") {
@@ -60,8 +33,8 @@ TEST_CASE("basic subscripts are views", "[index]") {
   REQUIRE(all.data_ptr() == x.data_ptr());
   REQUIRE(cause_of([&] { (void)x.index({0, 0, 0, 0}); }) == Cause::index);
   REQUIRE(cause_of([&] { (void)x.index({ellipsis, ellipsis}); }) == Cause::index);
-  REQUIRE(message_of([&] { (void)x[3]; }) == "index 3 is out of bounds for dimension 0 with size 3");
-  REQUIRE(message_of([&] { (void)x.index({0, 5}); }) == "index 5 is out of bounds for dimension 1 with size 4");
+  REQUIRE(message([&] { (void)x[3]; }) == "index 3 is out of bounds for dimension 0 with size 3");
+  REQUIRE(message([&] { (void)x.index({0, 5}); }) == "index 5 is out of bounds for dimension 1 with size 4");
 }
 
 TEST_CASE("advanced subscripts", "[index]") {

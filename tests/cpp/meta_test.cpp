@@ -5,21 +5,12 @@
 
 #include <vector>
 
-using namespace vesta;
+#include "support.h"
 
-namespace {
-const Device kMeta("meta");
-std::vector<int64_t> sizes_of(const Tensor& t) { return {t.sizes().begin(), t.sizes().end()}; }
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  FAIL("nothing was raised");
-  return {};
-}
-}  // namespace
+using namespace vesta;
+using namespace vesta::test;
+
+namespace { const Device kMeta("meta"); }  // namespace
 
 TEST_CASE("a meta tensor has a shape and no memory", "[meta]") {
   const Tensor x = empty({1'000'000, 1'000'000}, DType::float32, kMeta);
@@ -27,27 +18,27 @@ TEST_CASE("a meta tensor has a shape and no memory", "[meta]") {
   CHECK(x.data_ptr() == nullptr);
   CHECK(x.impl()->storage()->nbytes() == size_t(4'000'000'000'000));
   const Tensor y = matmul(x.add(1).relu(), x.transpose(0, 1)).sum(IntList{1});
-  CHECK(sizes_of(y) == std::vector<int64_t>{1'000'000});
+  CHECK(list(y.sizes()) == std::vector<int64_t>{1'000'000});
   CHECK(str(y.device()) == "meta");
   CHECK(repr(y) == "tensor(..., device='meta', size=(1000000,))");
 }
 
 TEST_CASE("what needs values says so", "[meta]") {
   const Tensor x = empty({2}, DType::float32, kMeta);
-  CHECK(message_of([&] { x.to(Device()); }).find("Cannot copy out of meta tensor; no data!") != std::string::npos);
-  CHECK(message_of([&] { x.sum().item(); }).find("cannot be called on meta tensors") != std::string::npos);
-  CHECK(message_of([&] { x.nonzero(); }).find("depends on values") != std::string::npos);
-  CHECK(message_of([&] { x.add(ones({2})); }).find("one device") != std::string::npos);
+  CHECK(message([&] { x.to(Device()); }).find("Cannot copy out of meta tensor; no data!") != std::string::npos);
+  CHECK(message([&] { x.sum().item(); }).find("cannot be called on meta tensors") != std::string::npos);
+  CHECK(message([&] { x.nonzero(); }).find("depends on values") != std::string::npos);
+  CHECK(message([&] { x.add(ones({2})); }).find("one device") != std::string::npos);
 }
 
 TEST_CASE("a model goes to the meta device, runs, and gets memory again", "[meta]") {
   nn::Sequential model{nn::make<nn::Linear>(3, 4), nn::make<nn::ReLU>(), nn::make<nn::Linear>(4, 2)};
   model.to(kMeta);
   const Tensor y = model(empty({5, 3}, DType::float32, kMeta));
-  CHECK(sizes_of(y) == std::vector<int64_t>{5, 2});
+  CHECK(list(y.sizes()) == std::vector<int64_t>{5, 2});
   y.sum().backward();
   for (const Tensor& p : model.parameters()) CHECK(p.grad().device() == kMeta);
-  CHECK(message_of([&] { model.to(Device()); }).find("to_empty()") != std::string::npos);
+  CHECK(message([&] { model.to(Device()); }).find("to_empty()") != std::string::npos);
   nn::utils::to_empty(model, Device());
   NoGrad off;
   for (const Tensor& p : model.parameters()) {

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "nn_support.h"
+#include "support.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vesta/core/random.h>
 #include <vesta/nn/functional.h>
 
-#include "nn_support.h"
+#include "support.h"
 
 namespace vesta {
 namespace {

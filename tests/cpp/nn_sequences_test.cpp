@@ -7,7 +7,7 @@
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/random.h>
 
-#include "nn_support.h"
+#include "support.h"
 
 namespace vesta {
 namespace {

@@ -9,25 +9,17 @@
 
 #include <vesta/core/ops/ops.h>
 
-#include "nn_support.h"
+#include "support.h"
 
 namespace {
 
 using namespace vesta;
 using Names = std::vector<std::string>;
 using Catch::Matchers::Contains;
+using test::doubles;
+using test::floats;
 using test::message;
 
-Tensor floats(std::vector<float> values, DType dtype = DType::float32) {
-  Tensor t = empty({int64_t(values.size())}, DType::float32);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t.to(dtype);
-}
-std::vector<double> values(const Tensor& t) {
-  Tensor flat = t.detach().to(DType::float64).contiguous().view(-1);
-  const double* p = flat.data_ptr<double>();
-  return {p, p + flat.numel()};
-}
 template <class Named>
 Names names(const Named& list) {
   Names r;
@@ -83,25 +75,25 @@ TEST_CASE("A shared parameter is listed once, and a wrong name or value is refus
 TEST_CASE("load_state_dict copies everything or, on an error, nothing", "[nn]") {
   Net from, to;
   to.load_state_dict(from.state_dict());
-  CHECK(values(to.first->weight) == values(from.first->weight));
+  CHECK(doubles(to.first->weight) == doubles(from.first->weight));
   CHECK_FALSE(to.first->weight.is_same(from.first->weight));
 
-  auto before = values(to.scale);
+  auto before = doubles(to.scale);
   nn::StateDict state = from.state_dict();
   state[0].second = floats({5, 6});  // scale: right
   state[4].second = ones({2, 5});    // rest.1.weight: wrong shape
   std::string text = message([&] { to.load_state_dict(state); });
   CHECK_THAT(text, Contains("size mismatch for rest.1.weight") && Contains("[2, 5]") && Contains("[2, 4]"));
-  CHECK(values(to.scale) == before);
+  CHECK(doubles(to.scale) == before);
 
   state = from.state_dict();
   state[0].second = floats({5, 6});
   state[1].first = "counts";
   text = message([&] { to.load_state_dict(state); });
   CHECK_THAT(text, Contains("missing key: count") && Contains("unexpected key: counts"));
-  CHECK(values(to.scale) == before);
+  CHECK(doubles(to.scale) == before);
   to.load_state_dict(state, false);
-  CHECK(values(to.scale) == std::vector<double>{5, 6});
+  CHECK(doubles(to.scale) == std::vector<double>{5, 6});
 
   state[0].second = {};
   CHECK_THAT(message([&] { to.load_state_dict(state, false); }), Contains("undefined tensor for scale"));
@@ -145,7 +137,7 @@ TEST_CASE("train and eval reach every part; dropout and normalisation obey", "[n
   Tensor x = ones({2, 3, 2, 2});
   net(x);
   CHECK(norm->num_batches_tracked.item<int64_t>() == 0);
-  CHECK(values((*drop)(x)) == values(x));
+  CHECK(doubles((*drop)(x)) == doubles(x));
   net.train();
   net(x);
   CHECK(norm->num_batches_tracked.item<int64_t>() == 1);
@@ -157,13 +149,13 @@ TEST_CASE("train and eval reach every part; dropout and normalisation obey", "[n
 TEST_CASE("to() converts in place: parameters stay the same tensors", "[nn]") {
   Net net;
   Tensor weight = net.first->weight;
-  auto before = values(weight);
+  auto before = doubles(weight);
   net(ones({1, 3})).sum().backward();
   net.to(DType::float64);
   CHECK(net.first->weight.is_same(weight));
   CHECK((weight.dtype() == DType::float64 && weight.requires_grad() && weight.is_leaf()));
   CHECK(weight.grad().dtype() == DType::float64);
-  CHECK(values(weight) == before);
+  CHECK(doubles(weight) == before);
   CHECK(net(ones({1, 3}, DType::float64)).dtype() == DType::float64);
   CHECK_THROWS_WITH(net.to(DType::int64), Contains("floating point"));
   net.zero_grad();
@@ -183,12 +175,12 @@ TEST_CASE("A clone is independent and keeps dtype, mode, flags and ties", "[nn]"
   CHECK_FALSE((copy->is_training() || (*copy)[1].is_training()));
   auto& linear = dynamic_cast<nn::Linear&>((*copy)[0]);
   CHECK((linear.weight.dtype() == DType::float64 && linear.weight.requires_grad() && !linear.bias.requires_grad()));
-  CHECK(values(linear.weight) == values(tied->weight));
+  CHECK(doubles(linear.weight) == doubles(tied->weight));
   {
     NoGrad off;
     linear.weight.zero_();
   }
-  CHECK(values(linear.weight) != values(tied->weight));
+  CHECK(doubles(linear.weight) != doubles(tied->weight));
   CHECK_THROWS_WITH(Net().clone(), Contains("Net") && Contains("clone()"));
   CHECK(nn::CrossEntropyLoss({.weight = ones({3}), .reduction = "sum"}).clone()->state_dict().size() == 1);
 }
@@ -229,7 +221,7 @@ std::vector<double> after(Options options, int steps) {
     (p * floats({1, -2}, DType::float64)).sum().backward();
     optimizer.step();
   }
-  return values(p);
+  return doubles(p);
 }
 
 }  // namespace
@@ -265,14 +257,14 @@ TEST_CASE("An optimizer leaves parameters without gradient alone and checks its 
   optim::SGD sgd({a, b}, {.lr = 1, .momentum = 0.5});
   a.sum().backward();
   sgd.step();
-  CHECK(values(a) == std::vector<double>{0});
-  CHECK(values(b) == std::vector<double>{1});
+  CHECK(doubles(a) == std::vector<double>{0});
+  CHECK(doubles(b) == std::vector<double>{1});
   b.sum().backward();
   sgd.step();  // a continues with 0.5 + 1, b starts with 1
-  CHECK(values(a) == std::vector<double>{-1.5});
-  CHECK(values(b) == std::vector<double>{0});
+  CHECK(doubles(a) == std::vector<double>{-1.5});
+  CHECK(doubles(b) == std::vector<double>{0});
   sgd.zero_grad(false);
-  CHECK(values(a.grad()) == std::vector<double>{0});
+  CHECK(doubles(a.grad()) == std::vector<double>{0});
   CHECK(a.requires_grad());
 
   CHECK_THROWS_WITH(optim::SGD({}, {}), Contains("empty parameter list"));

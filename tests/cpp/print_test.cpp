@@ -8,39 +8,31 @@
 #include <cmath>
 #include <sstream>
 
+#include "support.h"
+
 using namespace vesta;
-
-namespace {
-
-Tensor of(std::initializer_list<double> v, DType d = DType::float32) {
-  NoGrad off;
-  Tensor t = empty_tensor({{int64_t(v.size())}}, DType::float64);
-  std::copy(v.begin(), v.end(), t.data_ptr<double>());
-  return t.to(d);
-}
-
-}  // namespace
+using namespace vesta::test;
 
 TEST_CASE("one format for all elements", "[print]") {
-  REQUIRE(repr(of({1, 2.5, -3})) == "tensor([ 1.0000,  2.5000, -3.0000])");
-  REQUIRE(repr(of({1, 2, 30})) == "tensor([ 1.,  2., 30.])");
-  REQUIRE(repr(of({1e-5, 1})) == "tensor([1.0000e-05, 1.0000e+00])");
-  REQUIRE(repr(of({1, NAN, INFINITY})) == "tensor([1., nan, inf])");
-  REQUIRE(repr(of({0, 0})) == "tensor([0., 0.])");
-  REQUIRE(repr(of({1, 0}, DType::bool_)) == "tensor([ True, False])");
-  REQUIRE(repr(of({1, -20}, DType::int64)) == "tensor([  1, -20])");
+  REQUIRE(repr(floats({1, 2.5, -3})) == "tensor([ 1.0000,  2.5000, -3.0000])");
+  REQUIRE(repr(floats({1, 2, 30})) == "tensor([ 1.,  2., 30.])");
+  REQUIRE(repr(floats({1e-5, 1})) == "tensor([1.0000e-05, 1.0000e+00])");
+  REQUIRE(repr(floats({1, NAN, INFINITY})) == "tensor([1., nan, inf])");
+  REQUIRE(repr(floats({0, 0})) == "tensor([0., 0.])");
+  REQUIRE(repr(floats({1, 0}, DType::bool_)) == "tensor([ True, False])");
+  REQUIRE(repr(floats({1, -20}, DType::int64)) == "tensor([  1, -20])");
   REQUIRE(repr(full({}, 1.5)) == "tensor(1.5000)");
   REQUIRE(repr(full({2}, complex128(1, -2.5))) == "tensor([1.-2.5000j, 1.-2.5000j])");
 }
 
 TEST_CASE("what the values do not tell is added", "[print]") {
-  REQUIRE(repr(of({1}, DType::float64)) == "tensor([1.], dtype=vesta.float64)");
-  REQUIRE(repr(of({1}, DType::int32)) == "tensor([1], dtype=vesta.int32)");
+  REQUIRE(repr(floats({1}, DType::float64)) == "tensor([1.], dtype=vesta.float64)");
+  REQUIRE(repr(floats({1}, DType::int32)) == "tensor([1], dtype=vesta.int32)");
   REQUIRE(repr(empty({0})) == "tensor([])");
   REQUIRE(repr(empty({0, 3})) == "tensor([], size=(0, 3))");
   REQUIRE(repr(empty({0}, DType::int64)) == "tensor([], dtype=vesta.int64)");
-  REQUIRE(repr(of({1}), "grad_fn=<AddBackward0>") == "tensor([1.], grad_fn=<AddBackward0>)");
-  REQUIRE(repr(of({1}), "", "Parameter(") == "Parameter([1.])");
+  REQUIRE(repr(floats({1}), "grad_fn=<AddBackward0>") == "tensor([1.], grad_fn=<AddBackward0>)");
+  REQUIRE(repr(floats({1}), "", "Parameter(") == "Parameter([1.])");
   REQUIRE(repr(Tensor()) == "None");
 }
 

@@ -9,28 +9,17 @@
 #include <cmath>
 #include <vector>
 
+#include "support.h"
+
 using namespace vesta;
+using namespace vesta::test;
 
 namespace {
 
-Cause cause_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.cause();
-  }
-  FAIL("nothing was raised");
-  return Cause::runtime;
-}
-std::vector<double> values(const Tensor& t) {
-  NoGrad off;
-  Tensor c = t.to(DType::float64).contiguous();
-  return {c.data_ptr<double>(), c.data_ptr<double>() + c.numel()};
-}
 struct Moments {
   double mean = 0, variance = 0, low = INFINITY, high = -INFINITY;
   explicit Moments(const Tensor& t) {
-    auto v = values(t);
+    auto v = doubles(t);
     for (double x : v) mean += x / double(v.size()), low = std::min(low, x), high = std::max(high, x);
     for (double x : v) variance += (x - mean) * (x - mean) / double(v.size());
   }
@@ -43,12 +32,12 @@ TEST_CASE("the same seed gives the same numbers, the next call others", "[random
   Generator g(7);
   Tensor a = rand({1000}, &g), b = rand({1000}, &g);
   g.manual_seed(7);
-  REQUIRE(values(a) == values(rand({1000}, &g)));
-  REQUIRE(values(a) != values(b));
+  REQUIRE(doubles(a) == doubles(rand({1000}, &g)));
+  REQUIRE(doubles(a) != doubles(b));
   Tensor state = g.get_state();
   Tensor c = randn({33}, &g);
   g.set_state(state);
-  REQUIRE(values(c) == values(randn({33}, &g)));
+  REQUIRE(doubles(c) == doubles(randn({33}, &g)));
   REQUIRE(g.initial_seed() == 7);
   REQUIRE(cause_of([&] { g.set_state(zeros({24})); }) == Cause::type);
   REQUIRE(cause_of([&] { g.set_state(zeros({24}, DType::uint8)); }) == Cause::value);
@@ -59,13 +48,13 @@ TEST_CASE("number i belongs to element i, whatever the size and the layout", "[r
   Generator g(3);
   for (DType d : {DType::float32, DType::float64, DType::float16}) {
     g.manual_seed(3);
-    auto large = values(rand({70000}, &g, d));
+    auto large = doubles(rand({70000}, &g, d));
     g.manual_seed(3);
-    auto small = values(rand({1001}, &g, d));
+    auto small = doubles(rand({1001}, &g, d));
     REQUIRE(std::equal(small.begin(), small.end(), large.begin()));
     g.manual_seed(3);
     Tensor t = empty({20, 50}, d).t();
-    REQUIRE(values(t.uniform_(0, 1, &g)) == std::vector<double>(small.begin(), small.begin() + 1000));
+    REQUIRE(doubles(t.uniform_(0, 1, &g)) == std::vector<double>(small.begin(), small.begin() + 1000));
   }
 }
 
@@ -114,7 +103,7 @@ TEST_CASE("dropout", "[random]") {
   Moments m(y);
   REQUIRE(m.mean == Approx(1).margin(0.01));
   REQUIRE(m.high == Approx(1 / 0.75));
-  REQUIRE(values(y.ne(0)) == values(mask));
+  REQUIRE(doubles(y.ne(0)) == doubles(mask));
   REQUIRE(Moments(std::get<0>(native_dropout(ones({10}), 1, true))).high == 0);
   REQUIRE(Moments(std::get<0>(native_dropout(ones({10}), 0.5, false))).low == 1);
   REQUIRE(cause_of([&] { (void)native_dropout(ones({2}), 1.5, true); }) == Cause::value);
@@ -122,14 +111,14 @@ TEST_CASE("dropout", "[random]") {
 
 TEST_CASE("randperm is a permutation", "[random]") {
   NoGrad off;
-  auto v = values(randperm(1000));
+  auto v = doubles(randperm(1000));
   REQUIRE(!std::is_sorted(v.begin(), v.end()));
   std::sort(v.begin(), v.end());
   bool whole = true;
   for (size_t i = 0; i < v.size(); ++i) whole = whole && v[i] == double(i);
   REQUIRE(whole);
   for (int64_t n : {0, 1, 2, 3, 70000}) {
-    auto w = values(randperm(n));
+    auto w = doubles(randperm(n));
     std::sort(w.begin(), w.end());
     bool each = int64_t(w.size()) == n;
     for (size_t i = 0; i < w.size(); ++i) each = each && w[i] == double(i);

@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support.h"
+
 using namespace vesta;
+using namespace vesta::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -36,15 +39,6 @@ void write(const std::string& path, const std::string& header, size_t data, uint
   if (length == UINT64_MAX) length = header.size();
   out.write(reinterpret_cast<const char*>(&length), 8);
   out << header << std::string(data, '\0');
-}
-
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "";
 }
 
 }  // namespace
@@ -84,9 +78,7 @@ TEST_CASE("tensors of every dtype and layout come back", "[safetensors]") {
 TEST_CASE("a broken file raises an error that names it", "[safetensors]") {
   Folder folder;
   std::string path = folder / "broken";
-  auto refused = [&] {
-    return message_of([&] { (void)io::load_safetensors(path); }).find("broken") != std::string::npos;
-  };
+  auto refused = [&] { return message([&] { (void)io::load_safetensors(path); }).find("broken") != std::string::npos; };
   auto entry = [](const std::string& type, const std::string& shape, const std::string& offsets) {
     return "{\"a\":{\"dtype\":" + type + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}";
   };
@@ -142,7 +134,7 @@ TEST_CASE("bools are checked, since any other byte is no bool", "[safetensors]")
   std::string path = folder / "b";
   write(path, "{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}", 0);
   std::ofstream(path, std::ios::binary | std::ios::app) << '\2';
-  REQUIRE(!message_of([&] { (void)io::load_safetensors(path); }).empty());
+  REQUIRE(!message([&] { (void)io::load_safetensors(path); }).empty());
 }
 
 TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensors]") {
@@ -150,9 +142,9 @@ TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensor
   std::string path = folder / "a";
   io::save_safetensors({{"x", ones({3})}}, path);
   std::string before = bytes_of(path);
-  REQUIRE(!message_of([&] { io::save_safetensors({{"x", zeros({3})}, {"y", Tensor()}}, path); }).empty());
-  REQUIRE(!message_of([&] { io::save_safetensors({{"x", zeros({3})}, {"x", zeros({3})}}, path); }).empty());
-  REQUIRE(!message_of([&] { io::save_safetensors({{"\xff", zeros({3})}}, path); }).empty());
+  REQUIRE(!message([&] { io::save_safetensors({{"x", zeros({3})}, {"y", Tensor()}}, path); }).empty());
+  REQUIRE(!message([&] { io::save_safetensors({{"x", zeros({3})}, {"x", zeros({3})}}, path); }).empty());
+  REQUIRE(!message([&] { io::save_safetensors({{"\xff", zeros({3})}}, path); }).empty());
   REQUIRE(bytes_of(path) == before);
   REQUIRE(folder.files() == 1);
   try {
@@ -161,5 +153,5 @@ TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensor
   } catch (const io::FileError& e) {
     REQUIRE(e.code() == ENOENT);
   }
-  REQUIRE(!message_of([&] { io::save_safetensors({}, (folder.path / "no" / "a").string()); }).empty());
+  REQUIRE(!message([&] { io::save_safetensors({}, (folder.path / "no" / "a").string()); }).empty());
 }

@@ -7,37 +7,10 @@
 
 #include <vector>
 
+#include "support.h"
+
 using namespace vesta;
-
-namespace {
-
-std::vector<int64_t> list(IntSpan s) { return {s.begin(), s.end()}; }
-using L = std::vector<int64_t>;
-
-/// Reads the elements in row-major order.
-L values(const Tensor& t) {
-  NoGrad off;
-  Tensor c = t.to(DType::int64).contiguous();
-  return {c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel()};
-}
-
-Cause cause_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.cause();
-  }
-  FAIL("nothing was raised");
-  return Cause::runtime;
-}
-
-Tensor range(std::initializer_list<int64_t> sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return arange(n).view(sizes);
-}
-
-}  // namespace
+using namespace vesta::test;
 
 TEST_CASE("view shares memory and infers one size", "[view]") {
   Tensor x = range({4, 3});
