@@ -8,6 +8,8 @@
 //
 // Prints, for PyTorch's bucket sizes and for our tapered ones, the median over steps of the seconds waited at the end
 // of backward as a share of the seconds that the link was busy.
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/random.h>
 #include <vesta/core/random.h>
 #include <vesta/multiprocessing/ddp/distributed_data_parallel.h>
 #include <vesta/nn/layers/linear.h>
