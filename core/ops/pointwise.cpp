@@ -385,6 +385,39 @@ void repeat_number(const Tensor& number, DType d, bool rounded, char* buffer) {
   repeat_first(itemsize(compute_type(d)), buffer);
 }
 
+/// Writes whether each of n elements is not 0.
+void truth_of_elements(const char* elements, DType d, int64_t n, bool* truth) {
+  visit(d, [&]<class T>() {
+    const T* const x = reinterpret_cast<const T*>(elements);
+    for (int64_t i = 0; i < n; ++i) truth[i] = x[i] != T(0);
+  });
+}
+
+/// The most elements whose truth is found one by one sooner than a plan is made (`logical_and` of floats, called from
+/// Python: 8 took 329 ns with a plan and take 147; of 256 it would be 328 and 424).
+constexpr int64_t kFewTruths = 128;
+
+/// Runs a small op on truth values at once: contiguous CPU operands of one shape, of any dtypes, into fresh memory.
+/// Returns an undefined tensor where that is not so.
+Tensor small_truth(const PointwiseInfo& info, const Tensor* const* in, const double* params) {
+  const TensorImpl& first = *in[0]->impl();
+  bool truth[2][kFewTruths];
+  LoopArgs args;
+  for (int i = 0; i < info.inputs; ++i) {
+    const TensorImpl* t = in[i]->impl();
+    if (!t || t->wrapped_number || !t->contiguous() || t->device().type != DeviceType::cpu || t->numel() > kFewTruths ||
+        (i > 0 && !same_sizes(first, *t))) {
+      return {};
+    }
+    if (t->dtype() != DType::bool_) truth_of_elements(t->data(), t->dtype(), t->numel(), truth[i]);
+    args.in[i] = t->dtype() == DType::bool_ ? t->data() : reinterpret_cast<const char*>(truth[i]), args.step[i] = 1;
+  }
+  Tensor r(TensorImpl::make_contiguous(first.sizes(), first.numel(), DType::bool_, first.device()));
+  args.out = r.impl()->data(), args.n = first.numel(), args.params = params;
+  reinterpret_cast<Loop>(info.kernels[int(DeviceType::cpu)][0][int(DType::bool_)])(args);
+  return r;
+}
+
 }  // namespace
 
 Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
@@ -399,7 +432,12 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   }
   const DType d = a->dtype();
   auto loop = reinterpret_cast<Loop>(info.kernels[0][0][int(d)]);
-  if (!loop) return general(info, in, params, out);
+  if (!loop) {
+    if (info.of_truth && out.kind == Out::fresh) {
+      if (Tensor r = small_truth(info, in, params); r.defined()) return r;
+    }
+    return general(info, in, params, out);
+  }
   if (!is_differentiable(d) && (info.integers_to_float || (info.check && !(info.params == 1 && params[0] == 1)))) {
     return general(info, in, params, out);  // an alpha of 1 needs no check
   }
