@@ -11,6 +11,4 @@ struct Wide {
   uint64_t half[2];
 };
 
-constexpr int64_t kLine = 64;  // bytes of a cache line
-
 }  // namespace vesta::cpu::VESTA_ISA_NS

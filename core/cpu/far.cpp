@@ -48,7 +48,6 @@ bool is_far(int64_t bytes) {
 }
 
 bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes) {
-  constexpr uintptr_t kLine = 64;
   return (reinterpret_cast<uintptr_t>(to) | uintptr_t(row_bytes)) % kLine == 0 && is_far(rows * row_bytes);
 }
 

@@ -7,6 +7,8 @@
 
 namespace vesta::cpu {
 
+constexpr int64_t kLine = 64;  // bytes of a line of the caches
+
 /// Returns the bytes of the last level of cache that one core reaches.
 int64_t last_level_bytes();
 

@@ -20,7 +20,7 @@ OptimKernels optim[kNumDTypes];
 
 constexpr int64_t kGrain = 65536;  // elements that a thread takes at a time: 30 us of Adam
 /// Elements to which a tensor's place among all is rounded up: pieces begin at whole vectors.
-constexpr int64_t kLine = 64;
+constexpr int64_t kPlace = 64;
 
 /// A parameter in the loop over all: its memory, its kernel, and where its elements stand among those of all.
 struct Run {
@@ -63,7 +63,7 @@ void run_lists(const StepLists& lists, const Step& step) {
     counted[i] = count_step(lists, step, i, counted[i > 0 ? i - 1 : 0]);
     std::memcpy(r.counted, &counted[i].numbers, sizeof counted[i].numbers);
     r.begin = total, r.numel = p.numel(), r.item = int(itemsize(p.dtype()));
-    total += (r.numel + kLine - 1) / kLine * kLine;
+    total += (r.numel + kPlace - 1) / kPlace * kPlace;
   }
   parallel_for(total, kGrain,
                [&](int64_t begin, int64_t end) { run_piece(runs, &step, lists.num_states, begin, end); });

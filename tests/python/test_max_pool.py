@@ -123,3 +123,15 @@ def test_a_window_that_exists_by_ceil_mode_alone(device):
     y = F.max_pool2d(x, 2, 2, 0, 1, True)
     y.sum().backward()
     assert y.flatten().tolist() == [3, 2] and x.grad.flatten().tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("size", [(4, 8), (4, 14), (16, 16), (5, 7), (6, 30)], ids=str)
+def test_values_alone_of_small_planes_are_those_with_places(size):
+    """Rows of fewer results than a vector has are stored over each other's surplus; no number beyond is touched."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-3, 3, (9, 5, *size)) * np.where(rng.random(size) < 0.5, 1.0, -1.0)  # zeros of both signs
+    for dtype in (vesta.float32, vesta.float64):
+        t = vesta.tensor(x).to(dtype)
+        for stride in ((2, 2), (2, 1)):
+            want = F.max_pool2d(t, 2, stride, return_indices=True)[0].numpy()
+            assert F.max_pool2d(t, 2, stride).numpy().tobytes() == want.tobytes()

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/rows.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -39,7 +40,9 @@ VESTA_INLINE Mask<C> pairs_along(const T* x, std::int64_t n, C* to) {
     higher_or_first(every_other<0>(low, high), every_other<1>(low, high)).store(at);
   };
   std::int64_t i = 0;
-  for (; i + 2 * N <= n; i += 2 * N) pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
+  for (; i + 2 * N <= n; i += 2 * N) {
+    pool(load_row<C>(x + i, N), load_row<C>(x + i + N, N), to + i / 2);
+  }
   if (i < n) {
     const std::int64_t left = n - i;
     const Vec<C> low = load_row<C>(x + i, left < N ? left : N);
@@ -104,6 +107,19 @@ VESTA_INLINE void down(const C* lines, std::int64_t step, std::int64_t n, T* y, 
   });
 }
 
+/// Writes the larger of each two lines of n < N numbers, `count` results: each as a whole vector, over whose surplus
+/// the next one is written (build/bin/bandwidth 'max_pool2d, 2'). Returns how many there are: the last vectors would
+/// write beyond.
+template <class C>
+VESTA_INLINE std::int64_t pairs_down(const C* lines, std::int64_t n, std::int64_t count, C* y) {
+  const std::int64_t end = count * n - Vec<C>::N;
+  std::int64_t at = 0;
+  for (; at <= end; at += n) {
+    higher_or_first(Vec<C>::load(lines + 2 * at), Vec<C>::load(lines + 2 * at + n)).store(y + at);
+  }
+  return at / n;
+}
+
 /// taps_inside() of core/ops/tap_range.h, inlined: taps [first, last) lie on elements.
 struct Inside {
   std::int64_t first, last;
@@ -149,18 +165,27 @@ bool pool_values(const PoolPlane<T>& p) {
   }
   if (any(nan)) return false;
   T* y = p.y;
-  for (std::int64_t o = p.first; o < p.last; ++o, y += out) {
-    const std::int64_t layer = o / p.out[1] * p.stride[0] - p.padding[0];
-    const std::int64_t row = o % p.out[1] * p.stride[1] - p.padding[1];
+  std::int64_t o = p.first;
+  if constexpr (std::is_same_v<T, C>) {
+    const bool pairs = p.in[0] == 1 && p.out[0] == 1 && p.kernel[0] == 1 && p.kernel[1] == 2 && p.stride[1] == 2 &&
+                       p.dilation[1] == 1 && p.padding[1] == 0 && p.out[1] * 2 <= p.in[1];
+    if (pairs && out < V::N) o += pairs_down(pooled, out, p.last - o, y), y += (o - p.first) * out;
+  }
+  std::int64_t at = o / p.out[1], in_layer = o % p.out[1];  // of the output row: its layer, its row there
+  for (; o < p.last; ++o, y += out, ++in_layer) {
+    if (in_layer == p.out[1]) in_layer = 0, ++at;
+    const std::int64_t layer = at * p.stride[0] - p.padding[0];
+    const std::int64_t row = in_layer * p.stride[1] - p.padding[1];
     const Inside layers = inside(layer, p.kernel[0], p.dilation[0], p.in[0]);
     const Inside taps = inside(row, p.kernel[1], p.dilation[1], p.in[1]);
     const std::int64_t step = p.dilation[1] * out, count = taps.last - taps.first;
     const auto first = [&](std::int64_t a) __attribute__((always_inline)) {
       return pooled + ((layer + a * p.dilation[0]) * p.in[1] + row + taps.first * p.dilation[1] - row0) * out;
     };
-    if (layers.last - layers.first == 1 && count == 3) {
+    const bool flat = layers.last - layers.first == 1;
+    if (flat && count == 3) {
       down<3>(first(layers.first), step, out, y, p.far);
-    } else if (layers.last - layers.first == 1 && count == 2) {
+    } else if (flat && count == 2) {
       down<2>(first(layers.first), step, out, y, p.far);
     } else {
       each_vector<C>(out, [&](std::int64_t j, std::int64_t w) __attribute__((always_inline)) {
@@ -173,7 +198,7 @@ bool pool_values(const PoolPlane<T>& p) {
       });
     }
   }
-  if (p.far) _mm_sfence();
+  if (p.far) finish_far();
   return true;
 }
 

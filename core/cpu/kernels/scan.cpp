@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -203,7 +204,7 @@ void scan(const ScanLines& s) {
       lines_apart<product, kMost>(x + line * s.across, y + line * s.across, s.length, s.across, int(groups), far);
       line += groups * N;
     }
-    if (far) _mm_sfence();
+    if (far) finish_far();
   }
   for (; line < s.lines; ++line) {
     one_line<product>(x + line * s.across, y + line * s.across, 0, s.length, s.next, product ? 1 : 0);
