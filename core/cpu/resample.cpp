@@ -43,7 +43,7 @@ struct Product {
     if constexpr (std::is_same_v<T, C>) {
       const int64_t k = starts[o];
       return kernels<T>().row(x + first, inner, places + k, weights + k, starts[o + 1] - k, y + o * inner + first,
-                              last - first);
+                              last - first, 0);
     }
     C sums[kBlock];
     for (int64_t at = first; at < last; at += kBlock) {
@@ -287,8 +287,11 @@ class Planes {
       return kernels<T>().plane(p, begin, end);
     }
     for (int64_t o = begin; o < end; ++o) {
-      const int64_t k = down_.starts[o];
-      kernels<T>().row(x, width, down_.places + k, down_.weights + k, down_.starts[o + 1] - k, room, width);
+      // What the next row is made of is asked for (build/bin/bandwidth 'avg_pool2d, pixels').
+      const int64_t k = down_.starts[o], terms = down_.starts[o + 1] - k;
+      const bool more = o + 1 < down_.size && terms > 0 && down_.starts[o + 2] > k + terms;
+      const int64_t ahead = more ? (down_.places[k + terms] - down_.places[k]) * width : 0;
+      kernels<T>().row(x, width, down_.places + k, down_.weights + k, terms, room, width, ahead);
       T* const to = y + o * along_.size * along_.inner;
       if (along_.inner == 1) along_.line(room, to, 0, along_.size);
       else

@@ -7,13 +7,17 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-/// Adds up `terms` rows, known to the compiler, or any number of them (0).
-template <int known, class T>
-void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t any, T* y, int64_t n) {
+/// Adds up `terms` rows, known to the compiler, or any number of them (0); `expects`: asks for those that lie `ahead`.
+template <int known, bool expects, class T>
+void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t any, T* y, int64_t n,
+              int64_t ahead) {
   using V = Vec<T>;
   const int64_t terms = known ? known : any;
   const T* first = x + places[0] * inner;
   auto at = [&](int64_t i, auto load) __attribute__((always_inline)) {
+    if constexpr (expects) {
+      for (int64_t k = 0; k < terms; ++k) __builtin_prefetch(x + places[k] * inner + ahead + i, 0, 2);
+    }
     V sum = V(weights[0]) * load(first + i);
     for (int64_t k = 1; k < terms; ++k) sum = sum + V(weights[k]) * load(x + places[k] * inner + i);
     return sum;
@@ -29,18 +33,25 @@ void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights
   }
 }
 
-template <class T>
-void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t terms, T* y, int64_t n) {
+template <bool expects, class T>
+void any_row(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t terms, T* y, int64_t n,
+             int64_t ahead) {
   switch (terms) {
     case 0:
       for (int64_t i = 0; i < n; ++i) y[i] = T(0);
       return;
-    case 1: return add_rows<1>(x, inner, places, weights, terms, y, n);
-    case 2: return add_rows<2>(x, inner, places, weights, terms, y, n);
-    case 3: return add_rows<3>(x, inner, places, weights, terms, y, n);
-    case 4: return add_rows<4>(x, inner, places, weights, terms, y, n);
-    default: return add_rows<0>(x, inner, places, weights, terms, y, n);
+    case 1: return add_rows<1, expects>(x, inner, places, weights, terms, y, n, ahead);
+    case 2: return add_rows<2, expects>(x, inner, places, weights, terms, y, n, ahead);
+    case 3: return add_rows<3, expects>(x, inner, places, weights, terms, y, n, ahead);
+    case 4: return add_rows<4, expects>(x, inner, places, weights, terms, y, n, ahead);
+    default: return add_rows<0, expects>(x, inner, places, weights, terms, y, n, ahead);
   }
+}
+template <class T>
+void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t terms, T* y, int64_t n,
+         int64_t ahead) {
+  if (ahead) any_row<true>(x, inner, places, weights, terms, y, n, ahead);
+  else any_row<false>(x, inner, places, weights, terms, y, n, 0);
 }
 
 /// Whether `pick` exists for T: it picks lanes of two vectors by number, the second one's counted from N on.
@@ -113,7 +124,7 @@ void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
     const int64_t rows = p.rows < last - o ? p.rows : last - o;
     for (int64_t l = 0; l < rows; ++l) {
       const int64_t k = p.starts[o + l], terms = p.starts[o + l + 1] - k;
-      row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.width, p.width);
+      row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.width, p.width, 0);
     }
     T* const y = p.y + o * p.out_width;
     int64_t l = 0;
