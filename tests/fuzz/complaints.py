@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import vesta
@@ -36,15 +38,30 @@ def give_up(*_: Any) -> None:
     raise TookTooLong("it does not end")
 
 
-def complaint(call: Any, args: tuple, kwargs: dict, seconds: int = 5) -> tuple[bool, str]:
+@contextlib.contextmanager
+def watches(seconds: float, waits: float) -> Iterator[None]:
+    """Gives up after seconds of the processor, or after waits of a clock: one that sleeps uses no processor."""
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, waits)}
+    before = {number: signal.signal(number, give_up) for number in timers}
+    for timer, limit in timers.values():
+        signal.setitimer(timer, limit)
+    try:
+        yield
+    finally:
+        for timer, _ in timers.values():
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def complaint(call: Any, args: tuple, kwargs: dict, seconds: float = 5, waits: float = 120) -> tuple[bool, str]:
     """Runs a call; returns whether it raised, and what is wrong with the error ("": nothing).
 
-    The seconds are those of the processor: a machine that is busy with others makes no call a hanging one.
+    The seconds are those of the processor: a machine that is busy with others makes no call a hanging one. Those that
+    it may wait are of a clock, and many more.
     """
-    before = signal.signal(signal.SIGPROF, give_up)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        with warnings.catch_warnings():
+        with watches(seconds, waits), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             call(*args, **kwargs)
     except (Hostile, MemoryError):
@@ -58,7 +75,4 @@ def complaint(call: Any, args: tuple, kwargs: dict, seconds: int = 5) -> tuple[b
         return True, f"{type(error).__name__}: {said}"
     except (Exception, TookTooLong) as error:
         return True, f"{type(error).__name__}: {error}"
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
     return False, ""

@@ -84,6 +84,11 @@ def test_a_call_that_others_hold_up_is_not_ended() -> None:
     assert complaints.complaint(time.sleep, (1.5,), {}, seconds=1) == (False, "")
 
 
+def test_a_call_that_waits_forever_is_ended() -> None:
+    """One that sleeps takes no seconds of the processor."""
+    assert complaints.complaint(time.sleep, (60,), {}, waits=0.5) == (True, "TookTooLong: it does not end")
+
+
 def test_a_call_is_made_from_its_number() -> None:
     caller, other = calls.Caller(), calls.Caller()
     for number in range(200):
