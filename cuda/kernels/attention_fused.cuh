@@ -164,7 +164,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     const int query = first_row + 2 * g + i;
     total[i] = group_reduce(total[i], 4, [](float a, float b) { return a + b; });
     exists[i] = query < queries;
-    blind[i] = l.mask.kind != AttentionMask::none && total[i] == 0;  // scores that are NaN make the total NaN
+    blind[i] = total[i] == 0;  // every score is -inf; scores that are NaN make the total NaN
     if (exists[i] && t == 0 && (!few || warp == 0)) {
       tops[query] = blind[i] ? INFINITY : finite_top(top[i]) + math::log(total[i]);
     }

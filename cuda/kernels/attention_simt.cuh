@@ -65,7 +65,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, wide == 64 ? 2 : 1)
       tiles.add_weighted(sum, v, first, end - first < n ? int(end - first) : n, part.column);
     }
     // scores that are NaN make the total NaN
-    const auto blind = [&](int i) { return l.mask.kind != AttentionMask::none && total[i] == 0; };
+    const auto blind = [&](int i) { return total[i] == 0; };  // every score is -inf
     store_sums<m, wide>(sum, HeadRows<T>(l.out, part.batch, part.head, l.queries, l.value_size), part.row, part.column,
                         [&](int i, C s) { return blind(i) ? s : s / total[i]; });  // zeros, but for NaN values
     for (int i = 0; i < R; ++i) {

@@ -105,6 +105,18 @@ def test_nan_under_a_mask_is_nan(dtype) -> None:
     assert y.isnan().any(-1).flatten().tolist() == [False, True, False, False, False, False]
 
 
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64], ids=str)
+def test_scores_of_minus_infinity_alone_give_zeros(dtype) -> None:
+    """Without a mask too, on every device, as in PyTorch; float64 gave NaN here."""
+    far = 1e30 if dtype is vesta.float32 else 1e200
+    for device in ("cpu", "cuda"):
+        q = vesta.full((1, 1, 2, 8), -far, dtype=dtype, device=device, requires_grad=True)
+        k, v = vesta.full((2, 1, 1, 5, 8), far, dtype=dtype, device=device)
+        y = attention(q, k, v)
+        y.sum().backward()
+        assert not y.any() and not q.grad.any()
+
+
 @pytest.mark.parametrize("number", [vesta.nan, vesta.inf])
 @pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16, vesta.float64], ids=str)
 def test_a_query_that_sees_nothing_keeps_values_that_are_not_finite(dtype, number: float) -> None:
