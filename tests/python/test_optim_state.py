@@ -212,3 +212,34 @@ def test_a_wrapper_without_a_constructor_of_its_own_steps() -> None:
     assert wrapper.state is wrapper.inner.state
     wrapper.zero_grad()
     assert param.grad is None
+
+
+#: The options of a group, in the order that PyTorch 2.15 has them in.
+ORDERS = {
+    "Adadelta": "lr rho eps weight_decay maximize capturable foreach differentiable",
+    "Adagrad": "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused",
+    "Adam": "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable"
+    " fused decoupled_weight_decay",
+    "AdamW": "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable"
+    " fused decoupled_weight_decay",
+    "Adamax": "lr betas eps weight_decay foreach maximize differentiable capturable",
+    "ASGD": "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable",
+    "LBFGS": "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn maximize",
+    "NAdam": "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize"
+    " foreach capturable differentiable",
+    "RAdam": "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable",
+    "RMSprop": "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable",
+    "Rprop": "lr etas step_sizes foreach maximize differentiable capturable",
+    "SGD": "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused",
+    "Adafactor": "lr beta2_decay eps d weight_decay foreach maximize",
+    "SparseAdam": "lr betas eps maximize",
+    "Muon": "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_options_have_pytorchs_order(name: str) -> None:
+    """The text and the pickle of a state dict are PyTorch's."""
+    optimizer = getattr(vesta.optim, name)([vesta.nn.Parameter(vesta.ones(2, 2))], lr=0.1)
+    assert list(optimizer.param_groups[0]) == ["params", *ORDERS[name].split()]
+    assert list(optimizer.state_dict()["param_groups"][0]) == [*ORDERS[name].split(), "params"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from vesta import _C, Tensor
@@ -41,7 +42,7 @@ class Adadelta(FusedOptimizer):
     _operation = _C._fused_adadelta_
     _shaped_like_param = ("square_avg", "acc_delta")
 
-    @hyperparameters
+    @partial(hyperparameters, order="lr rho eps weight_decay maximize capturable foreach differentiable")
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import vesta
@@ -43,7 +44,10 @@ class Adagrad(FusedOptimizer):
     _operation = _C._fused_adagrad_
     _shaped_like_param = ("sum",)
 
-    @hyperparameters
+    @partial(
+        hyperparameters,
+        order="lr lr_decay eps weight_decay initial_accumulator_value foreach " "maximize differentiable fused",
+    )
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import vesta
@@ -43,7 +44,11 @@ class Adam(Optimizer):
 
     _shaped_like_param = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
-    @hyperparameters
+    @partial(
+        hyperparameters,
+        order="lr betas eps weight_decay amsgrad maximize foreach capturable "
+        "differentiable fused decoupled_weight_decay",
+    )
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import vesta
@@ -46,7 +47,11 @@ class NAdam(FusedOptimizer):
     _shaped_like_param = ("exp_avg", "exp_avg_sq")
     _scalars = ("mu_product",)
 
-    @hyperparameters
+    @partial(
+        hyperparameters,
+        order="lr betas eps weight_decay momentum_decay decoupled_weight_decay "
+        "maximize foreach capturable differentiable",
+    )
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from vesta import _C, Tensor
@@ -43,7 +44,10 @@ class RAdam(FusedOptimizer):
     _operation = _C._fused_radam_
     _shaped_like_param = ("exp_avg", "exp_avg_sq")
 
-    @hyperparameters
+    @partial(
+        hyperparameters,
+        order="lr betas eps weight_decay maximize foreach capturable " "decoupled_weight_decay differentiable",
+    )
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import vesta
@@ -43,7 +44,10 @@ class RMSprop(Optimizer):
 
     _shaped_like_param = ("square_avg", "momentum_buffer", "grad_avg")
 
-    @hyperparameters
+    @partial(
+        hyperparameters,
+        order="lr momentum alpha eps centered weight_decay capturable foreach " "maximize differentiable",
+    )
     def __init__(
         self,
         params: ParamsT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -44,7 +45,7 @@ class Rprop(FusedOptimizer):
     _operation = _C._fused_rprop_
     _shaped_like_param = ("prev", "step_size")
 
-    @hyperparameters
+    @partial(hyperparameters, order="lr etas step_sizes foreach maximize differentiable capturable")
     def __init__(
         self,
         params: ParamsT,

@@ -58,10 +58,11 @@ def _check_common(op: str, given: dict[str, Any]) -> None:
     refuse("capturable", given.get("capturable"))
 
 
-def hyperparameters(init: F) -> F:
+def hyperparameters(init: F, order: str = "") -> F:
     """Makes a constructor whose arguments but ``params`` are the options of the groups; its body checks them.
 
-    The same checks hold for the options of a group (``Optimizer._check_options``).
+    The same checks hold for the options of a group (``Optimizer._check_options``). ``order``: the options in the order
+    that PyTorch's groups have them in, where that is not the arguments'.
     """
     signature = inspect.signature(init)
     names = list(signature.parameters)[2:]
@@ -80,7 +81,7 @@ def hyperparameters(init: F) -> F:
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
         bound.apply_defaults()
-        given = {name: bound.arguments[name] for name in names}
+        given = {name: bound.arguments[name] for name in order.split() or names}
         check_options(self, given)
         Optimizer.__init__(self, bound.args[1], given)
 
