@@ -47,6 +47,7 @@ void register_autograd() {
   autograd_port.set_requires_grad = &set_requires_grad;
   autograd_port.is_leaf = &is_leaf;
   autograd_port.become_view = &become_view;
+  autograd_port.check_inplace = [](const Tensor& t, const char* op) { check_inplace(t, false, op); };
   autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
     if (!requires_grad(t)) return {};
     NodePtr fn = grad_fn(t);

@@ -14,6 +14,7 @@ import op_db_nets
 import op_db_references as ref
 import op_db_references_optim as optim
 import op_db_samples as s
+import op_db_segments
 import op_db_sparse
 import op_db_special
 import op_db_windows
@@ -380,6 +381,7 @@ OPS: list[Row] = [
         dtypes="uihf", may="bc", ulp=0, covers=("scatter_reduce", "_scatter_reduce", "_scatter_combine_")),
     structured("index_copy", ref.index_copy, s.index_copy, ulp=0.5),
     structured("index_reduce", ref.index_reduce, s.index_reduce, dtypes="uihf", may="bc", ulp=0),
+    structured("segment_reduce", op_db_segments.reference, op_db_segments.samples, dtypes="fh", method=False, ulp=4),
     structured("take", lambda x, i: x.reshape(-1)[i], s.take, ulp=0.5),
     structured("take_along_dim", lambda x, i, dim=None: np.take_along_axis(x, i, dim), s.take_along_dim, ulp=0.5),
     structured("put", ref.put_line, s.put_line, grad_samples=s.without_empty(s.put_line), ulp=0),

@@ -1,6 +1,7 @@
 // Reading and writing at places, made of other ops: their gradients come from those.
 #include <algorithm>
 
+#include <vesta/core/autograd_port.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
@@ -51,6 +52,11 @@ void check_reduce(Text reduce, const char* op, bool sums) {
               reduce, "'.");
 }
 
+/// Raises where autograd forbids a write into t, before a view of it, which it would speak of, is written.
+void check_inplace(const Tensor& t, const char* op) {
+  if (layer_state.grad_enabled) autograd_port.check_inplace(t, op);
+}
+
 /// Returns t, or a copy where it shares elements with a tensor that is to be written.
 Tensor apart_from(const Tensor& written, const Tensor& t) {
   return overlap(written, t) == Overlap::none ? t : clone(t);
@@ -77,11 +83,7 @@ Tensor scatter_reduce__composite(const Tensor& input, int64_t dim, const Tensor&
   if (!sums && layer_state.grad_enabled && (input.requires_grad() || src.requires_grad())) {
     return copy_(input, _scatter_reduce(clone(input), dim, at, from, reduce, include_self));
   }
-  if (!include_self) {  // the places start with 0 or 1, or with one of those that go there
-    if (sums) scatter_(input, dim, at, wrapped(int64_t(0)));
-    else if (reduce == "prod") scatter_(input, dim, at, wrapped(int64_t(1)));
-    else scatter_(input, dim, at, from);
-  }
+  if (!include_self) start_places(input, dim, at, from, reduce);
   if (!sums) {
     NoGrad off;  // nothing requires one
     return _scatter_combine_(input, dim, at, from, reduce);
@@ -132,7 +134,7 @@ void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Ten
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
   const bool one = numbers && index.numel() == 1 && source.numel() == 1;
-  bool fits = source.dim() == input.dim() || (one && (source.dim() == 0 || (source.dim() == 1 && input.dim() == 0)));
+  bool fits = source.dim() == input.dim() || (one && input.dim() <= 1 && source.dim() <= 1);
   for (int64_t k = 0; k < source.dim() && k < input.dim() && fits; ++k) {
     fits = source.size(k) == (k == d ? index.numel() : input.size(k));
   }
@@ -146,6 +148,7 @@ Tensor index_copy__composite(const Tensor& input, int64_t dim, const Tensor& ind
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy_");
   check_slices(input, d, index, source, true, "index_copy_");
   const Tensor places = reshape(index, -1);
+  check_inplace(input, "index_copy_");
   if (input.dim() == 0) index_put_(unsqueeze(input, 0), {places}, reshape(source, -1));
   else index_put_(input, along(d, places), source);
   return input;
@@ -214,11 +217,13 @@ Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, Mayb
 
 namespace {
 
-/// Returns the subscripts of places in the line of all elements of input; those beyond it are beyond dimension 0.
+/// Returns the subscripts of places in the line of all elements of input.
 TensorVector subscripts_of(const Tensor& input, const Tensor& places) {
   NoGrad off;
+  // Reads a line of one value, for its error: a place beyond the line, as the user has given it.
+  _index(expand(zeros({1}, DType::bool_, input.device()), {input.numel()}), {places});
   Tensor rest = where(lt(places, 0), add(places, input.numel()), places);
-  rest = where(lt(rest, 0), wrapped(input.numel()), rest);
+  rest = where(lt(rest, 0), wrapped(input.numel()), rest);  // on a device whose error comes later, beyond dimension 0
   TensorVector subscripts(size_t(input.dim()));
   for (int64_t d = input.dim() - 1; d > 0; --d) {
     subscripts[size_t(d)] = remainder(rest, input.size(d));
@@ -242,6 +247,7 @@ void check_put(const Tensor& input, const Tensor& index, const Tensor& source, c
 
 Tensor put__composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
   check_put(input, index, source, "put_");
+  check_inplace(input, "put_");
   if (input.numel() == 0) return input;
   const Tensor places = reshape(apart_from(input, index), -1), values = reshape(source, -1);
   if (input.is_contiguous()) index_put_(view(input, -1), {places}, values, accumulate);
@@ -265,18 +271,13 @@ void check_masked_scatter(const Tensor& input, const Tensor& mask, const Tensor&
               input.dtype(), " and ", source.dtype(), ".");
 }
 
-}  // namespace
-
-Tensor masked_scatter__composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
-  check_masked_scatter(input, mask, source, "masked_scatter_");
-  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter_");
-  VESTA_CHECK(std::ranges::equal(input.sizes(), IntSpan(shape)), runtime, "masked_scatter_: expected a mask that ",
-              "broadcasts to self's shape ", input.sizes(), ", got ", mask.sizes(), ".");
+/// Writes into input, of the shape that it and mask broadcast to.
+Tensor scatter_by_mask(const Tensor& input, const Tensor& mask, const Tensor& source, const char* op) {
   const Tensor where_to = contiguous(expand(mask, input.sizes()));
   // Without values only the shape is known: one that follows from all operands, as the gradients' shapes do.
   if (!has_values(input)) return copy_(input, where(where_to, sum(source).to(source.dtype()), input));
   const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
-  VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter_: expected source to have at least as many elements ",
+  VESTA_CHECK(count <= source.numel(), runtime, op, ": expected source to have at least as many elements ",
               "as the mask has true ones, ", count, ", got ", source.numel(), ".");
   const Tensor first = slice(reshape(source, -1), 0, 0, count, 1);
   if (input.dim() == 0) index_put_(unsqueeze(input, 0), {unsqueeze(where_to, 0)}, first);
@@ -284,10 +285,22 @@ Tensor masked_scatter__composite(const Tensor& input, const Tensor& mask, const 
   return input;
 }
 
+}  // namespace
+
+Tensor masked_scatter__composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  constexpr const char* op = "masked_scatter_";
+  check_masked_scatter(input, mask, source, op);
+  check_inplace(input, op);
+  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), op);
+  VESTA_CHECK(std::ranges::equal(input.sizes(), IntSpan(shape)), runtime, op, ": expected a mask that broadcasts to ",
+              "self's shape ", input.sizes(), ", got ", mask.sizes(), ".");
+  return scatter_by_mask(input, mask, source, op);
+}
+
 Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
   check_masked_scatter(input, mask, source, "masked_scatter");
   const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
-  return masked_scatter_(clone(expand(input, shape), "contiguous_format"), mask, source);
+  return scatter_by_mask(clone(expand(input, shape), "contiguous_format"), mask, source, "masked_scatter");
 }
 
 // ---- views ----

@@ -238,6 +238,12 @@ ScatterOp scatter_op(Text reduce) {
   return reduce == "prod" ? ScatterOp::product : reduce == "amax" ? ScatterOp::larger : ScatterOp::smaller;
 }
 
+void start_places(const Tensor& r, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+  if (reduce == "sum" || reduce == "mean") scatter_(r, dim, index, wrapped(int64_t(0)));
+  else if (reduce == "prod") scatter_(r, dim, index, wrapped(int64_t(1)));
+  else scatter_(r, dim, index, src);
+}
+
 namespace {
 
 /// scatter_reduce for one that is no sum: what was there takes no part unless include_self.
@@ -245,10 +251,7 @@ Tensor scatter_reduced(const Tensor& input, int64_t dim, const Tensor& index, co
                        bool include_self) {
   Tensor r = empty_tensor(input.sizes(), input.dtype(), input.device());
   copy_values(r, input);
-  if (!include_self) {  // the places start with 1, or with one of those that go there
-    if (reduce == "prod") scatter_(r, dim, index, wrapped(int64_t(1)));
-    else scatter_(r, dim, index, src);
-  }
+  if (!include_self) start_places(r, dim, index, src, reduce);
   return _scatter_combine_(r, dim, index, src, reduce);
 }
 

@@ -50,6 +50,10 @@ enum class ScatterOp : uint8_t { product, larger, smaller };
 /// Reads scatter_reduce's text: 'prod', 'amax' or 'amin'.
 VESTA_API ScatterOp scatter_op(Text reduce);
 
+/// Writes what a scatter_reduce without self starts with into the places that it goes to: 0, 1, or of each place one of
+/// the elements that go there.
+VESTA_API void start_places(const Tensor& r, int64_t dim, const Tensor& index, const Tensor& src, Text reduce);
+
 /// Checks scatter_add_ and returns the dimension.
 VESTA_API int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
 /// Checks index_put_'s values; they are returned expanded to the plan's result.

@@ -76,6 +76,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     Raises:
         TypeError: the tensor is on another device; ``callable`` is no function.
+        RuntimeError: the tensor requires grad.
 
     Example::
 
@@ -91,7 +92,7 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
 
     Raises:
         TypeError: a tensor is not on the CPU; ``callable`` is no function.
-        RuntimeError: ``other`` does not broadcast to this tensor.
+        RuntimeError: ``other`` does not broadcast to this tensor; one of them requires grad.
 
     Example::
 
@@ -107,6 +108,8 @@ def _replace(self: Tensor, op: str, function: Callable[..., Any], *operands: Ten
         raise TypeError(f"{op} is only implemented on CPU tensors")
     if not callable(function):
         raise TypeError(f"{op}: expected a function, got {type(function).__name__} (callable).")
+    if any(operand.requires_grad for operand in operands):
+        raise RuntimeError(f"{op}: can't be called on a tensor that requires grad. Use x.detach().{op}() instead.")
     values = [operand.detach().reshape(-1).tolist() for operand in operands]
     made = _C.tensor([function(*entry) for entry in zip(*values)], dtype=self.dtype).reshape(self.shape)
     with _not_recording():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -540,3 +541,118 @@ def test_masked_scatter_writes_in_place() -> None:
     with pytest.raises(RuntimeError, match="masked_scatter_: "):
         memory.masked_scatter_(memory < 0, vesta.ones(3))
     assert vesta.tensor(1.0).masked_scatter_(vesta.tensor(True), vesta.tensor([3.0])).item() == 3
+
+
+# ---- segments ----
+
+
+def test_segments_by_offsets_leave_out_the_rest() -> None:
+    x = vesta.arange(6.0, requires_grad=True)
+    y = vesta.segment_reduce(x, "sum", offsets=vesta.tensor([1, 2, 5]))
+    y.sum().backward()
+    assert y.tolist() == [1.0, 9.0] and x.grad.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "reduce, first, none",
+    [("sum", 3, 0), ("mean", 1, math.nan), ("max", 2, -math.inf), ("min", 0, math.inf), ("prod", 0, 1)],
+)
+def test_a_segment_without_elements(reduce: str, first: float, none: float) -> None:
+    x, lengths = vesta.tensor([1.0, 0.0, 2.0]), vesta.tensor([3, 0])
+    y = vesta.segment_reduce(x, reduce, lengths=lengths)
+    assert y[0] == first and (y[1] == none or math.isnan(none) and y[1].isnan())
+    assert vesta.segment_reduce(x, reduce, lengths=lengths, initial=5)[1] == 5
+
+
+def test_equal_extrema_of_a_segment_share_its_gradient_and_initial_has_none() -> None:
+    for initial in (None, 2.0):
+        x = vesta.tensor([2.0, 1.0, 2.0, 1.0], requires_grad=True)
+        vesta.segment_reduce(x, "max", lengths=vesta.tensor([3, 1]), initial=initial).sum().backward()
+        assert x.grad.tolist() == [0.5, 0.0, 0.5, 1.0 if initial is None else 0.0]
+
+
+def test_segments_of_16_bit_floats_are_summed_as_float32() -> None:
+    x = vesta.ones(4096, dtype=vesta.bfloat16)
+    assert vesta.segment_reduce(x, "sum", lengths=vesta.tensor([4096])).item() == 4096
+
+
+@pytest.mark.parametrize(
+    "said, kwargs",
+    [
+        ("Either lengths or offsets must be defined", {}),
+        ("indices based reduction is not supported", {"indices": [0]}),
+        ("sum to data.size", {"lengths": [3, 4]}),
+        ("lengths contains negative value", {"lengths": [9, -1]}),
+        ("offsets that do not fall", {"offsets": [0, 9]}),
+        ("offsets that do not fall", {"offsets": [3, 1]}),
+        ("offsets that do not fall", {"offsets": [-1, 1]}),
+        ("offsets of at least one", {"offsets": []}),
+        ("last dimension of lengths", {"lengths": [[8]]}),
+        ("last dimension of lengths", {"lengths": 8}),
+        ("reduce argument must be", {"lengths": [8], "reduce": "any"}),
+        ("real number", {"lengths": [8], "initial": 1j}),
+    ],
+)
+def test_segments_that_are_refused(said: str, kwargs: dict) -> None:
+    marks = ("lengths", "offsets", "indices")
+    given = {k: vesta.tensor(v, dtype=vesta.int64) if k in marks else v for k, v in kwargs.items()}
+    with pytest.raises(RuntimeError, match=said):
+        vesta.segment_reduce(vesta.ones(8), given.pop("reduce", "sum"), **given)
+
+
+def test_segments_of_wrong_sizes_and_dtypes_are_refused() -> None:
+    x = vesta.ones(2, 4)
+    with pytest.raises(RuntimeError, match="data's sizes before axis"):
+        vesta.segment_reduce(x, "sum", lengths=vesta.tensor([[4]] * 3), axis=1)
+    with pytest.raises(TypeError, match="floating-point"):
+        vesta.segment_reduce(x.long(), "sum", lengths=vesta.tensor([2]))
+    with pytest.raises(TypeError, match="int64 or int32"):
+        vesta.segment_reduce(x, "sum", lengths=vesta.tensor([2.0]))
+    for wrong in ([2**40, 1], [-5, 3]):  # nobody checks, and nothing ends the process
+        assert vesta.segment_reduce(x, "sum", lengths=vesta.tensor(wrong), unsafe=True).shape == (2, 4)
+
+
+# ---- what an error names ----
+
+
+def test_index_copy_wants_slices_of_the_input() -> None:
+    """A source of one number was written over a whole row."""
+    for x in (vesta.zeros(2, 3), vesta.zeros(1, 1), vesta.zeros(3, 1)):
+        for name in ("index_copy", "index_copy_"):
+            with pytest.raises(RuntimeError, match=f"{name}: expected source to have input's shape"):
+                getattr(x, name)(0, vesta.tensor([0]), vesta.tensor(1.0))
+    assert vesta.zeros(2).index_copy(0, vesta.tensor([1]), vesta.tensor(1.0)).tolist() == [0.0, 1.0]
+    assert vesta.tensor(0.0).index_copy(0, vesta.tensor([0]), vesta.ones(1)).item() == 1.0
+
+
+def test_put_names_the_place_that_was_given() -> None:
+    """That of a transposed tensor named a subscript of its rows."""
+    for x in (vesta.zeros(3, 4), vesta.zeros(4, 3).t()):
+        for wrong in (13, -13):
+            with pytest.raises(IndexError, match=f"put_: index {wrong} is out of bounds for dimension 0 with size 12"):
+                x.put_(vesta.tensor([0, wrong]), vesta.ones(2))
+        assert not x.any()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.put_(vesta.tensor([0]), vesta.ones(1)),
+        lambda x: x.index_copy_(0, vesta.tensor([0]), vesta.ones(1)),
+        lambda x: x.masked_scatter_(vesta.tensor(True), vesta.ones(1)),
+    ],
+)
+def test_a_leaf_is_called_a_leaf(write: object) -> None:
+    """These write into a view of it, of which the message spoke."""
+    with pytest.raises(RuntimeError, match="_: a leaf Variable that requires grad"):
+        write(vesta.tensor(1.0, requires_grad=True))
+    with vesta.no_grad():
+        assert write(vesta.tensor(0.0, requires_grad=True)).item() == 1.0
+
+
+@pytest.mark.parametrize("name", ["map_", "apply_"])
+def test_a_python_function_writes_no_tensor_that_requires_grad(name: str) -> None:
+    x = vesta.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"{name}: can't be called on a tensor that requires grad"):
+        x.apply_(lambda a: a + 1) if name == "apply_" else x.map_(vesta.ones(2), lambda a, b: a + b)
+    assert x.tolist() == [1.0, 1.0]

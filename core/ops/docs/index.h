@@ -66,6 +66,11 @@ inline constexpr char index_reduce[] =
     "'mean', 'amax' or 'amin'.";
 inline constexpr char index_reduce_[] =
     "index_reduce_(dim, index, source, reduce, *, include_self=True): index_reduce in place.";
+inline constexpr char segment_reduce[] =
+    "segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None): "
+    "data reduced in segments along axis; reduce is 'sum', 'mean', 'max', 'min' or 'prod'. Segments have the lengths, "
+    "or lie between the offsets; both may have data's dimensions before axis, for segments of their own. initial takes "
+    "part in each. Error: lengths that do not sum to data's size along axis, unless unsafe; indices.";
 inline constexpr char take[] =
     "take(input, index): the elements of input, seen as one line, at index; of index's shape. Error: an index out "
     "of range.";

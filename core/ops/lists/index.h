@@ -90,5 +90,9 @@
      (const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), (src, offset, dim1, dim2),           \
      composite)                                                                                                        \
   OP(METHOD, Tensor, one_hot, (int64_t num_classes = -1), (num_classes), composite, functional, no_gradient)           \
+  OP(FUNCTION, Tensor, segment_reduce,                                                                                 \
+     (const Tensor& data, Text reduce, Kw<MaybeTensor> lengths = {}, Kw<MaybeTensor> indices = {},                     \
+      Kw<MaybeTensor> offsets = {}, Kw<int64_t> axis = 0, Kw<bool> unsafe = false, Kw<MaybeScalar> initial = {}),      \
+     (data, reduce, lengths, indices, offsets, axis, unsafe, initial), composite)                                      \
   OP(ALIAS, concat, cat)                                                                                               \
   OP(ALIAS, concatenate, cat)
