@@ -156,14 +156,20 @@ std::string shape_text(IntSpan sizes) {
   return s + (sizes.size() == 1 ? ",)" : ")");
 }
 
+/// Returns whether printed values tell this dtype.
+bool follows_from_values(DType d) {
+  DType standard = default_dtype();
+  return d == standard || d == complex_type(standard) || d == DType::int64 || d == DType::bool_;
+}
+
 /// Lists what the values do not tell: device, shape if empty, dtype unless it follows from the values.
 std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   std::vector<std::string> list;
   if (t.device().type != DeviceType::cpu) list.push_back("device='" + str(t.device()) + "'");
   const bool meta = t.device().type == DeviceType::meta, empty = t.numel() == 0 || meta;
   if (meta || (empty && t.dim() != 1) || (!empty && o.edgeitems == 0)) list.push_back(shape_text(t.sizes()));
-  DType d = t.dtype(), standard = default_dtype();
-  bool plain = d == standard || (!empty && (d == complex_type(standard) || d == DType::int64 || d == DType::bool_));
+  DType d = t.dtype();
+  bool plain = empty ? d == default_dtype() : follows_from_values(d);
   if (!plain) list.push_back("dtype=vesta." + std::string(name(d)));
   return list;
 }
@@ -176,7 +182,7 @@ std::string sparse_text(const Tensor& t, std::string_view suffix, std::string_vi
   s += repr(p.values, {}, margin + "values=tensor(") + ",\n" + margin;
   if (t.device().type != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
   s += shape_text(t.sizes()) + ", nnz=" + std::to_string(nnz(p));
-  if (t.dtype() != default_dtype()) s += ", dtype=vesta." + std::string(name(t.dtype()));
+  if (!follows_from_values(t.dtype())) s += ", dtype=vesta." + std::string(name(t.dtype()));
   s += ", layout=vesta.sparse_coo";
   if (!suffix.empty()) s += ", " + std::string(suffix);
   return s + ")";

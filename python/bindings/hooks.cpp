@@ -96,7 +96,8 @@ class PyPostAccumulateHook final : public PostAccumulateHook, public PyHook {
     Gil gil;
     Ref t(checked(wrap(leaf)));
     Ref r(checked(call_python(callable_, t.get())));
-    if (r.get() != Py_None) fail(Cause::runtime, "Tensor post accumulate grad hooks should return None.");
+    if (r.get() != Py_None && r.get() != t.get())  // lambda p: p.add_(p.grad, alpha=-lr)
+      fail(Cause::runtime, "Tensor post accumulate grad hooks should return None.");
   }
 };
 

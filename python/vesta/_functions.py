@@ -118,8 +118,9 @@ def typename(obj: object) -> str:
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    module = type(obj).__module__
-    return type(obj).__qualname__ if module == "builtins" else f"{module}.{type(obj).__qualname__}"
+    kind = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
+    module = kind.__module__ or ""
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
 def asarray(
@@ -128,10 +129,10 @@ def asarray(
     dtype: DType | None = None,
     device: Device | None = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
-    must.
+    must. What a tensor has recorded stays, unless ``requires_grad=False``.
 
     Example::
 
@@ -143,11 +144,15 @@ def asarray(
     if storage and isinstance(obj, storage.UntypedStorage):
         obj = obj._bytes
     if copy:
-        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-    made = _C.as_tensor(obj, dtype=dtype, device=device)
+        if isinstance(obj, Tensor):
+            made = obj.to(device=device, dtype=dtype, copy=True)
+        else:
+            return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+    else:
+        made = _C.as_tensor(obj, dtype=dtype, device=device)
     shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__")
     if copy is False and not shares:
         raise ValueError(f"asarray: expected an object that shares its memory, got {type(obj).__name__} (copy=False).")
-    if isinstance(obj, Tensor) and made.requires_grad != requires_grad:
-        made = made.detach()
-    return made.requires_grad_() if requires_grad else made
+    if requires_grad is False and made.requires_grad:
+        return made.detach()
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made

@@ -7,19 +7,29 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from . import _C
+from . import _C, tensor_types
 from ._arguments import checked, expect
 from ._C import Tensor, _ops
+
+
+def _shown(result: Any) -> str:
+    """Returns a named result's text, in the form of those of ``return_types``."""
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(result._fields, result))
+    return f"{tensor_types.PACKAGE}.return_types.{type(result).__name__}(\n{fields})"
 
 
 class histogram_result(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
 
+    __repr__ = _shown
+
 
 class histogramdd_result(NamedTuple):
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
+
+    __repr__ = _shown
 
 
 histogram_result.__name__, histogramdd_result.__name__ = "histogram", "histogramdd"  # as they are shown

@@ -512,3 +512,15 @@ def test_a_hook_on_a_norm_scales_the_second_gradient() -> None:
         # d/dx_k of c x_0 / y is c (delta_0k / y), and through y, whose hook multiplies once more, -c c x_0 x_k / y**3
         direct, through = np.array([1 / 5, 0]), np.array([-9 / 125, -12 / 125])
         np.testing.assert_allclose(values(h), factor * direct + factor**2 * through)
+
+
+def test_a_hook_after_accumulation_may_return_its_tensor():
+    """``lambda p: p.add_(p.grad, alpha=-lr)`` is a step of an optimizer within backward."""
+    p = vesta.zeros(2, requires_grad=True)
+    p.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
+    p.backward(vesta.tensor([1.0, 2.0]))
+    np.testing.assert_array_equal(p.detach().numpy(), [-0.5, -1.0])
+    q = vesta.zeros(2, requires_grad=True)
+    q.register_post_accumulate_grad_hook(lambda q: q.grad)
+    with pytest.raises(RuntimeError, match="should return None"):
+        q.backward(vesta.ones(2))

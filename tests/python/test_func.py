@@ -187,3 +187,26 @@ def test_forward_mode():
 def test_wrong_calls(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_vmap_of_the_gradients_of_one_graph():
+    """Each call goes over the graph that is recorded outside; as in PyTorch, it is freed by the last."""
+    x = vesta.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * x
+    rows = vesta.vmap(lambda v: vesta.autograd.grad(y, x, v)[0])(vesta.eye(3))
+    np.testing.assert_array_equal(rows.numpy(), np.diag([2.0, 4.0, 6.0]))
+    with pytest.raises(RuntimeError, match="second time"):
+        vesta.autograd.grad(y.sum(), x)
+
+
+def test_gradients_in_a_batch():
+    x, z = vesta.tensor([1.0, 2.0], requires_grad=True), vesta.ones(1, requires_grad=True)
+    y = x**3
+    (rows,) = vesta.autograd.grad(y, x, vesta.eye(2), is_grads_batched=True, create_graph=True)
+    np.testing.assert_array_equal(rows.detach().numpy(), [[3.0, 0.0], [0.0, 12.0]])
+    assert rows.requires_grad
+    rows, unused = vesta.autograd.grad(y, (x, z), (2 * vesta.eye(2),), is_grads_batched=True, allow_unused=True)
+    np.testing.assert_array_equal(rows.numpy(), [[6.0, 0.0], [0.0, 24.0]])
+    assert unused is None
+    with pytest.raises(RuntimeError, match="first dimension"):
+        vesta.autograd.grad((x * 2).sum(), x, vesta.tensor(1.0), is_grads_batched=True)

@@ -141,7 +141,7 @@ def test_histograms_are_numpys(density):
 
 def test_a_result_with_names_shows_them_and_pickles():
     got = vesta.histogram(vesta.tensor([0.0, 1.0, 2.0]), 2)
-    assert repr(got).startswith("histogram(hist=tensor([1., 2.])")
+    assert repr(got).startswith("vesta.return_types.histogram(\nhist=tensor([1., 2.]),\nbin_edges=tensor(")
     again = pickle.loads(pickle.dumps(got))
     assert type(again) is type(got)
     assert vesta.equal(again.bin_edges, got.bin_edges)

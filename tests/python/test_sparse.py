@@ -361,3 +361,10 @@ def test_printing_copying_and_old_forms() -> None:
     np.testing.assert_array_equal(dense(x.new(x._indices(), x._values(), x.shape)), dense(x))
     assert vesta.sparse_coo_tensor((2, 3))._nnz() == 0
     assert vesta.sparse_coo_tensor([[0, 3]], [1.0, 1.0]).shape == (4,)
+
+
+@pytest.mark.parametrize("value", [True, 2, 1j, 1.0])
+def test_a_dtype_that_the_values_show_is_not_printed(value):
+    assert "nnz=1, layout" in repr(vesta.sparse_coo_tensor([[0]], [value], (1,)))
+    assert "dtype=vesta.float64, layout" in repr(vesta.ones(1, dtype=vesta.float64).to_sparse())
+    assert "dtype=vesta.int32, layout" in repr(vesta.ones(1, dtype=vesta.int32).to_sparse())

@@ -411,3 +411,29 @@ def test_clone_takes_a_memory_format() -> None:
     assert x.clone(memory_format=vesta.contiguous_format).stride() == (2, 1)
     assert x.clone(memory_format=vesta.preserve_format).stride() == x.clone().stride() == (1, 3)
     assert x.clone(memory_format=None).stride() == (1, 3)
+
+
+@pytest.mark.parametrize("copied", [None, True])
+def test_asarray_keeps_what_is_recorded(copied):
+    x = vesta.tensor([1.0, 2.0], requires_grad=True)
+    y = vesta.asarray(x * 3, copy=copied)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert not vesta.asarray(x, copy=copied, requires_grad=False).requires_grad
+    assert vesta.asarray(vesta.ones(2), copy=copied, requires_grad=True).is_leaf
+    assert not vesta.asarray([1.0]).requires_grad
+
+
+def test_typename_of_classes_functions_and_objects():
+    assert vesta.typename(vesta.nn.Parameter) == "vesta.nn.parameter.Parameter"
+    assert vesta.typename(vesta.nn.ReLU()) == "vesta.nn.modules.activation.ReLU"
+    assert [vesta.typename(x) for x in (int, 3, len)] == ["int", "int", "len"]
+
+
+def test_named_results_of_histograms_print_as_others():
+    counted = vesta.histogram(vesta.tensor([1.0, 2.0, 1.0]), bins=2)
+    assert (
+        repr(counted)
+        == "vesta.return_types.histogram(\nhist=tensor([2., 1.]),\nbin_edges=tensor([1.0000, 1.5000, 2.0000]))"
+    )
+    assert repr(vesta.histogramdd(vesta.zeros(1, 2), bins=1)).startswith("vesta.return_types.histogramdd(\nhist=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
@@ -43,6 +44,15 @@ __all__ = [
 
 #: Incoming gradients: one, or one for each root, where None stands for one.
 _Gradients = Union[Tensor, Sequence[Union[Tensor, None]], None]
+
+
+class Repeats(threading.local):
+    """Whether this thread maps a function and will call it again, over the same graph (``vesta.vmap``)."""
+
+    going = False
+
+
+repeats = Repeats()
 
 
 if TYPE_CHECKING:  # what follows imports on first use
@@ -160,6 +170,8 @@ def grad(
     Args:
         grad_outputs, retain_graph, create_graph: as for ``backward``.
         allow_unused: return None for an input on which nothing depends, instead of an error.
+        is_grads_batched: ``grad_outputs`` have a first dimension more, and so have the results: as many gradients in
+            one call, of which each is computed by itself.
         materialize_grads: return zeros for such an input.
 
     Example::
@@ -169,8 +181,6 @@ def grad(
         >>> vesta.autograd.grad(x * x, x)
         (tensor(6.),)
     """
-    if is_grads_batched:
-        raise NotImplementedError("grad: expected is_grads_batched=False, got True. Call grad once for each gradient.")
     if not only_inputs:
         raise ValueError("grad: expected only_inputs=True, got False. Use backward to accumulate into leaves.")
     if materialize_grads and allow_unused is False:
@@ -179,7 +189,18 @@ def grad(
     incoming = _gradients("grad_outputs", grad_outputs, roots)
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(allow_unused) or materialize_grads
-    return tuple(_C._grad(roots, wanted, incoming, keep, create_graph, unused, materialize_grads))
+
+    def once(given: list[Tensor | None], keep: bool) -> tuple[Tensor | None, ...]:
+        return tuple(_C._grad(roots, wanted, given, keep, create_graph, unused, materialize_grads))
+
+    if not is_grads_batched:
+        return once(incoming, keep or repeats.going)
+    counts = {0 if one is None or one.dim() == 0 else one.size(0) for one in incoming}
+    if len(counts) != 1 or 0 in counts:
+        raise RuntimeError("grad: is_grads_batched wants grad_outputs with one first dimension for all, of at least 1.")
+    count = counts.pop()
+    rows = [once([one[k] for one in incoming if one is not None], keep or k + 1 < count) for k in range(count)]
+    return tuple(None if parts[0] is None else _C._ops.stack(parts, 0) for parts in zip(*rows))
 
 
 __dir__ = listing(globals(), "forward_ad", "functional", "profiler")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta.autograd import repeats
 from vesta.utils._pytree import tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:
@@ -195,7 +196,11 @@ def vmap(
                 ]
             if randomness == "same" and state is not None:
                 vesta.set_rng_state(state)
-            output = func(*tree_unflatten(some, spec), **kwargs)
+            outer, repeats.going = repeats.going, repeats.going or k + 1 < count  # what one call saved the next needs
+            try:
+                output = func(*tree_unflatten(some, spec), **kwargs)
+            finally:
+                repeats.going = outer
             found, found_spec = _tensors(name, output)
             if out_spec is not None and found_spec != out_spec:
                 raise ValueError(
