@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import vesta
 from sanitized import SANITIZED
+from vesta import nn
 from vesta.nn.functional import scaled_dot_product_attention
 
 LENGTH = 1100  # with 2 heads: more scores than are computed whole, and no multiple of a block's rows
@@ -184,3 +185,39 @@ def test_shapes_that_do_not_fit_are_named_as_they_came(length: int) -> None:
         scaled_dot_product_attention(q, vesta.ones(1, 2, length, 3), q)
     with pytest.raises(RuntimeError, match=r"value \[\*, S, V\], got"):
         scaled_dot_product_attention(q, q, q[:, :, 1:])
+
+
+@pytest.mark.parametrize("norm", [False, True])
+def test_an_encoder_gives_zeros_for_padding_in_evaluation(norm):
+    """What PyTorch 2.15 gives: it leaves padded places out where nothing is trained."""
+    vesta.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8) if norm else None).eval()
+    x, pad = vesta.randn(2, 4, 8), vesta.tensor([[False, False, True, True], [False] * 4])
+    full = encoder(x, src_key_padding_mask=pad)
+    assert bool((full[0, 2:] != 0).any())  # gradients could be asked for
+    with vesta.no_grad():
+        got = encoder(x, src_key_padding_mask=pad)
+        vesta.testing.assert_close(got[~pad], full[~pad].detach())
+        assert not got[pad].any()
+        inner = vesta.tensor([[False, True, False, False], [False] * 4])
+        assert bool(encoder(x, src_key_padding_mask=inner)[inner].any())
+        encoder.mask_check = False
+        assert not encoder(x, src_key_padding_mask=inner)[inner].any()
+        vesta.backends.mha.set_fastpath_enabled(False)
+        try:
+            assert bool(encoder(x, src_key_padding_mask=pad)[pad].any())
+        finally:
+            vesta.backends.mha.set_fastpath_enabled(True)
+        assert bool(encoder(x, mask=vesta.zeros(4, 4), src_key_padding_mask=pad)[pad].any())
+        assert bool(encoder.train()(x, src_key_padding_mask=pad)[pad].any())
+
+
+def test_what_keeps_an_encoder_from_leaving_padding_out():
+    def packs(heads=2, **options):
+        layer = nn.TransformerEncoderLayer(6, heads, 8, **{"batch_first": True, **options})
+        return nn.TransformerEncoder(layer, 1).use_nested_tensor
+
+    assert packs() and packs(activation=nn.GELU())
+    assert not (packs(heads=3) or packs(batch_first=False) or packs(norm_first=True) or packs(bias=False))
+    assert not packs(activation=nn.SiLU())

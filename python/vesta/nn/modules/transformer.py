@@ -11,6 +11,7 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
+from vesta.nn.modules.activation import GELU, ReLU
 from vesta.nn.modules.attention import MultiheadAttention
 from vesta.nn.modules.container import ModuleList
 from vesta.nn.modules.dropout import Dropout
@@ -79,7 +80,9 @@ class _TransformerLayer(Module):
     def _set_activation(self, activation: Any) -> None:
         expect(type(self).__name__, "activation", activation, (str, Callable), "a name or a function")
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
-        self.activation_relu_or_gelu = 1 if self.activation is F.relu else 2 if self.activation is F.gelu else 0
+        known = [(F.relu, ReLU), (F.gelu, GELU)]
+        kinds = [self.activation is f or isinstance(self.activation, layer) for f, layer in known]
+        self.activation_relu_or_gelu = kinds.index(True) + 1 if True in kinds else 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -270,7 +273,9 @@ class TransformerEncoder(Module):
         encoder_layer: the layer to copy; all copies start with its values.
         num_layers: how many.
         norm: a normalisation of the result, or None.
-        enable_nested_tensor, mask_check: accepted for PyTorch's sake; padded places are always computed here.
+        mask_check: whether that holds for padding at the ends alone; without the check it holds for any.
+            when nothing is trained: in eval mode, without gradients, autocast or a ``mask``.
+        mask_check: that holds for padding at the ends alone; without the check, for any.
 
     Example::
 
@@ -296,7 +301,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False
+        self.use_nested_tensor = enable_nested_tensor and _packs(encoder_layer)
         self.mask_check = mask_check
 
     def forward(
@@ -315,7 +320,34 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
+        if mask is None and src_key_padding_mask is not None and self._skips_padding(src):
+            hidden = src_key_padding_mask != 0  # a mask of floats holds 0 and -inf
+            if not self.mask_check or bool((hidden.cummax(1).values == hidden).all()):
+                output = output.masked_fill(hidden.unsqueeze(-1), 0)
         return output if self.norm is None else self.norm(output)
+
+    def _skips_padding(self, src: Tensor) -> bool:
+        """Returns whether PyTorch would compute only what is not padded, and give 0 for the rest."""
+        if not self.use_nested_tensor or src.dim() != 3 or not len(self.layers) or self.layers[0].training:
+            return False
+        if not vesta.backends.mha.get_fastpath_enabled() or vesta.is_autocast_enabled(src.device.type):
+            return False
+        recorded = (src, *self.layers[0].parameters())
+        return not (vesta.is_grad_enabled() and any(tensor.requires_grad for tensor in recorded))
+
+
+def _packs(layer: Module) -> bool:
+    """Returns whether PyTorch has a form of this layer that leaves padding out."""
+    return (
+        isinstance(layer, TransformerEncoderLayer)
+        and not layer.norm_first
+        and layer.self_attn.batch_first
+        and layer.self_attn.in_proj_weight is not None
+        and layer.self_attn.in_proj_bias is not None
+        and layer.activation_relu_or_gelu != 0
+        and layer.norm1.eps == layer.norm2.eps
+        and layer.self_attn.num_heads % 2 == 0
+    )
 
 
 class TransformerDecoder(Module):
