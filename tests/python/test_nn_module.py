@@ -394,3 +394,8 @@ def test_gradients_are_clipped() -> None:
     weights[0].grad = vesta.tensor([float("nan")])
     with pytest.raises(RuntimeError, match="non-finite"):
         nn.utils.clip_grad_norm_(weights, 1.0, error_if_nonfinite=True)
+
+
+def test_containers_of_parameters_print_as_pytorchs():
+    assert "[vesta.float32 of size 2]" in repr(vesta.nn.ParameterList([vesta.ones(2)]))
+    assert "[vesta.FloatTensor of size 2x3]" in repr(vesta.nn.ParameterDict({"x": vesta.ones(2, 3)}))

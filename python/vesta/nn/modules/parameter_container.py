@@ -3,7 +3,7 @@ change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from vesta import Tensor
@@ -18,14 +18,14 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _line(name: Any, value: Any) -> str:
-    """Returns the text of one entry in ``repr``."""
+def _line(name: Any, value: Any, dtype: Callable[[Tensor], Any]) -> str:
+    """Returns the text of one entry in ``repr``; ``dtype`` gives that of a tensor."""
     if not isinstance(value, Tensor):
         return f"({name}): Object of type: {type(value).__name__}"
     size = "x".join(str(size) for size in value.size())
     device = "" if value.device.type == "cpu" else f" ({value.device})"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"({name}): {kind} containing: [{value.dtype} of size {size}{device}]"
+    return f"({name}): {kind} containing: [{dtype(value)} of size {size}{device}]"
 
 
 class _ParameterContainer(Module):
@@ -34,9 +34,11 @@ class _ParameterContainer(Module):
     def _entries(self) -> Iterable[tuple[Any, Any]]:
         raise NotImplementedError
 
+    _dtype: Callable[[Tensor], Any] = staticmethod(lambda value: value.dtype)
+
     def extra_repr(self) -> str:
         """Returns a line for each entry."""
-        return "\n".join("  " + _line(name, value) for name, value in self._entries())
+        return "\n".join("  " + _line(name, value, self._dtype) for name, value in self._entries())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"{type(self).__name__} should not be called.")
@@ -114,6 +116,8 @@ class ParameterDict(_ParameterContainer):
         >>> list(weights.keys())
         ['left', 'right']
     """
+
+    _dtype = staticmethod(lambda value: value.type())  # PyTorch's two containers differ here
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -273,7 +273,7 @@ class TransformerEncoder(Module):
         encoder_layer: the layer to copy; all copies start with its values.
         num_layers: how many.
         norm: a normalisation of the result, or None.
-        mask_check: whether that holds for padding at the ends alone; without the check it holds for any.
+        enable_nested_tensor: as in PyTorch, where a layer qualifies (see ``_packs``) padded places are 0 before norm
             when nothing is trained: in eval mode, without gradients, autocast or a ``mask``.
         mask_check: that holds for padding at the ends alone; without the check, for any.
 
