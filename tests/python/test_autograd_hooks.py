@@ -524,3 +524,8 @@ def test_a_hook_after_accumulation_may_return_its_tensor():
     q.register_post_accumulate_grad_hook(lambda q: q.grad)
     with pytest.raises(RuntimeError, match="should return None"):
         q.backward(vesta.ones(2))
+
+
+def test_the_type_of_nodes_has_a_name():
+    y = vesta.ones(1, requires_grad=True) * 2
+    assert isinstance(y.grad_fn, autograd.graph.Node)

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from vesta import _C, Tensor
+from vesta._C import Node
 
-__all__ = ["disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["Node", "disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
 
 _disabled = threading.local()
 
