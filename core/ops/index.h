@@ -67,7 +67,7 @@ struct CatPlan {
   DType dtype = DType::float32;
   Dims sizes;
   SmallVector<int32_t, 8> used;  // numbers of the tensors that have a part in the result
-  bool channels_last = false;    // the result's layout
+  bool channels_last = false;  // the result's layout
 };
 /// Checks cat's tensors and settles the result's dtype and shape.
 VESTA_API CatPlan cat_plan(TensorList tensors, int64_t dim);
