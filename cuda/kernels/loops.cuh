@@ -293,7 +293,7 @@ VESTA_KERNEL void strided_kernel(LoopArgs<F::inputs> a) {
     if (i - first == uint32_t(kStridedElements - 1) * blockDim.x) return;
     VESTA_UNROLL
     for (int k = 1; k < kStridedElements; ++k) {
-      for (int j = 0; j < F::inputs; ++j) v[k - 1][j] = v[k][j];
+      for (int j = F::mask ? 1 : 0; j < F::inputs; ++j) v[k - 1][j] = v[k][j];
       m[k - 1] = m[k], places[k - 1].out = places[k].out;
     }
   }
