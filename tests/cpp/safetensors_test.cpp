@@ -134,7 +134,7 @@ TEST_CASE("bools are checked, since any other byte is no bool", "[safetensors]")
   std::string path = folder / "b";
   write(path, "{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}", 0);
   std::ofstream(path, std::ios::binary | std::ios::app) << '\2';
-  REQUIRE(!message([&] { (void)io::load_safetensors(path); }).empty());
+  REQUIRE(message([&] { (void)io::load_safetensors(path); }) != "no error");
 }
 
 TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensors]") {
@@ -142,9 +142,9 @@ TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensor
   std::string path = folder / "a";
   io::save_safetensors({{"x", ones({3})}}, path);
   std::string before = bytes_of(path);
-  REQUIRE(!message([&] { io::save_safetensors({{"x", zeros({3})}, {"y", Tensor()}}, path); }).empty());
-  REQUIRE(!message([&] { io::save_safetensors({{"x", zeros({3})}, {"x", zeros({3})}}, path); }).empty());
-  REQUIRE(!message([&] { io::save_safetensors({{"\xff", zeros({3})}}, path); }).empty());
+  REQUIRE(message([&] { io::save_safetensors({{"x", zeros({3})}, {"y", Tensor()}}, path); }) != "no error");
+  REQUIRE(message([&] { io::save_safetensors({{"x", zeros({3})}, {"x", zeros({3})}}, path); }) != "no error");
+  REQUIRE(message([&] { io::save_safetensors({{"\xff", zeros({3})}}, path); }) != "no error");
   REQUIRE(bytes_of(path) == before);
   REQUIRE(folder.files() == 1);
   try {
@@ -153,5 +153,5 @@ TEST_CASE("a save that fails leaves the old file and nothing else", "[safetensor
   } catch (const io::FileError& e) {
     REQUIRE(e.code() == ENOENT);
   }
-  REQUIRE(!message([&] { io::save_safetensors({}, (folder.path / "no" / "a").string()); }).empty());
+  REQUIRE(message([&] { io::save_safetensors({}, (folder.path / "no" / "a").string()); }) != "no error");
 }
