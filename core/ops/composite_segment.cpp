@@ -47,8 +47,8 @@ Tensor marks_of(const Tensor& data, const Tensor& marks, int64_t axis, const cha
 
 Tensor offsets_from(const Tensor& data, const Tensor& lengths, int64_t axis, bool checks) {
   const Tensor steps = marks_of(data, lengths, axis, "lengths");
-  if (checks && steps.numel() > 0) {  // reads values: waits for a device
-    VESTA_CHECK(amin(steps).item<int64_t>() >= 0, runtime, kOp, ": lengths contains negative value!");
+  if (checks) {  // reads values: waits for a device
+    VESTA_CHECK(all(ge(steps, 0)).item<bool>(), runtime, kOp, ": lengths contains negative value!");
     VESTA_CHECK(all(eq(sum(steps, -1), data.size(axis))).item<bool>(), runtime, kOp, ": Expected all rows of lengths ",
                 "along axis to sum to data.size(lengths.dim()-1), ", data.size(axis), ", when !unsafe.");
   }
