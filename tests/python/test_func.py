@@ -199,6 +199,15 @@ def test_vmap_of_the_gradients_of_one_graph():
         vesta.autograd.grad(y.sum(), x)
 
 
+def test_vmap_of_gradients_in_a_batch():
+    x = vesta.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    rows = vesta.vmap(lambda v: vesta.autograd.grad(y, x, v, is_grads_batched=True)[0])(
+        vesta.stack([vesta.eye(2), 3 * vesta.eye(2)])
+    )
+    np.testing.assert_array_equal(rows.numpy(), [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 12.0]]])
+
+
 def test_gradients_in_a_batch():
     x, z = vesta.tensor([1.0, 2.0], requires_grad=True), vesta.ones(1, requires_grad=True)
     y = x**3

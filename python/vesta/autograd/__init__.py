@@ -187,14 +187,14 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
     roots, wanted = _listed("outputs", outputs), _listed("inputs", inputs)
     incoming = _gradients("grad_outputs", grad_outputs, roots)
-    keep = create_graph if retain_graph is None else retain_graph
+    keep = (create_graph if retain_graph is None else retain_graph) or repeats.going
     unused = bool(allow_unused) or materialize_grads
 
     def once(given: list[Tensor | None], keep: bool) -> tuple[Tensor | None, ...]:
         return tuple(_C._grad(roots, wanted, given, keep, create_graph, unused, materialize_grads))
 
     if not is_grads_batched:
-        return once(incoming, keep or repeats.going)
+        return once(incoming, keep)
     counts = {0 if one is None or one.dim() == 0 else one.size(0) for one in incoming}
     if len(counts) != 1 or 0 in counts:
         raise RuntimeError("grad: is_grads_batched wants grad_outputs with one first dimension for all, of at least 1.")
