@@ -213,6 +213,13 @@ def test_an_encoder_gives_zeros_for_padding_in_evaluation(norm):
         assert bool(encoder.train()(x, src_key_padding_mask=pad)[pad].any())
 
 
+def test_an_encoder_gives_the_shape_on_the_meta_device():
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, device="meta"), 1).eval()
+    with vesta.no_grad():
+        y = encoder(vesta.empty(2, 4, 8, device="meta"), src_key_padding_mask=vesta.empty(2, 4, device="meta") > 0)
+    assert y.shape == (2, 4, 8)
+
+
 def test_what_keeps_an_encoder_from_leaving_padding_out():
     def packs(heads=2, **options):
         layer = nn.TransformerEncoderLayer(6, heads, 8, **{"batch_first": True, **options})
