@@ -46,7 +46,7 @@ class Adagrad(FusedOptimizer):
 
     @partial(
         hyperparameters,
-        order="lr lr_decay eps weight_decay initial_accumulator_value foreach " "maximize differentiable fused",
+        order="lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused",
     )
     def __init__(
         self,

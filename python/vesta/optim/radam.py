@@ -46,7 +46,7 @@ class RAdam(FusedOptimizer):
 
     @partial(
         hyperparameters,
-        order="lr betas eps weight_decay maximize foreach capturable " "decoupled_weight_decay differentiable",
+        order="lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable",
     )
     def __init__(
         self,

@@ -46,7 +46,7 @@ class RMSprop(Optimizer):
 
     @partial(
         hyperparameters,
-        order="lr momentum alpha eps centered weight_decay capturable foreach " "maximize differentiable",
+        order="lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable",
     )
     def __init__(
         self,

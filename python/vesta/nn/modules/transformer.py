@@ -273,8 +273,9 @@ class TransformerEncoder(Module):
         encoder_layer: the layer to copy; all copies start with its values.
         num_layers: how many.
         norm: a normalisation of the result, or None.
-        enable_nested_tensor: as in PyTorch, where a layer qualifies (see ``_packs``) padded places are 0 before norm
-            when nothing is trained: in eval mode, without gradients, autocast or a ``mask``.
+        enable_nested_tensor: padded places are 0 before norm where nothing is trained (in eval mode, without gradients,
+            autocast or a ``mask``), for the layers of which PyTorch leaves them out: batch_first, not norm_first, with
+            biases, relu or gelu, and an even number of heads.
         mask_check: that holds for padding at the ends alone; without the check, for any.
 
     Example::
