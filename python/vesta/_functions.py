@@ -108,7 +108,9 @@ def numel(input: Tensor) -> int:
 
 
 def typename(obj: object) -> str:
-    """Returns the name of an object's type, as ``vesta.FloatTensor`` for tensors.
+    """Returns the name of a class, a function or a module, and of anything else that of its type.
+
+    That of a tensor is ``vesta.FloatTensor`` and the like.
 
     Example::
 
@@ -118,9 +120,10 @@ def typename(obj: object) -> str:
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    kind = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
-    module = kind.__module__ or ""
-    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    module = getattr(obj if name else type(obj), "__module__", "") or ""
+    name = name or type(obj).__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"
 
 
 def asarray(

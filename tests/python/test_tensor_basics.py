@@ -428,6 +428,7 @@ def test_typename_of_classes_functions_and_objects():
     assert vesta.typename(vesta.nn.Parameter) == "vesta.nn.parameter.Parameter"
     assert vesta.typename(vesta.nn.ReLU()) == "vesta.nn.modules.activation.ReLU"
     assert [vesta.typename(x) for x in (int, 3, len)] == ["int", "int", "len"]
+    assert [vesta.typename(x) for x in (math, int.__add__, None)] == ["math", "int.__add__", "NoneType"]
 
 
 def test_named_results_of_histograms_print_as_others():
