@@ -49,8 +49,10 @@ Tensor offsets_from(const Tensor& data, const Tensor& lengths, int64_t axis, boo
   const Tensor steps = marks_of(data, lengths, axis, "lengths");
   if (checks) {  // reads values: waits for a device
     VESTA_CHECK(all(ge(steps, 0)).item<bool>(), runtime, kOp, ": lengths contains negative value!");
-    VESTA_CHECK(all(eq(sum(steps, -1), data.size(axis))).item<bool>(), runtime, kOp, ": Expected all rows of lengths ",
-                "along axis to sum to data.size(lengths.dim()-1), ", data.size(axis), ", when !unsafe.");
+    const int64_t n = data.size(axis);  // each is at most that: a sum may wrap
+    VESTA_CHECK(all(le(steps, n)).item<bool>() && all(eq(sum(steps, -1), n)).item<bool>(), runtime, kOp,
+                ": Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1), ", n,
+                ", when !unsafe.");
   }
   Dims first(steps.sizes());
   first.back() = 1;

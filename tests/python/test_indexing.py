@@ -583,6 +583,7 @@ def test_segments_of_16_bit_floats_are_summed_as_float32() -> None:
         ("indices based reduction is not supported", {"indices": [0]}),
         ("sum to data.size", {"lengths": [3, 4]}),
         ("sum to data.size", {"lengths": []}),
+        ("sum to data.size", {"lengths": [2**62, 2**62, 2**62, 2**62 + 8]}),
         ("lengths contains negative value", {"lengths": [9, -1]}),
         ("offsets that do not fall", {"offsets": [0, 9]}),
         ("offsets that do not fall", {"offsets": [3, 1]}),
