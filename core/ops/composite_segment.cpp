@@ -60,7 +60,7 @@ Tensor offsets_from(const Tensor& data, const Tensor& lengths, int64_t axis, boo
 }
 
 Tensor checked_offsets(const Tensor& data, const Tensor& offsets, int64_t axis, bool checks) {
-  const Tensor o = marks_of(data, offsets, axis, "offsets");
+  Tensor o = marks_of(data, offsets, axis, "offsets");
   const int64_t n = o.size(-1);
   VESTA_CHECK(n > 0, runtime, kOp, ": expected offsets of at least one element along axis ", axis, ".");
   if (checks && o.numel() > 0) {  // reads values: waits for a device
@@ -106,7 +106,7 @@ Tensor reduced(const Segments& s, Reduction how, const MaybeScalar& initial) {
   }
   const bool largest = how == Reduction::largest;
   const Tensor none = s.filled(largest ? -inf : inf);
-  const Tensor r = index_reduce(none, 0, s.places, s.rows, largest ? "amax" : "amin", false);
+  Tensor r = index_reduce(none, 0, s.places, s.rows, largest ? "amax" : "amin", false);
   if (!initial) return r;
   const Tensor start = s.filled(*initial);  // takes no part of the gradient where it equals an element
   return where(logical_or(isnan(r), largest ? ge(r, start) : le(r, start)), r, start);
