@@ -272,7 +272,7 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
 /// Returns t, or a copy of the given dtype.
 Tensor converted(const Tensor& t, DType to, const char* op) {
   if (t.dtype() == to) return t;
-  const Tensor copy = empty_tensor(t.sizes(), to, t.device());
+  Tensor copy = empty_tensor(t.sizes(), to, t.device());
   copy_into(copy, t, op);
   return copy;
 }

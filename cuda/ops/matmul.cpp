@@ -339,7 +339,7 @@ Tensor linear_activation_gradient_kernel(const Tensor& grad, const Tensor& weigh
   if (const Tensor& read = use_gelu ? used : *kept; may && fits && read.is_contiguous()) {
     Dims sizes(grad.sizes());
     sizes.back() = weight.size(1);
-    const Tensor result = empty_tensor(sizes, dtype, grad.device());
+    Tensor result = empty_tensor(sizes, dtype, grad.device());
     const Epilogue epilogue = use_gelu ? Epilogue::gelu_gradient : Epilogue::relu_gradient;
     const bool alike = std::ranges::equal(used.sizes(), result.sizes());
     if (alike &&
