@@ -48,19 +48,6 @@ struct GroupTeam {
   /// Returns whether `v` is true for any team of the warp, which then takes part in what its members do together.
   VESTA_DEVICE bool any(bool v) const { return any_lane(v); }
 };
-/// A block of kTeamThreads threads as a team.
-struct BlockTeam {
-  static constexpr unsigned size = kTeamThreads;
-  unsigned rank;
-  uint64_t row;
-  mutable unsigned turn = 0;
-  VESTA_DEVICE explicit BlockTeam(unsigned) : rank(threadIdx.x), row(blockIdx.x) {}
-  template <class T, class F>
-  VESTA_DEVICE T reduce(T v, F combine) const {
-    return block_reduce(v, combine, turn++);
-  }
-  VESTA_DEVICE bool any(bool v) const { return v; }
-};
 /// A block of `width` threads as a team: 64, 128 or 256. One kernel serves all three.
 struct SmallBlockTeam {
   unsigned rank, size;
@@ -72,6 +59,11 @@ struct SmallBlockTeam {
     return block_reduce(v, combine, turn++, size / 32);
   }
   VESTA_DEVICE bool any(bool v) const { return v; }
+};
+/// A block of kTeamThreads threads as a team, which the compiler knows.
+struct BlockTeam : SmallBlockTeam {
+  static constexpr unsigned size = kTeamThreads;
+  VESTA_DEVICE explicit BlockTeam(unsigned) : SmallBlockTeam(kTeamThreads) {}
 };
 
 /// Returns the launch shape of one team per row: groups of `width` lanes, or blocks of `width` threads, if above 32.

@@ -66,6 +66,8 @@ def hyperparameters(init: F, order: str = "") -> F:
     """
     signature = inspect.signature(init)
     names = list(signature.parameters)[2:]
+    ordered = order.split() or names
+    assert set(ordered) == set(names), f"{init.__qualname__}: an option is missing from its order"
     run = checked(init)
 
     def check_options(self: Optimizer, options: Mapping[str, Any]) -> None:
@@ -81,7 +83,7 @@ def hyperparameters(init: F, order: str = "") -> F:
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
         bound.apply_defaults()
-        given = {name: bound.arguments[name] for name in order.split() or names}
+        given = {name: bound.arguments[name] for name in ordered}
         check_options(self, given)
         Optimizer.__init__(self, bound.args[1], given)
 
