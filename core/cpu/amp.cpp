@@ -13,7 +13,7 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at a time, as in the optimizer steps
+constexpr int64_t kUnscaleGrain = 16384;  // elements a thread takes at a time, as in the optimizer steps
 
 void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
   constexpr const char* op = "_amp_unscale_";
@@ -25,7 +25,7 @@ void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv
     const int64_t item = itemsize(g.dtype());
     auto run = optim_kernels(g.dtype()).unscale;
     char* data = dense.impl()->data();
-    parallel_for(g.numel(), kGrain, [&](int64_t b, int64_t e) {
+    parallel_for(g.numel(), kUnscaleGrain, [&](int64_t b, int64_t e) {
       if (!run(data + b * item, e - b, factor)) finite.store(false, std::memory_order_relaxed);
     });
     if (dense.is_same(g)) g.impl()->bump(op);

@@ -25,7 +25,6 @@ namespace {
 constexpr int64_t kBlockScores = 64 * 1024;  // 256 KiB of floats lie in L2
 constexpr int64_t kFewestQueries = 16, kMostQueries = 64;
 constexpr int64_t kPieceOfKeys = 64;  // whose gradients one thread sums
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 
 /// One [N, H, rows, columns] operand of any strides.
 template <class T>

@@ -38,7 +38,6 @@ Convert conversions[kNumDTypes][kNumDTypes];
 
 constexpr int64_t kBuffer = 8192;  // bytes of an operand gathered at a time: stays in L1 with its neighbours
 constexpr int64_t kRow = 64;  // innermost runs at least this long are walked row by row
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 
 /// A run of a loop over a range of a plan's elements. An operand whose layout the loop cannot read goes through a
 /// buffer.
@@ -203,12 +202,13 @@ class TransposedBlocks {
     for (int i = 0; i < p_.inputs; ++i) outer.in[i].strides = strides[1 + i];
     const int64_t columns = (p_.sizes[0] + kColumns - 1) / kColumns, rows = (p_.sizes[across_] + kRows - 1) / kRows;
     const int64_t size = std::min(kColumns, p_.sizes[0]) * std::min(kRows, p_.sizes[across_]);
-    parallel_for(outer.numel * columns * rows, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
-      char* const buffers = static_cast<char*>(thread_scratch(Scratch::input, size_t(kMaxInputs * kBufferBytes)));
-      for (int64_t i = begin; i < end; ++i) {
-        block(Walker(outer, i / (columns * rows)), i % columns * kColumns, i / columns % rows * kRows, buffers);
-      }
-    });
+    parallel_for(
+        outer.numel * columns * rows, std::max<int64_t>(1, kElementGrain / size), [&](int64_t begin, int64_t end) {
+          char* const buffers = static_cast<char*>(thread_scratch(Scratch::input, size_t(kMaxInputs * kBufferBytes)));
+          for (int64_t i = begin; i < end; ++i) {
+            block(Walker(outer, i / (columns * rows)), i % columns * kColumns, i / columns % rows * kRows, buffers);
+          }
+        });
   }
 
  private:
@@ -257,7 +257,7 @@ class CpuBackend final : public Backend {
     if (!plan.kernel) return run_copy(plan);
     if (const TransposedBlocks blocks(plan); blocks.any()) return blocks.run();
     Driver driver(plan);
-    parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { driver.run(begin, end); });
+    parallel_for(plan.numel, kElementGrain, [&](int64_t begin, int64_t end) { driver.run(begin, end); });
   }
   void synchronize(Device) override {}
 };

@@ -8,7 +8,7 @@
 namespace vesta::cpu {
 namespace {
 
-Elem elem_of(DType d, const char* op) {
+Elem float_elem_of(DType d, const char* op) {
   switch (d) {
     case DType::float32: return Elem::f32;
     case DType::float64: return Elem::f64;
@@ -38,7 +38,7 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
   Tensor y = empty_image(w.result_sizes(input.sizes()[0], weight.sizes()[0]),
                          convolution_is_channels_last(input, weight), input.dtype());
   if (y.numel()) {
-    conv_forward(elem_of(input.dtype(), "convolution"), conv_shape(input.sizes(), weight.sizes(), w, groups),
+    conv_forward(float_elem_of(input.dtype(), "convolution"), conv_shape(input.sizes(), weight.sizes(), w, groups),
                  input.impl()->data(), strides_of(input), k.impl()->data(), b.defined() ? b.impl()->data() : nullptr,
                  y.impl()->data(), strides_of(y));
   }
@@ -51,7 +51,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
   Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
   Tensor gx = empty_image(input_size, channels_last, grad.dtype());
   if (gx.numel()) {
-    conv_backward_data(elem_of(grad.dtype(), "convolution_backward_input"),
+    conv_backward_data(float_elem_of(grad.dtype(), "convolution_backward_input"),
                        conv_shape(input_size, weight.sizes(), w, groups), grad.impl()->data(), strides_of(grad),
                        k.impl()->data(), b.defined() ? b.impl()->data() : nullptr, gx.impl()->data(), strides_of(gx));
   }
@@ -63,7 +63,7 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
   Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   Tensor gw = empty_tensor(weight_size, grad.dtype());
   if (gw.numel()) {
-    conv_backward_weights(elem_of(grad.dtype(), "convolution_backward_weight"),
+    conv_backward_weights(float_elem_of(grad.dtype(), "convolution_backward_weight"),
                           conv_shape(input.sizes(), weight_size, w, groups), input.impl()->data(), strides_of(input),
                           grad.impl()->data(), strides_of(grad), gw.impl()->data(), nullptr);
   }

@@ -13,9 +13,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
-constexpr int64_t kTasks = 16;  // tasks wanted
-
 // Rows of a channel's image, whose columns lie side by side: where they are, or in a copy.
 template <class T>
 struct Image {
@@ -39,10 +36,10 @@ struct Image {
 };
 
 // One product, with the tables of its DepthwiseProduct.
-class Product {
+class PlaneProduct {
  public:
   template <class T>
-  Product(const Canvas& canvas, const Taps& taps, const Image<T>& from, const Image<T>& to) : weight_(taps.tap) {
+  PlaneProduct(const Canvas& canvas, const Taps& taps, const Image<T>& from, const Image<T>& to) : weight_(taps.tap) {
     const Inside outer(taps.count[0], taps.first[0], taps.step[0], to.size[0]);
     const Inside inner(taps.count[1], taps.first[1], taps.step[1], to.size[1]);
     const Inside columns(taps.count[2], taps.first[2], taps.step[2], to.size[2]);
@@ -131,17 +128,17 @@ void lay_out_planes(int64_t batch, int64_t channels, const Spatial& size, const 
 
 // Products whose outputs lie in turn in the same rows, or one product.
 struct Pair {
-  const Product* first;
-  const Product* second;
+  const PlaneProduct* first;
+  const PlaneProduct* second;
 };
 
 // One direction of a convolution by planes.
 template <class T>
-struct Planes {
+struct PlaneProducts {
   const Correlated<Plain<T>>& c;
   const T* w;
   Image<T> from{c.from_size, c.from_strides}, to{c.to_size, c.to_strides};
-  std::vector<Product> products = {};
+  std::vector<PlaneProduct> products = {};
   std::vector<Pair> pairs = {};
   int64_t kernel_size = 0, lines = 0, work = 1;
 
@@ -154,8 +151,8 @@ struct Planes {
     }
     const int64_t step = c.products.front().step[2];
     for (std::size_t i = 0; i < products.size(); i += step == 2 ? 2 : 1) {  // products in a row differ in their columns
-      const Product* a = &products[i];
-      const Product* b = step == 2 ? a + 1 : nullptr;
+      const PlaneProduct* a = &products[i];
+      const PlaneProduct* b = step == 2 ? a + 1 : nullptr;
       if (b != nullptr && (*a)->columns > 0 && (*b)->columns > 0 && *(*a)->out > *(*b)->out) std::swap(a, b);
       if (b != nullptr && (*a)->columns == 0) std::swap(a, b);
       if (b != nullptr && (*b)->columns == 0) b = nullptr;
@@ -214,7 +211,7 @@ struct Planes {
 
 // The gradient of the weights. E is the element type.
 template <class E>
-struct WeightGradient {
+struct DepthwiseWeightGradient {
   using T = typename E::T;
 
   const ConvShape& shape;
@@ -224,7 +221,7 @@ struct WeightGradient {
   ImageStrides gy_strides;
   Image<T> image{shape.in, x_strides}, outputs{shape.out, gy_strides};
   Canvas canvas = input_canvas(shape);
-  Product product{canvas, forward_taps(shape, canvas, 1), image, outputs};
+  PlaneProduct product{canvas, forward_taps(shape, canvas, 1), image, outputs};
 
   int64_t tap_count() const { return product->tap_count; }
   int64_t lines() const { return tap_count() + 1; }  // of sums: the taps', and that of gy
@@ -310,7 +307,7 @@ template <class E>
 void correlate_depthwise(const Correlated<E>& c, const typename E::T* w) {
   if (c.batch <= 0 || c.to_size[0] * c.to_size[1] * c.to_size[2] <= 0) return;
   if (c.from_strides.channel == 1 && c.to_strides.channel == 1) return depthwise_channels_last(c, w);
-  Planes<typename E::T>{c, w}.run_all();
+  PlaneProducts<typename E::T>{c, w}.run_all();
 }
 
 bool weight_gradient_goes_depthwise(const ConvShape& shape) {
@@ -331,15 +328,16 @@ void depthwise_weight_gradient(const ConvShape& shape, const typename E::T* x, c
     ScratchArray<T> planes(Scratch::weights, size_of(shape.in)), grads(Scratch::output, size_of(shape.out));
     lay_out_planes(shape.batch, shape.in_channels, shape.in, x, x_strides, planes.data());
     lay_out_planes(shape.batch, shape.in_channels, shape.out, gy, gy_strides, grads.data());
-    WeightGradient<E>{.shape = shape,
-                      .x = planes.data(),
-                      .x_strides = dense_strides(shape.in_channels, shape.in),
-                      .gy = grads.data(),
-                      .gy_strides = dense_strides(shape.in_channels, shape.out)}
+    DepthwiseWeightGradient<E>{.shape = shape,
+                               .x = planes.data(),
+                               .x_strides = dense_strides(shape.in_channels, shape.in),
+                               .gy = grads.data(),
+                               .gy_strides = dense_strides(shape.in_channels, shape.out)}
         .run(gw, gbias);
     return;
   }
-  WeightGradient<E>{.shape = shape, .x = x, .x_strides = x_strides, .gy = gy, .gy_strides = gy_strides}.run(gw, gbias);
+  DepthwiseWeightGradient<E>{.shape = shape, .x = x, .x_strides = x_strides, .gy = gy, .gy_strides = gy_strides}.run(
+      gw, gbias);
 }
 
 #define VESTA_DEPTHWISE(E)                                                                                     \

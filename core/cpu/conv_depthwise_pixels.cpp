@@ -12,11 +12,9 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
-
 /// One product: its outputs, and where each of its taps reads.
 template <class T>
-struct Product {
+struct PixelProduct {
   const Taps* taps;
   std::vector<Spatial> at;  // of a tap, for output 0: its position in the image
   const T* w;  // [taps, channels]
@@ -26,11 +24,11 @@ template <class T>
 struct Pixels {
   const Correlated<Plain<T>>& c;
   void (*kernel)(const DepthwisePixel<T>&);
-  std::vector<Product<T>> products = {};
+  std::vector<PixelProduct<T>> products = {};
   const T* zeros = nullptr;  // a pixel
 
   /// Computes row (q0, q1) of a product's outputs, in sample n.
-  void run_row(const Product<T>& p, int64_t n, int64_t q0, int64_t q1) const {
+  void run_row(const PixelProduct<T>& p, int64_t n, int64_t q0, int64_t q1) const {
     const Taps& taps = *p.taps;
     const int64_t p0 = taps.first[0] + q0 * taps.step[0], p1 = taps.first[1] + q1 * taps.step[1];
     if (p0 < 0 || p0 >= c.to_size[0] || p1 < 0 || p1 >= c.to_size[1]) return;
@@ -78,7 +76,7 @@ struct Pixels {
     const int64_t rows = count[0] * count[1], work = std::max<int64_t>(1, count[2] * c.groups * int64_t(kernel_size));
     parallel_for(c.batch * rows, std::max<int64_t>(1, kTaskWork / work), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        for (const Product<T>& p : products) run_row(p, t / rows, t % rows / count[1], t % rows % count[1]);
+        for (const PixelProduct<T>& p : products) run_row(p, t / rows, t % rows / count[1], t % rows % count[1]);
       }
     });
   }

@@ -17,8 +17,6 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (convolution section).
 constexpr int64_t kStripPixels = 1024;  // most outputs of a strip: 128 KiB of sums lie in L2
 constexpr int64_t kLeastPixels = 256;  // least, where strips are cut for more tasks: each reads all weights
-constexpr int64_t kTasks = 16;  // tasks wanted
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kManyImages = 16;  // from here on images are laid out by the task that needs them
 constexpr int64_t kMostReading =
     8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed

@@ -18,9 +18,6 @@ using std::int64_t;
 constexpr int64_t kBlockOutputs = 512;                // outputs summed in one chain, whose x and gy lie in L2
 constexpr int64_t kPieceInputs = 128;                 // channels of a task, whose partial lies in L2
 constexpr int64_t kPieceOutputs = 64;
-constexpr int64_t kTasks = 16;                        // tasks wanted
-constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
-constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
 
 template <class E>
 struct DirectWeightGradient {

@@ -17,7 +17,7 @@ using std::int64_t;
 constexpr int64_t kFewColumns = 1024;
 constexpr int64_t kWholeImage = 128;  // outputs from which an image that lies ready is multiplied by itself
 constexpr int64_t kManyWeights = 32 * 1024;  // below, packing costs nothing
-constexpr int64_t kTaskElements = 16 * 1024;  // elements moved that make a task worthwhile
+constexpr int64_t kMovedElements = 16 * 1024;  // elements moved that make a task worthwhile
 
 template <class E>
 struct FewColumns {
@@ -31,7 +31,7 @@ struct FewColumns {
     else return gemm(std::is_same_v<T, double> ? Elem::f64 : Elem::f32, g);
   }
 
-  int64_t grain() const { return std::max<int64_t>(1, kTaskElements / columns); }
+  int64_t grain() const { return std::max<int64_t>(1, kMovedElements / columns); }
 
   /// Gathers the columns: [channels, columns].
   void gather(T* out) const {
@@ -94,7 +94,7 @@ struct FewColumns {
     images.c_row = c.to_strides.channel;
     multiply(images);
     if (!c.bias) return;
-    parallel_for(c.batch * c.to_channels, std::max<int64_t>(1, kTaskElements / outputs),
+    parallel_for(c.batch * c.to_channels, std::max<int64_t>(1, kMovedElements / outputs),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t channel = i % c.to_channels;

@@ -14,10 +14,9 @@ namespace {
 using std::int64_t;
 using Bits = std::uint16_t;
 
-constexpr int64_t kMovedElements = 16384;  // elements that a task moves, at least
+constexpr int64_t kHalfElements = 16384;  // elements that a task moves, at least
 
-int64_t plane_of(const Spatial& size) { return size[0] * size[1] * size[2]; }
-int64_t grain(int64_t elements) { return std::max<int64_t>(1, kMovedElements / std::max<int64_t>(1, elements)); }
+int64_t grain(int64_t elements) { return std::max<int64_t>(1, kHalfElements / std::max<int64_t>(1, elements)); }
 bool is_at_pair(const Bits* p) { return reinterpret_cast<std::uintptr_t>(p) % sizeof(float) == 0; }
 
 /// Calls f(first pixel, pixels, at, step) for every row of an image, whose pixels are `step` elements apart.
@@ -127,7 +126,7 @@ void WideImages::move(const ImageStrides& s, const Move& move) const {
   const int64_t plane = plane_of(size_), image = channels_ * plane;
   const bool last = strides_.channel == 1 && s.channel == 1;
   if (s.batch == image && s.channel == strides_.channel && s.spatial == strides_.spatial) {
-    return parallel_for(batch_ * image, kMovedElements,
+    return parallel_for(batch_ * image, kHalfElements,
                         [&](int64_t begin, int64_t end) { move(end - begin, begin, begin, 1); });
   }
   // A line is a row of pixels with all channels side by side, or one channel of an image.
@@ -169,7 +168,7 @@ void WideImages::narrow(const HalfFormat& format, Bits* out, const ImageStrides&
 HostArray<float> widened(const HalfFormat& format, const void* in, int64_t n) {
   if (in == nullptr) return {};
   HostArray<float> out(static_cast<std::size_t>(n));
-  parallel_for(n, kMovedElements, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kHalfElements, [&](int64_t begin, int64_t end) {
     format.widen(end - begin, static_cast<const Bits*>(in) + begin, out.data() + begin);
   });
   return out;
@@ -178,17 +177,17 @@ HostArray<float> widened(const HalfFormat& format, const void* in, int64_t n) {
 namespace {
 
 /// The positions of all samples of an image as a matrix: channel c of position p at data[c * channel + p * position].
-struct Positions {
+struct PositionRows {
   const Bits* data;
   int64_t channel, position;
   HostArray<Bits> room;
 };
 
-Positions positions_of(int64_t batch, int64_t channels, const Spatial& size, const Bits* in, const ImageStrides& s) {
+PositionRows positions_of(int64_t batch, int64_t channels, const Spatial& size, const Bits* in, const ImageStrides& s) {
   const int64_t plane = plane_of(size), all = batch * plane;
   const std::optional<int64_t> step = position_step(size, s);
   if (step && (batch == 1 || s.batch == plane * *step)) return {in, s.channel, *step, {}};
-  Positions out{nullptr, 0, 0, HostArray<Bits>(static_cast<std::size_t>(all * channels))};
+  PositionRows out{nullptr, 0, 0, HostArray<Bits>(static_cast<std::size_t>(all * channels))};
   out.data = out.room.data();
   const bool last = s.channel == 1;
   out.channel = last ? 1 : all, out.position = last ? channels : 1;
@@ -218,8 +217,8 @@ void pair_weight_gradient(const ConvShape& shape, const Bits* x, const ImageStri
                           const ImageStrides& gy_strides, Bits* gw, Bits* gbias) {
   ImageStrides read = x_strides;
   for (int d = 0; d < 3; ++d) read.spatial[d] *= shape.stride[d];
-  const Positions left = positions_of(shape.batch, shape.out_channels, shape.out, gy, gy_strides);
-  const Positions right = positions_of(shape.batch, shape.in_channels, shape.out, x, read);
+  const PositionRows left = positions_of(shape.batch, shape.out_channels, shape.out, gy, gy_strides);
+  const PositionRows right = positions_of(shape.batch, shape.in_channels, shape.out, x, read);
   const int64_t positions = shape.batch * plane_of(shape.out);
   gemm(Elem::bf16, {.m = shape.out_channels,
                     .n = shape.in_channels,

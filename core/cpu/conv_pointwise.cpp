@@ -14,11 +14,9 @@ using std::int64_t;
 
 constexpr int64_t kGathered = 16384;  // elements that a task gathers, at least
 
-int64_t plane_of(const Spatial& size) { return size[0] * size[1] * size[2]; }
-
 /// Copies the pixels that outputs read to out[batch, outputs, channels].
 template <class E>
-void gather(const Correlated<E>& c, typename E::T* out) {
+void gather_positions(const Correlated<E>& c, typename E::T* out) {
   const int64_t channels = c.groups * c.from_channels, rows = c.to_size[0] * c.to_size[1], width = c.to_size[2];
   const Spatial& step = c.canvas.step;
   parallel_for(c.batch * rows, std::max<int64_t>(1, kGathered / (width * channels)), [&](int64_t begin, int64_t end) {
@@ -57,7 +55,7 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
   ScratchArray<T> room(
       Scratch::input,
       in_place ? 0 : static_cast<std::size_t>(c.batch * pixels * c.groups) * static_cast<std::size_t>(c.from_channels));
-  if (!in_place) gather(c, room.data());
+  if (!in_place) gather_positions(c, room.data());
   const int64_t from_row = in_place ? *step : c.groups * c.from_channels;
   const int64_t from_batch = in_place ? c.from_strides.batch : pixels * from_row;
   const int64_t to_row = *position_step(c.to_size, c.to_strides);

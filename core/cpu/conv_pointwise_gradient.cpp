@@ -15,13 +15,12 @@ namespace {
 using std::int64_t;
 
 constexpr int64_t kTaskRows = 96;  // output channels of a task, at most about: their gy stays in L2
-constexpr int64_t kTasks = 8;  // tasks wanted for each block of positions
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
-constexpr int64_t kPackedElements = 16 * 1024;  // elements packed that make a task worthwhile
+constexpr int64_t kBlockTasks = 8;  // tasks wanted for each block of positions
+constexpr int64_t kTaskElements = 16 * 1024;  // elements packed that make a task worthwhile
 
 /// The positions of all samples of an image tensor that the outputs of the convolution read.
 template <class E>
-struct Positions {
+struct PositionsOf {
   using T = typename E::T;
 
   const T* data;
@@ -71,19 +70,19 @@ struct PointwiseGradient {
 
   const GemmKernels<T>& kernels;
   int64_t inputs, outputs, positions;
-  Positions<E> x, gy;
+  PositionsOf<E> x, gy;
   T* gw;    // [outputs, inputs]
   T* bias;  // [outputs], or null
 
   int64_t task_rows() const {
     const int64_t tiles = ceil_div(outputs, kernels.tile_rows), most = ceil_div(kTaskRows, kernels.tile_rows);
-    return ceil_div(tiles, std::max(std::min(tiles, kTasks), ceil_div(tiles, most))) * kernels.tile_rows;
+    return ceil_div(tiles, std::max(std::min(tiles, kBlockTasks), ceil_div(tiles, most))) * kernels.tile_rows;
   }
 
   /// Packs x of positions [begin, end) into panels.
   void pack_inputs(int64_t begin, int64_t end, T* panels) const {
     const int64_t columns = kernels.tile_cols, k = end - begin, count = ceil_div(inputs, columns);
-    parallel_for(count, std::max<int64_t>(1, kPackedElements / (columns * k)), [&](int64_t b, int64_t e) {
+    parallel_for(count, std::max<int64_t>(1, kTaskElements / (columns * k)), [&](int64_t b, int64_t e) {
       for (int64_t panel = b; panel < e; ++panel) {
         x.pack(panel * columns, std::min(columns, inputs - panel * columns), begin, end, columns,
                panels + panel * columns * k,

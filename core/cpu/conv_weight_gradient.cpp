@@ -21,13 +21,6 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
-constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
-
-int64_t weight_count(const ConvShape& shape) {
-  return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
-}
-
 // gw[o, (c, k)] = sum over samples and outputs of x[c, shifted by k] * gy[o]: the shifted rows of the canvas are the
 // rows of the left matrix, gy transposed the right one. A task is (samples, group, channels): it sums its samples in
 // order into a partial of [taps, outputs]; partials are added in order at the end.

@@ -59,9 +59,9 @@ namespace {
 
 // Tuned with the convolutions of ResNet-50 and VGG-19, 1 to 8 images.
 constexpr int64_t kDepth = 128;  // input channels of a block: transformed weights of a panel, 576 KiB, lie in L2
-constexpr int64_t kMostTiles = 64;  // of a task
-constexpr int64_t kTasks = 8;  // tasks wanted
-constexpr int64_t kFewestTiles = 48;  // of a task where there are panels to make tasks of
+constexpr int64_t kMostTaskTiles = 64;  // of a task
+constexpr int64_t kForwardTasks = 8;  // tasks wanted
+constexpr int64_t kFewestTaskTiles = 48;  // of a task where there are panels to make tasks of
 // Below these the transforms and the empty parts of tiles take more than is saved.
 constexpr int64_t kFewestChannels = 32, kFewestTilesOfImage = 4;
 constexpr int64_t kPairs = 16;  // input channels whose weights are transformed at a time
@@ -84,12 +84,12 @@ struct Winograd {
   // `deep` panels. No bit depends on it.
   int64_t rows = 1, columns = tile_columns, deep = panels;
   void cut() {
-    columns = ceil_div(tile_columns, ceil_div(tile_columns, kMostTiles));
+    columns = ceil_div(tile_columns, ceil_div(tile_columns, kMostTaskTiles));
     const int64_t across = ceil_div(tile_columns, columns), all = c.batch * tile_rows;
-    const int64_t most = std::max<int64_t>(1, kMostTiles / columns), fewest = ceil_div(kFewestTiles, columns);
-    rows = std::clamp(ceil_div(all * across, kTasks), std::min(fewest, most), most);
+    const int64_t most = std::max<int64_t>(1, kMostTaskTiles / columns), fewest = ceil_div(kFewestTaskTiles, columns);
+    rows = std::clamp(ceil_div(all * across, kForwardTasks), std::min(fewest, most), most);
     const int64_t tasks = across * ceil_div(all, rows);
-    if (tasks < kTasks) deep = ceil_div(panels, std::min(panels, ceil_div(kTasks, tasks)));
+    if (tasks < kForwardTasks) deep = ceil_div(panels, std::min(panels, ceil_div(kForwardTasks, tasks)));
   }
 
   // Transforms the weights of input channels [k0, k0 + depth) for the panel of output channels from `first` on: a

@@ -21,13 +21,12 @@ namespace {
 using std::int64_t;
 
 // Tuned with the convolutions of ResNet-50 and VGG-19, 1 to 8 images.
-constexpr int64_t kMostTiles = 64;  // whose products are added at a time
-constexpr int64_t kPieceInputs = 128, kPieceOutputs = 64;  // channels of a task
-constexpr int64_t kTasks = 16;  // tasks wanted
-constexpr int64_t kFewestTiles = 64;  // of a task
+constexpr int64_t kMostSummedTiles = 64;  // whose products are added at a time
+constexpr int64_t kWinogradInputs = 128, kWinogradOutputs = 64;  // channels of a task
+constexpr int64_t kFewestSummedTiles = 64;  // of a task
 
 template <class E>
-struct WeightGradient {
+struct WinogradWeightGradient {
   const ConvShape& shape;
   const float* const x;
   const ImageStrides& x_strides;
@@ -46,11 +45,11 @@ struct WeightGradient {
   // at a time, and pieces of the channels.
   int64_t rows = 0, step = 0, columns = 0, input_pieces = 0, output_pieces = 0;
   void cut() {
-    columns = ceil_div(tile_columns, ceil_div(tile_columns, kMostTiles));
-    step = std::max<int64_t>(1, kMostTiles / columns);
-    input_pieces = ceil_div(inputs, kPieceInputs), output_pieces = ceil_div(outputs, kPieceOutputs);
+    columns = ceil_div(tile_columns, ceil_div(tile_columns, kMostSummedTiles));
+    step = std::max<int64_t>(1, kMostSummedTiles / columns);
+    input_pieces = ceil_div(inputs, kWinogradInputs), output_pieces = ceil_div(outputs, kWinogradOutputs);
     const int64_t runs = ceil_div(kTasks, input_pieces * output_pieces);
-    rows = std::max(ceil_div(all_rows, runs), std::min(all_rows, ceil_div(kFewestTiles, tile_columns)));
+    rows = std::max(ceil_div(all_rows, runs), std::min(all_rows, ceil_div(kFewestSummedTiles, tile_columns)));
   }
   int64_t runs() const { return ceil_div(all_rows, rows); }
 
@@ -195,7 +194,7 @@ template <class E>
 bool winograd_weight_gradient(const ConvShape& shape, const typename E::T* x, const ImageStrides& x_strides,
                               const typename E::T* gy, const ImageStrides& gy_strides, typename E::T* gw,
                               typename E::T* gbias) {
-  return WeightGradient<E>{shape, x, x_strides, gy, gy_strides}.run(gw, gbias);
+  return WinogradWeightGradient<E>{shape, x, x_strides, gy, gy_strides}.run(gw, gbias);
 }
 
 #define VESTA_WEIGHT_GRADIENT(E)                                                                                \

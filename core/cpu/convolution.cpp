@@ -33,15 +33,14 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (convolution section).
 constexpr int64_t kStripElements = 64 * 1024;  // results of a strip: 256 KiB of floats lie in L2
 constexpr int64_t kStripColumns = 512;
-constexpr int64_t kRowsPerBlock = 96;  // rows of weights that stay in L2 while panels pass
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
-constexpr int64_t kManyImages = 16;  // from here on a task is a chunk of images, below it a strip
+constexpr int64_t kWeightRows = 96;  // rows of weights that stay in L2 while panels pass
+constexpr int64_t kChunkedImages = 16;  // from here on a task is a chunk of images, below it a strip
 constexpr int64_t kSmallImage = 256;  // outputs below which images are joined to fill panels
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
 constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
 constexpr int64_t kManyRows = 96;  // rows of weights from which packed columns are always read faster
-constexpr int64_t kLaidOutChannels = 32;  // channels that a task lays out, where they lie side by side
-constexpr int64_t kPackedElements = 1024;  // results below which packing does not pay
+constexpr int64_t kTaskChannels = 32;  // channels that a task lays out, where they lie side by side
+constexpr int64_t kFewestPacked = 1024;  // results below which packing does not pay
 
 // One direction of a convolution: images `from`, products, images `to`. E is the element type. A product's columns are
 // its outputs. Either they are numbered by the pitch of the canvas and read where they lie, a few between rows in
@@ -90,7 +89,7 @@ struct Correlation : Correlated<E> {
     if (outputs == 0) return;
     const double waste = static_cast<double>(taps.span(canvas)) / static_cast<double>(outputs);
     packed = (to_channels >= kManyRows || waste > 1 + kPackingCost / static_cast<double>(to_channels)) &&
-             outputs * to_channels > kPackedElements;
+             outputs * to_channels > kFewestPacked;
     const int64_t most = std::clamp(kStripElements / to_channels, int64_t{2} * kernels.tile_cols, kStripColumns);
     if (packed && outputs < kSmallImage && std::max(from_strides.batch, canvas_elements()) < kLongestStep) {
       chunk = std::clamp<int64_t>(batch / 8, 1, ceil_div(kSmallImage, outputs));
@@ -169,7 +168,7 @@ struct Correlation : Correlated<E> {
     column_offsets(canvas, taps, strip.begin, strip.begin + columns, images.stride, at);
     T* const room =
         static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * (panels * taps.block() + kernels.tile_cols)));
-    const int64_t rows = kRowsPerBlock / kernels.tile_rows * kernels.tile_rows;
+    const int64_t rows = kWeightRows / kernels.tile_rows * kernels.tile_rows;
     Block<T> block{};
     block.n = columns;
     block.b = room;
@@ -245,7 +244,7 @@ struct Correlation : Correlated<E> {
     ScratchArray<T> laid(Scratch::input, static_cast<std::size_t>(batch * groups * elements));
     if (!ready) {
       // channels side by side are laid out together
-      const int64_t planes = groups * from_channels, piece = from_strides.channel == 1 ? kLaidOutChannels : 1;
+      const int64_t planes = groups * from_channels, piece = from_strides.channel == 1 ? kTaskChannels : 1;
       const int64_t pieces = ceil_div(planes, piece), grain = std::max<int64_t>(1, 16384 / (piece * canvas.channel()));
       parallel_for(batch * pieces, grain, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
@@ -273,17 +272,13 @@ struct Correlation : Correlated<E> {
   void run() {
     if (batch <= 0 || to_channels <= 0 || to_size[0] * to_size[1] * to_size[2] <= 0) return;
     plan();
-    if (batch * groups >= kManyImages || strips.size() < 2) {
+    if (batch * groups >= kChunkedImages || strips.size() < 2) {
       run_by_chunk();
     } else {
       run_by_strip();
     }
   }
 };
-
-int64_t weight_count(const ConvShape& shape) {
-  return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
-}
 
 // Packs the weights and computes the convolution directly or on its canvas.
 template <class E>

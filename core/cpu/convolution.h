@@ -12,6 +12,9 @@ namespace vesta::cpu {
 /// neutral value (1 for sizes, strides and dilations, 0 for padding).
 using Spatial = std::array<std::int64_t, 3>;
 
+/// Returns the positions of one plane.
+constexpr std::int64_t plane_of(const Spatial& s) { return s[0] * s[1] * s[2]; }
+
 /// The shape of a convolution y[n, o, out...] = sum over c, k of x[n, c, out * stride + k * dilation - pad] * w[o, c,
 /// k...].
 struct ConvShape {
@@ -21,6 +24,13 @@ struct ConvShape {
   Spatial stride{1, 1, 1}, dilation{1, 1, 1},
       pad{0, 0, 0};  ///< pad: zeros before each dimension; `out` says how many after
 };
+
+/// Returns the number of weights.
+constexpr std::int64_t weight_count(const ConvShape& s) {
+  return s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
+}
+
+inline constexpr std::int64_t kPartialBytes = std::int64_t{32} << 20;  ///< most memory for partial sums of weights
 
 /// Returns the output size for padding on both sides, floor((in + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; 0
 /// or less if the kernel does not fit.

@@ -15,7 +15,6 @@ VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 constexpr int64_t kMinSide = 8;    // narrower matrices are copied row by row
 
 /// Converts n elements to dense ones that pass by the caches, a buffer at a time: a conversion knows only plain stores,
@@ -65,7 +64,7 @@ void run_fill(const PointwisePlan& p) {
   alignas(16) char value[16];
   convert(p.in[0].dtype, p.out.dtype)(p.in[0].data, 0, value, 0, 1);
   int64_t item = itemsize(p.out.dtype);
-  parallel_for(p.numel, 4 * kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(p.numel, 4 * kElementGrain, [&](int64_t begin, int64_t end) {
     VESTA_ON_ISA(fill, p.out.data + begin * item, value, item, end - begin);
   });
 }
@@ -100,7 +99,7 @@ void run_transposed(const PointwisePlan& p, int d) {
   // Lines of a far result would be read before they are written (build/bin/bandwidth 't()', 64 MiB: 0.25 of a plain
   // loop's speed, 0.43 so).
   const bool far = p.numel * item > last_level_bytes();
-  int64_t grain = std::max<int64_t>(1, kGrain / (std::min(kColumns, p.sizes[d]) * std::min(kRows, p.sizes[0])));
+  int64_t grain = std::max<int64_t>(1, kElementGrain / (std::min(kColumns, p.sizes[d]) * std::min(kRows, p.sizes[0])));
   parallel_for(outer.numel * across * down, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Walker w(outer, i / (across * down));
@@ -126,7 +125,7 @@ void run_copy(const PointwisePlan& p) {
   constexpr int64_t kFarRow = 1024;  // bytes of a row that are mostly whole lines
   const int64_t item = itemsize(p.out.dtype);
   const bool far = p.ndim > 0 && p.sizes[0] * item >= kFarRow && is_far(p.numel * item);
-  parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) { copy_rows(p, begin, end, far); });
+  parallel_for(p.numel, kElementGrain, [&](int64_t begin, int64_t end) { copy_rows(p, begin, end, far); });
 }
 
 }  // namespace vesta::cpu

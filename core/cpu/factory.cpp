@@ -9,13 +9,11 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;
-
 /// Writes value(i) to every element i.
 template <class T, class F>
 void generate(const Tensor& to, F value) {
   T* p = static_cast<T*>(to.data_ptr());
-  parallel_for(to.numel(), kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(to.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) p[i] = value(i);
   });
 }

@@ -14,7 +14,7 @@ namespace {
 
 using Complex = FftPlan::Complex;
 constexpr DTypeSet kReal = set_of(DType::float32) | set_of(DType::float64);
-constexpr int64_t kGrain = 16384;  // points, of all lines in one piece of a loop
+constexpr int64_t kPointGrain = 16384;  // points, of all lines in one piece of a loop
 
 /// The lines of a contiguous tensor along one dimension: line i begins at `begin(i)`, its elements are `inner` apart.
 struct Lines {
@@ -29,7 +29,7 @@ struct Lines {
 /// Calls body(plan, line) for all lines; each piece of the loop has a copy of the plan.
 template <class Plan, class Body>
 void for_each_line(const Plan& plan, int64_t lines, int64_t length, const Body& body) {
-  parallel_for(lines, std::max<int64_t>(1, kGrain / length), [&](int64_t from, int64_t to) {
+  parallel_for(lines, std::max<int64_t>(1, kPointGrain / length), [&](int64_t from, int64_t to) {
     Plan own(plan);
     Body work(body);
     for (int64_t line = from; line < to; ++line) work(own, line);

@@ -15,16 +15,14 @@ VESTA_DECLARE_ON_ISA(void reverse(char* to, const char* from, int64_t item, int6
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, flip)
-
 /// A dimension of more than one element: its size, and the bytes from element to element in the order of the result.
-struct Axis {
+struct FlippedAxis {
   int64_t size, stride;
 };
 
 /// The axes of the input in the order of its memory, and the rows that are copied as a whole.
 struct Flip {
-  std::array<Axis, kMaxDims> axes;
+  std::array<FlippedAxis, kMaxDims> axes;
   int ndim = 0;
   int64_t first = 0;  // bytes from the input's begin to the element that comes first
   int64_t row = 1;    // elements
@@ -65,11 +63,11 @@ Tensor flip(const Tensor& input, IntList dims) {
   const Convert copy = convert(x.dtype(), x.dtype());
   const char* const from = static_cast<const char*>(x.data_ptr()) + f.first;
   char* const to = static_cast<char*>(r.data_ptr());
-  parallel_for(rows, std::max<int64_t>(1, kGrain / f.row), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, std::max<int64_t>(1, kElementGrain / f.row), [&](int64_t begin, int64_t end) {
     std::array<int64_t, kMaxDims> place{};
     int64_t at = 0;
     for (int64_t k = f.ndim, rest = begin; k-- > 0;) {
-      const Axis& axis = f.axes[size_t(k)];
+      const FlippedAxis& axis = f.axes[size_t(k)];
       place[size_t(k)] = rest % axis.size, rest /= axis.size;
       at += place[size_t(k)] * axis.stride;
     }
@@ -78,7 +76,7 @@ Tensor flip(const Tensor& input, IntList dims) {
       if (f.reversed) VESTA_ON_ISA(reverse, out, from + at, item, f.row);
       else copy(from + at, item, out, item, f.row);
       for (int64_t k = f.ndim; k-- > 0;) {
-        const Axis& axis = f.axes[size_t(k)];
+        const FlippedAxis& axis = f.axes[size_t(k)];
         at += axis.stride;
         if (++place[size_t(k)] < axis.size) break;
         place[size_t(k)] = 0, at -= axis.size * axis.stride;

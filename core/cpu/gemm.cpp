@@ -394,7 +394,6 @@ void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
 template <class T, class At>
 void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
-  constexpr int64_t kTasks = 16;
   const int64_t work = shape.m * shape.n * shape.k;
   int64_t down = 1, across = 1;
   if (batch < kTasks && work > kSerialWork / 8) {
@@ -618,7 +617,7 @@ struct Operand {
   int64_t line, step;
 };
 
-constexpr int64_t kMovedElements = 16384;  // elements that a task widens or moves, at least
+constexpr int64_t kTaskMoved = 16384;  // elements that a task widens or moves, at least
 
 float* operand_room(Scratch slot, int64_t elements) {
   return static_cast<float*>(thread_scratch(slot, sizeof(float) * static_cast<std::size_t>(elements)));
@@ -631,16 +630,15 @@ Operand widen_operand(const HalfFormat& format, Scratch slot, int64_t lines, int
   const bool across = step != 1 && line == 1;  // the unit stride lies across the lines
   const int64_t rows = across ? k_end : lines, cols = across ? lines : k_end;
   const int64_t row = across ? step : line, col = across ? line : step;
-  parallel_for(rows, std::max<int64_t>(1, kMovedElements / std::max<int64_t>(cols, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   if (col == 1) {
-                     format.widen(cols, in + i * row, room + i * cols);
-                   } else {
-                     for (int64_t j = 0; j < cols; ++j) format.widen(1, in + i * row + j * col, room + i * cols + j);
-                   }
-                 }
-               });
+  parallel_for(rows, std::max<int64_t>(1, kTaskMoved / std::max<int64_t>(cols, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (col == 1) {
+        format.widen(cols, in + i * row, room + i * cols);
+      } else {
+        for (int64_t j = 0; j < cols; ++j) format.widen(1, in + i * row + j * col, room + i * cols + j);
+      }
+    }
+  });
   return across ? Operand{room, 1, lines} : Operand{room, k_end, 1};
 }
 
@@ -652,7 +650,7 @@ Operand pair_operand(const PairKernels& kernels, Scratch slot, int64_t lines, in
   if (step == 1 && whole) return {reinterpret_cast<const float*>(in), line / 2, 1};
   float* const room = operand_room(slot, lines * pairs);
   if (step != 1 && line == 1) {
-    parallel_for(pairs, std::max<int64_t>(1, kMovedElements / lines), [&](int64_t begin, int64_t end) {
+    parallel_for(pairs, std::max<int64_t>(1, kTaskMoved / lines), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const std::uint16_t* const low = in + 2 * t * step;
         kernels.interleave(lines, low, 2 * t + 1 < k_end ? low + step : nullptr, room + t * lines);
@@ -660,7 +658,7 @@ Operand pair_operand(const PairKernels& kernels, Scratch slot, int64_t lines, in
     });
     return {room, 1, lines};
   }
-  parallel_for(lines, std::max<int64_t>(1, kMovedElements / pairs), [&](int64_t begin, int64_t end) {
+  parallel_for(lines, std::max<int64_t>(1, kTaskMoved / pairs), [&](int64_t begin, int64_t end) {
     for (int64_t l = begin; l < end; ++l) {
       const std::uint16_t* const from = in + l * line;
       char* const to = reinterpret_cast<char*>(room + l * pairs);

@@ -110,6 +110,10 @@ VESTA_API const PairKernels* pair_kernels();
 /// Returns the kernels of the instruction set in use, T = float or double.
 template <class T>
 const GemmKernels<T>& gemm_kernels();
+template <>
+const GemmKernels<float>& gemm_kernels();
+template <>
+const GemmKernels<double>& gemm_kernels();
 
 /// Returns the instruction set that gemm_kernels uses.
 VESTA_API Isa gemm_isa();

@@ -26,9 +26,7 @@ VESTA_DECLARE_ON_ISA(void register_index(vesta::cpu::IndexKernels& kernels))
 namespace vesta::cpu {
 namespace {
 
-IndexKernels kernels;
-
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
+IndexKernels index_kernels;
 
 [[noreturn]] void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
   fail(Cause::index, "index ", index, " is out of bounds for dimension ", dim, " with size ", size);
@@ -37,7 +35,7 @@ constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
 /// Makes offset[i] index[i] * stride for all i, or adds that to it. An index outside of the dimension raises.
 void set_offsets(bool add, int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim,
                  bool wraps) {
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) {
       int64_t k = index[i] + (wraps && index[i] < 0 ? size : 0);
@@ -176,14 +174,14 @@ void Grid::rows_at(char* self, const int64_t* places, char* other, int64_t count
   const DType d = self_.dtype();
   if (self_row_ == item() && other_row_ == item()) {
     RowsAtPlaces at{self, places, other, step_, count, n, alpha};
-    if (add) return kernels.add_rows[int(d)](at);
+    if (add) return index_kernels.add_rows[int(d)](at);
     at.n *= item();
-    return (write ? kernels.put_rows : kernels.take_rows)(at);
+    return (write ? index_kernels.put_rows : index_kernels.take_rows)(at);
   }
   const Convert same = convert(d, d);
   for (int64_t k = 0; k < count; ++k, other += step_) {
     char* const to = self + places[k];
-    if (add) kernels.add_row[int(d)]({to, self_row_, other, other_row_, n, alpha});
+    if (add) index_kernels.add_row[int(d)]({to, self_row_, other, other_row_, n, alpha});
     else if (write) same(other, other_row_, to, self_row_, n);
     else same(to, self_row_, other, other_row_, n);
   }
@@ -198,8 +196,8 @@ void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) 
     outer_offsets(o, a, b);
     if (row_ == 1) {
       AtPlaces at{self + a, places() + j, other + b + j * step_, step_, n, alpha};
-      if (add) kernels.add_at[int(self_.dtype())](at);
-      else (write ? kernels.put : kernels.take)[size](at);
+      if (add) index_kernels.add_at[int(self_.dtype())](at);
+      else (write ? index_kernels.put : index_kernels.take)[size](at);
     } else {
       rows_at(self + a, places() + j, other + b + j * step_, n, row_, write, alpha, add);
     }
@@ -214,7 +212,7 @@ void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) 
 bool Grid::run_by_parts(double alpha, bool add) const {
   constexpr int64_t kLeastRow = 256, kPartsOfThread = 4;
   const int64_t threads = num_threads(), parts = kPartsOfThread * threads, n = count();
-  if (threads == 1 || outer_ != 1 || row_ < kLeastRow || n * row_ <= kGrain || n < 8 * parts) return false;
+  if (threads == 1 || outer_ != 1 || row_ < kLeastRow || n * row_ <= kElementGrain || n < 8 * parts) return false;
   const auto [low, high] = std::minmax_element(places(), places() + n);
   const int64_t first = *low;
   const int shift = std::bit_width(uint64_t(*high - first) / uint64_t(parts));  // of a part: a power of two
@@ -241,16 +239,16 @@ void Grid::run(bool write, double alpha, bool add) {
   if (count() == 0) return;
   merge();
   if (!write) {
-    parallel_for(outer_ * count(), std::max<int64_t>(1, kGrain / row_),
+    parallel_for(outer_ * count(), std::max<int64_t>(1, kElementGrain / row_),
                  [&](int64_t begin, int64_t end) { rows(begin, end, false, 0, false); });
     return;
   }
   if (run_by_parts(alpha, add)) return;
   // Places may be equal: an outer element, and a piece of the rows, belong to one thread for all places.
   int64_t total = outer_ * count() * row_;
-  int64_t pieces = total > kGrain ? std::clamp<int64_t>(row_ / 64, 1, 16) : 1;
+  int64_t pieces = total > kElementGrain ? std::clamp<int64_t>(row_ / 64, 1, 16) : 1;
   int64_t width = (row_ + pieces - 1) / pieces;
-  int64_t grain = std::max<int64_t>(1, kGrain / (count() * width));
+  int64_t grain = std::max<int64_t>(1, kElementGrain / (count() * width));
   parallel_for(outer_ * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (pieces == 1) {
@@ -363,7 +361,7 @@ Dims strides_without(const Tensor& t, int64_t dim) {
 /// Raises unless every index lies in [0, size); a RuntimeError, as PyTorch's gather and scatter raise.
 void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op) {
   const int64_t* p = index.data_ptr<int64_t>();
-  parallel_for(index.numel(), kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(index.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) bad |= uint64_t(p[i]) >= uint64_t(size);
     for (int64_t i = begin; bad && i < end; ++i) {
@@ -420,7 +418,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   builder.add_input(source);
   const PointwisePlan& p = builder.finish();
   auto take = [&]<class T>(T) {
-    parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(p.numel, kElementGrain, [&](int64_t begin, int64_t end) {
       Walker w(p, begin);
       int64_t so = row_stride(p, p.out), si = row_stride(p, p.in[0]), ss = row_stride(p, p.in[1]);
       while (begin < end) {
@@ -489,7 +487,7 @@ class Scatter {
     const int64_t to_row = row_stride(p, p.out), at_row = row_stride(p, p.in[0]), from_row = row_stride(p, p.in[1]);
     // Neighbouring lines are written together where that is the order of memory.
     const bool together = p.ndim > 0 && p.sizes[0] >= 8 && std::abs(from_row) < std::abs(from_step);
-    const int64_t grain = std::max<int64_t>(together ? 64 : 1, kGrain / n);
+    const int64_t grain = std::max<int64_t>(together ? 64 : 1, kElementGrain / n);
     parallel_for(p.numel, grain, [&](int64_t begin, int64_t end) {
       int64_t offset[kBatch];
       Walker w(p, begin);
@@ -551,7 +549,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   const int64_t d = check_scatter(self, dim, index, src);
   const Scatter scatter("scatter_add_", self, d, index, src);
   if (index.numel() == 0) return self;
-  if (!scatter.run_slices(true)) scatter.run(kernels.add_at[int(self.dtype())]);
+  if (!scatter.run_slices(true)) scatter.run(index_kernels.add_at[int(self.dtype())]);
   self.impl()->bump("scatter_add_");
   return self;
 }
@@ -561,7 +559,7 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   const Scatter scatter("scatter_", self, plan.dim, index, plan.src);
   if (index.numel() == 0) return self;
   const int size = std::countr_zero(uint64_t(itemsize(self.dtype())));
-  if (!scatter.run_slices(false)) scatter.run(kernels.put[size]);
+  if (!scatter.run_slices(false)) scatter.run(index_kernels.put[size]);
   self.impl()->bump("scatter_");
   return self;
 }
@@ -603,7 +601,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
 }  // namespace
 
 void register_indexing() {
-  VESTA_ON_ISA(register_index, kernels);
+  VESTA_ON_ISA(register_index, index_kernels);
   ops::_index.set_kernel(DeviceType::cpu, &_index);
   ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);
   ops::index_select.set_kernel(DeviceType::cpu, &index_select);

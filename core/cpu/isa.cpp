@@ -6,7 +6,7 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
+constexpr std::string_view kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
 
 Isa detect() {
   Isa best = Isa::baseline;
@@ -23,7 +23,7 @@ Isa detect() {
 #endif
   if (const char* wish = std::getenv("VESTA_ISA")) {
     for (int i = 0; i < 4; ++i) {
-      if (kNames[i] == wish) best = std::min(best, Isa(i));
+      if (kIsaNames[i] == wish) best = std::min(best, Isa(i));
     }
   }
   return best;
@@ -36,6 +36,6 @@ Isa isa() {
   return chosen;
 }
 
-std::string_view name(Isa i) { return kNames[int(i)]; }
+std::string_view name(Isa i) { return kIsaNames[int(i)]; }
 
 }  // namespace vesta::cpu

@@ -23,7 +23,7 @@ struct Spelling {
 };
 constexpr Spelling kSpellings[] = {{"", "_"}, {"scipy_", "_"}, {"scipy_", "_64_"}, {"", "_64_"}, {"", "64_"}};
 /// The functions of all letters, and those of real and of complex numbers alone.
-constexpr const char* kNames[] = {"geqrf", "trsm", "potrf", "getrf", "gesdd", "geev", "sytrf", "sytrs"};
+constexpr const char* kRoutines[] = {"geqrf", "trsm", "potrf", "getrf", "gesdd", "geev", "sytrf", "sytrs"};
 constexpr const char* kRealNames[] = {"orgqr", "syevd"};
 constexpr const char* kComplexNames[] = {"ungqr", "heevd", "hetrf", "hetrs"};
 
@@ -44,7 +44,7 @@ bool is_complete(Library& library) {
       const bool complex = letter == 'c' || letter == 'z';
       const auto has = [&](const char* name) { return library.find(letter + std::string(name)) != nullptr; };
       const std::span<const char* const> own = complex ? std::span<const char* const>(kComplexNames) : kRealNames;
-      if (!std::all_of(std::begin(kNames), std::end(kNames), has)) return false;
+      if (!std::all_of(std::begin(kRoutines), std::end(kRoutines), has)) return false;
       if (!std::all_of(std::begin(own), std::end(own), has)) return false;
     }
     return true;

@@ -19,9 +19,7 @@ VESTA_DECLARE_ON_ISA(void register_mask_kernels(vesta::cpu::MaskKernels& kernels
 namespace vesta::cpu {
 namespace {
 
-MaskKernels kernels;
-
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
+MaskKernels mask_kernels;
 
 /// Returns how many of n bytes are not zero.
 int64_t count_true(const uint8_t* p, int64_t n) {
@@ -36,11 +34,11 @@ int64_t count_true(const uint8_t* p, int64_t n) {
   return count;
 }
 
-/// Returns how many elements are true before each piece of parallel_for(n, kGrain, ...), and the number of all.
+/// Returns how many elements are true before each piece of parallel_for(n, kElementGrain, ...), and the number of all.
 std::vector<int64_t> places_of_pieces(const uint8_t* p, int64_t n) {
-  const int64_t chunk = chunk_size(n, kGrain);
+  const int64_t chunk = chunk_size(n, kElementGrain);
   std::vector<int64_t> first(size_t(ceil_div(n, chunk) + 1));
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementGrain, [&](int64_t begin, int64_t end) {
     first[size_t(begin / chunk + 1)] = count_true(p + begin, end - begin);
   });
   for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
@@ -54,14 +52,14 @@ Tensor nonzero(const Tensor& input) {
     copy_values(mask, input);
   }
   const auto* p = static_cast<const uint8_t*>(mask.data_ptr());
-  const int64_t n = mask.numel(), chunk = chunk_size(n, kGrain), ndim = mask.dim();
+  const int64_t n = mask.numel(), chunk = chunk_size(n, kElementGrain), ndim = mask.dim();
   const std::vector<int64_t> first = places_of_pieces(p, n);
   const int64_t total = first.back();
   Tensor columns =
       empty_tensor({{ndim, total}}, DType::int64);  // the indices of one dimension lie together, as x[mask] needs them
   auto* out = static_cast<int64_t*>(columns.data_ptr());
   int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementGrain, [&](int64_t begin, int64_t end) {
     int64_t at = first[size_t(begin / chunk)];
     const int64_t last_at = first[size_t(begin / chunk + 1)];  // where the next piece begins
     for (int64_t i = begin; i < end;) {  // one row, or the part of it that lies in this piece
@@ -93,13 +91,13 @@ bool is_mask_of(const Tensor& mask, const Tensor& input) {
 
 Tensor elements_of_mask(const Tensor& input, const Tensor& mask) {
   const auto* const p = static_cast<const uint8_t*>(mask.data_ptr());
-  const int64_t n = mask.numel(), chunk = chunk_size(n, kGrain), item = itemsize(input.dtype());
+  const int64_t n = mask.numel(), chunk = chunk_size(n, kElementGrain), item = itemsize(input.dtype());
   const std::vector<int64_t> first = places_of_pieces(p, n);
   Tensor r = empty_tensor({{first.back()}}, input.dtype());
-  const auto compress = kernels.compress[std::countr_zero(uint64_t(item))];
+  const auto compress = mask_kernels.compress[std::countr_zero(uint64_t(item))];
   const char* const x = input.impl()->data();
   char* const out = r.impl()->data();
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementGrain, [&](int64_t begin, int64_t end) {
     const int64_t at = first[size_t(begin / chunk)], count = first[size_t(begin / chunk + 1)] - at;
     compress(x + begin * item, p + begin, end - begin, out + at * item, count);
   });
@@ -107,7 +105,7 @@ Tensor elements_of_mask(const Tensor& input, const Tensor& mask) {
 }
 
 void register_mask() {
-  VESTA_ON_ISA(register_mask_kernels, kernels);
+  VESTA_ON_ISA(register_mask_kernels, mask_kernels);
   ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kChannels = 512;  // whose sums of a piece lie in L2
 constexpr int64_t kPieceBytes = 1 << 18;  // of a piece that L2 keeps for a second pass
-constexpr int64_t kTaskElements = 16384;  // elements that make a task worthwhile
+constexpr int64_t kPixelElements = 16384;  // elements that make a task worthwhile
 
 int64_t pieces_of(const Pixels& p) { return std::max<int64_t>(1, ceil_div(p.inner, row_kernels(p.dtype).chain)); }
 
@@ -29,7 +29,7 @@ std::unique_ptr<double[]> over_pieces(const Pixels& p, int64_t strip, F piece) {
   const int64_t strips = ceil_div(p.channels, strip);
   auto parts = std::make_unique_for_overwrite<double[]>(size_t(p.batch * pieces * 2 * p.channels));
   const int64_t work = std::max<int64_t>(1, std::min(k.chain, p.inner) * std::min(strip, p.channels));
-  parallel_for(p.batch * pieces * strips, std::max<int64_t>(1, kTaskElements / work), [&](int64_t begin, int64_t end) {
+  parallel_for(p.batch * pieces * strips, std::max<int64_t>(1, kPixelElements / work), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / strips, c = i % strips * strip;
       const int64_t first = t % pieces * k.chain, n = std::min(k.chain, p.inner - first);
@@ -55,7 +55,7 @@ template <class F>
 void over_pixels(const Pixels& p, const char* to, F f) {
   const int64_t row = p.channels * itemsize(p.dtype), all = p.batch * p.inner;
   const bool far = is_far_in_lines(to, all, row);
-  parallel_for(all, std::max<int64_t>(1, kTaskElements / p.channels), [&](int64_t begin, int64_t end) {
+  parallel_for(all, std::max<int64_t>(1, kPixelElements / p.channels), [&](int64_t begin, int64_t end) {
     f(begin * row, end - begin, far);
     if (far) finish_far();
   });
@@ -64,7 +64,7 @@ void over_pixels(const Pixels& p, const char* to, F f) {
 /// Calls f(first channel, channels) for channels that have `numbers` numbers each.
 template <class F>
 void over_channels(const Pixels& p, int64_t numbers, F f) {
-  const int64_t grain = std::max<int64_t>(16, kTaskElements / std::max<int64_t>(1, numbers));
+  const int64_t grain = std::max<int64_t>(16, kPixelElements / std::max<int64_t>(1, numbers));
   parallel_for(p.channels, grain, [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 OptimKernels optim[kNumDTypes];
 
-constexpr int64_t kGrain = 65536;  // elements that a thread takes at a time: 30 us of Adam
+constexpr int64_t kStepGrain = 65536;  // elements that a thread takes at a time: 30 us of Adam
 /// Elements to which a tensor's place among all is rounded up: pieces begin at whole vectors.
 constexpr int64_t kPlace = 64;
 
@@ -65,7 +65,7 @@ void run_lists(const StepLists& lists, const Step& step) {
     r.begin = total, r.numel = p.numel(), r.item = int(itemsize(p.dtype()));
     total += (r.numel + kPlace - 1) / kPlace * kPlace;
   }
-  parallel_for(total, kGrain,
+  parallel_for(total, kStepGrain,
                [&](int64_t begin, int64_t end) { run_piece(runs, &step, lists.num_states, begin, end); });
   memory.finish();
   for (size_t i = 0; i < n; ++i) keep_count(lists, i, counted[i]);

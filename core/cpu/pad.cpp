@@ -15,16 +15,14 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, pad)
-
 /// A dimension of the result: its size, where the part begins in it, and the size and the stride (bytes) of the part.
-struct Axis {
+struct PaddedAxis {
   int64_t size, before, kept, stride;
 };
 
 /// The result as lines of dense memory, each [border | elements of the part | border].
 struct PaddedLines {
-  std::array<Axis, kMaxDims> axes;  // over the lines, the last one innermost
+  std::array<PaddedAxis, kMaxDims> axes;  // over the lines, the last one innermost
   int ndim = 0;
   int64_t before = 0, kept = 1, line = 1;  // elements
 
@@ -42,7 +40,7 @@ struct PaddedLines {
     }
     // An inner dimension without borders belongs to the line, and the first one with borders, which ends it.
     while (ndim > 0 && kept == line) {
-      const Axis& a = axes[size_t(ndim - 1)];
+      const PaddedAxis& a = axes[size_t(ndim - 1)];
       if (a.kept > 1 && a.stride != line * p.part.element_size()) break;
       --ndim;
       before = a.before * line, kept = a.kept * line, line *= a.size;
@@ -77,7 +75,7 @@ void write_lines(const PaddedLines& lines, const Padding& p, const char* value, 
     int64_t from = 0, rest = i;
     bool border = lines.kept == 0;
     for (int k = lines.ndim; k-- > 0;) {
-      const Axis& a = lines.axes[size_t(k)];
+      const PaddedAxis& a = lines.axes[size_t(k)];
       const int64_t at = rest % a.size - a.before;
       rest /= a.size;
       border = border || at < 0 || at >= a.kept;
@@ -105,7 +103,7 @@ Tensor constant_pad(const Tensor& input, IntList pad, Scalar value) {
     return p.result;
   }
   const char* const element = static_cast<const char*>(one.impl()->data());
-  parallel_for(p.result.numel() / lines.line, std::max<int64_t>(1, kGrain / lines.line),
+  parallel_for(p.result.numel() / lines.line, std::max<int64_t>(1, kElementGrain / lines.line),
                [&](int64_t begin, int64_t end) { write_lines(lines, p, element, begin, end); });
   return p.result;
 }

@@ -9,6 +9,11 @@
 
 namespace vesta::cpu {
 
+// Pieces of loops (benchmarks/compare_torch.py): below them a second thread costs more than it saves.
+inline constexpr std::int64_t kElementGrain = 32768;  ///< elements that a thread takes at a time, where they are moved
+inline constexpr std::int64_t kTaskWork = 64 * 1024;  ///< multiply-adds that make a task worthwhile
+inline constexpr std::int64_t kTasks = 16;  ///< tasks wanted of a product: threads that end early find another
+
 /// A reference to a callable `void(int64_t begin, int64_t end)`. It owns and allocates nothing.
 class RangeFn {
  public:

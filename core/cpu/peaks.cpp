@@ -39,9 +39,9 @@ double fastest(int milliseconds, double work, const F& f) {
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-struct Block {
+struct Mapped {
   Memory memory = allocate(size_t(kBytes));
-  ~Block() { memory.deleter(memory.context); }
+  ~Mapped() { memory.deleter(memory.context); }
 };
 
 }  // namespace
@@ -54,7 +54,7 @@ profiler::Peaks measure_peaks() {
     VESTA_ON_ISA(multiply_and_add, kRounds, &result);
   });
 
-  const Block from, to;
+  const Mapped from, to;
   auto* source = static_cast<char*>(from.memory.data);
   auto* target = static_cast<char*>(to.memory.data);
   parallel_for(kBytes, int64_t(1) << 20, [&](int64_t begin, int64_t end) {  // the first write is the system's work

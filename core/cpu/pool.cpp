@@ -56,20 +56,20 @@ void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
   }
 }
 
-PoolKernels<float> singles;
-PoolKernels<double> doubles;
+PoolKernels<float> single_pools;
+PoolKernels<double> double_pools;
 
 template <class T>
-const PoolKernels<T>& kernels() {
-  if constexpr (std::is_same_v<T, float>) return singles;
-  else return doubles;
+const PoolKernels<T>& pool_kernels() {
+  if constexpr (std::is_same_v<T, float>) return single_pools;
+  else return double_pools;
 }
 
 /// Pools one plane row by row, all windows of a row at once, tap by tap: the order in which a window sees its elements
 /// is that of pool_plane. The plane has fewer than 2^31 elements.
 template <class T>
 void pool_plane_by_taps(const T* x, const Window& w, T* y, int64_t* indices) {
-  const auto take = kernels<T>().tap;
+  const auto take = pool_kernels<T>().tap;
   const auto& n = w.in;
   const int64_t outputs = w.out[2];
   // taps that some window has on the plane: the last window's first ones, the first window's last ones
@@ -109,7 +109,7 @@ void pool_plane_by_taps(const T* x, const Window& w, T* y, int64_t* indices) {
 template <class T>
 void pool_plane_2x2(const T* x, const Window& w, T* y, int64_t* indices) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    return kernels<T>().pairs({x, w.in[2], w.out[1], w.out[2], y, indices});
+    return pool_kernels<T>().pairs({x, w.in[2], w.out[1], w.out[2], y, indices});
   }
   using C = compute_t<T>;
   auto wins = [](C v, C best) { return (v > best) | (v != v); };
@@ -162,7 +162,7 @@ void pool_row_of_pixels(const T* x, const Window& w, int64_t channels, int64_t l
           const int64_t place = line + column + k * w.dilation[2];
           const T* const pixel = x + place * channels;
           if constexpr (kVectors) {
-            kernels<T>().channels({pixel, 1, channels, Place(place), y, at});
+            pool_kernels<T>().channels({pixel, 1, channels, Place(place), y, at});
           } else {
             for (int64_t c = 0; c < channels; ++c) {
               const C v = static_cast<C>(pixel[c]), best = static_cast<C>(y[c]);
@@ -401,7 +401,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 }  // namespace
 
 void register_pool() {
-  VESTA_ON_ISA(register_pool_kernels, singles, doubles);
+  VESTA_ON_ISA(register_pool_kernels, single_pools, double_pools);
   VESTA_ON_ISA(register_pool_values, std::get<0>(values_kernels), std::get<1>(values_kernels),
                std::get<2>(values_kernels), std::get<3>(values_kernels));
   ops::_max_pool_values.set_kernel(DeviceType::cpu, max_pool_values_kernel);

@@ -20,16 +20,16 @@ VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[ves
 namespace vesta::cpu {
 namespace {
 
-RandomKernels kernels[kNumDTypes];
+RandomKernels random_kernels[kNumDTypes];
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at a time; a multiple of a block's four
+constexpr int64_t kDrawGrain = 16384;  // elements a thread takes at a time; a multiple of a block's four
 
 using Kernel = void (*)(const RandomRun&);
 
 /// Fills n contiguous elements of `item` bytes.
 void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr,
          bool* mask = nullptr) {
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kDrawGrain, [&](int64_t begin, int64_t end) {
     RandomRun part = r;
     part.first = begin, part.n = end - begin;
     part.out = out + begin * item;
@@ -48,7 +48,7 @@ Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
   return fill_at_random(t, "uniform_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "uniform_");
     int64_t n = c.numel() * (c.element_size() / itemsize(real));
-    run(kernels[int(real)].uniform, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(real)].uniform, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
   });
 }
 
@@ -69,7 +69,7 @@ Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
   return fill_at_random(t, "normal_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "normal_");
     int64_t n = complex ? 2 * c.numel() : c.numel();
-    run(kernels[int(real)].normal, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(real)].normal, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
     if (complex && mean != 0) add_mean(c, mean);
   });
 }
@@ -80,7 +80,7 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
   r.from = range.from, r.range = range.range;
   return fill_at_random(t, "random_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "random_");
-    run(kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
   });
 }
 
@@ -91,7 +91,7 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
   return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "bernoulli_");
     if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
-    run(kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
   });
 }
 
@@ -112,7 +112,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   Tensor out = empty_tensor(p.sizes(), p.dtype());
   RandomRun r{};
   r.stream = next_stream(generator, Device(), "bernoulli");
-  run(kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
+  run(random_kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
       static_cast<const char*>(probabilities.data_ptr()));
   return out;
 }
@@ -142,8 +142,8 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
     return {out, mask};
   }
   r.a = 1 - p, r.b = 1 / (1 - p);
-  run(kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), static_cast<char*>(out.data_ptr()),
-      static_cast<const char*>(in.data_ptr()), static_cast<bool*>(mask.data_ptr()));
+  run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(),
+      static_cast<char*>(out.data_ptr()), static_cast<const char*>(in.data_ptr()), static_cast<bool*>(mask.data_ptr()));
   return {out, mask};
 }
 
@@ -178,7 +178,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
   auto* cards = static_cast<Card*>(memory.data_ptr());
   auto* p = order.data_ptr<int64_t>();
   RandomStream s = next_stream(generator, Device(), "randperm");
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kDrawGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};
   });
   sort_cards(cards, cards + n, n);
@@ -192,7 +192,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
 }  // namespace
 
 void register_randoms() {
-  VESTA_ON_ISA(register_random, kernels);
+  VESTA_ON_ISA(register_random, random_kernels);
   ops::uniform_.set_kernel(DeviceType::cpu, &uniform_);
   ops::normal_.set_kernel(DeviceType::cpu, &normal_);
   ops::_random_.set_kernel(DeviceType::cpu, &random_);

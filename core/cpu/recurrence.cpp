@@ -33,7 +33,6 @@ using recurrence::gates_of;
 using recurrence::Kind;
 
 constexpr int64_t kRowsOfTask = 64, kUnitsOfTask = 64;
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile for a thread
 constexpr int64_t kGap = 16;              // elements between rows of states
 constexpr int64_t kRowsOfGroup = 8;       // the least sequences that a thread takes through all steps
 constexpr int64_t kWeightOfGroup = 512 << 10;  // the most bytes of a weight for that: half of a core's L2

@@ -31,15 +31,15 @@ VESTA_DECLARE_ON_ISA(
 namespace vesta::cpu {
 namespace {
 
-ReduceKernels kernels[kNumReductions][kNumDTypes];
+ReduceKernels reduce_kernels[kNumReductions][kNumDTypes];
 
 constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share of bytes below which a second thread does not pay
 constexpr int64_t kStripBytes = 1024;  // of a row that one task reads at least: lines that the prefetcher follows
 
-struct Axis {
+struct ReducedAxis {
   int64_t size, stride;  // stride in bytes
 };
-using Axes = SmallVector<Axis, 8>;
+using Axes = SmallVector<ReducedAxis, 8>;
 
 /// Merges neighbouring axes that continue each other.
 void merge(Axes& axes) {
@@ -49,7 +49,7 @@ void merge(Axes& axes) {
       axes[m - 1] = {axes[m - 1].size * axes[i].size, axes[i].stride};
     else axes[m++] = axes[i];
   }
-  axes.resize(m, Axis{});
+  axes.resize(m, ReducedAxis{});
 }
 
 /// Returns the byte offset of element `i` of the axes, row-major.
@@ -64,7 +64,7 @@ int64_t offset_of(const Axes& axes, int64_t i) {
 
 int64_t count_of(const Axes& axes) {
   int64_t n = 1;
-  for (const Axis& a : axes) n *= a.size;
+  for (const ReducedAxis& a : axes) n *= a.size;
   return n;
 }
 
@@ -73,12 +73,13 @@ class Reduce {
   Reduce(const ReduceKernels& k, const Tensor& x, uint64_t mask) : k_(k), x_(x.impl()->data()), dtype_(x.dtype()) {
     item_ = itemsize(dtype_), acc_ = k.acc_bytes;
     for (int64_t d = 0; d < x.dim(); ++d) {
-      Axis a{x.sizes()[size_t(d)], x.strides()[size_t(d)] * item_};
+      ReducedAxis a{x.sizes()[size_t(d)], x.strides()[size_t(d)] * item_};
       if (a.size == 1) continue;
       (mask >> d & 1 ? reduced_ : kept_).push_back(a);
     }
     // Reduced axes may go in any order: by stride, which is that of memory. Kept ones stay in the result's order.
-    std::sort(reduced_.begin(), reduced_.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+    std::sort(reduced_.begin(), reduced_.end(),
+              [](const ReducedAxis& a, const ReducedAxis& b) { return a.stride > b.stride; });
     merge(reduced_);
     merge(kept_);
     // The inner kept axis may become columns: then results of one strip lie side by side, in the result as well.
@@ -86,7 +87,7 @@ class Reduce {
       columns_ = kept_.back().size;
       kept_.pop_back();
     }
-    inner_ = reduced_.empty() ? Axis{1, item_} : reduced_.back();
+    inner_ = reduced_.empty() ? ReducedAxis{1, item_} : reduced_.back();
     if (!reduced_.empty()) reduced_.pop_back();
   }
 
@@ -131,7 +132,7 @@ class Reduce {
   /// Computes the results from number r on that lie along the last kept axis, up to `end`: a division for all of them,
   /// not one for each. Returns the number of the next result.
   int64_t line_of_results(int64_t r, int64_t end, char* out) const {
-    const Axis last = kept_.back();
+    const ReducedAxis last = kept_.back();
     const int64_t next = std::min(end, r - r % last.size + last.size);
     const char* x = x_ + offset_of(kept_, r);
     if (k_.runs != nullptr && leaves_ == 1 && !by_columns() && inner_.stride == item_) {
@@ -194,13 +195,13 @@ class Reduce {
   DType dtype_;
   int64_t item_, acc_;
   Axes kept_, reduced_;
-  Axis inner_;
+  ReducedAxis inner_;
   int64_t columns_ = 1, leaf_ = 0, leaves_ = 1;
 };
 
 /// Reduces to a tensor of the accumulator's dtype.
 Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
-  const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
+  const ReduceKernels& k = reduce_kernels[int(op)][int(x.dtype())];
   Tensor out = result_tensor(shape.sizes, k.acc, x.device());
   if (out.numel() == 0) return out;
   char* to = out.impl()->data();
@@ -387,7 +388,7 @@ void find_columns(const ReduceKernels& k, int64_t item, const char* base, const 
 
 /// Finds the places of the extrema along one dimension.
 void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
-  const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
+  const ReduceKernels& k = reduce_kernels[int(op)][int(x.dtype())];
   const int64_t item = itemsize(x.dtype());
   int64_t n = x.dim() ? x.sizes()[size_t(dim)] : 1;
   int64_t stride = x.dim() ? x.strides()[size_t(dim)] * item : item;
@@ -439,7 +440,7 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 }  // namespace
 
 void register_reductions() {
-  VESTA_ON_ISA(register_reduce, kernels);
+  VESTA_ON_ISA(register_reduce, reduce_kernels);
   register_moments();
   constexpr auto cpu = DeviceType::cpu;
   ops::sum_dim.set_kernel(cpu, sum_kernel);

@@ -22,17 +22,17 @@ constexpr int64_t kBlock = 512;  // elements of a sum that stay in the cache
 constexpr int64_t kLeastLines = 8;  // lines that repay the making of blocks
 constexpr int64_t kLeastResults = 4;  // results of a block, on average, below which elements are better read one by one
 
-ResampleKernels<float> singles;
-ResampleKernels<double> doubles;
+ResampleKernels<float> single_resamplers;
+ResampleKernels<double> double_resamplers;
 template <class T>
-const ResampleKernels<T>& kernels() {
-  if constexpr (std::is_same_v<T, float>) return singles;
-  else return doubles;
+const ResampleKernels<T>& resample_kernels() {
+  if constexpr (std::is_same_v<T, float>) return single_resamplers;
+  else return double_resamplers;
 }
 
 /// The matrix and the tensor around it: [outer, in, inner] becomes [outer, size, inner].
 template <class T>
-struct Product {
+struct Resampled {
   using C = compute_t<T>;
   const int64_t *starts, *places;
   const C* weights;
@@ -42,8 +42,8 @@ struct Product {
   void row(const T* x, T* y, int64_t o, int64_t first, int64_t last) const {
     if constexpr (std::is_same_v<T, C>) {
       const int64_t k = starts[o];
-      return kernels<T>().row(x + first, inner, places + k, weights + k, starts[o + 1] - k, y + o * inner + first,
-                              last - first, 0);
+      return resample_kernels<T>().row(x + first, inner, places + k, weights + k, starts[o + 1] - k,
+                                       y + o * inner + first, last - first, 0);
     }
     C sums[kBlock];
     for (int64_t at = first; at < last; at += kBlock) {
@@ -80,7 +80,7 @@ template <class T>
 class Blocks {
  public:
   /// Makes the blocks of `lines` lines that lie one after the other.
-  explicit Blocks(const Product<T>& p, int64_t lines = 1) : window_(kernels<T>().window), in_(p.in) {
+  explicit Blocks(const Resampled<T>& p, int64_t lines = 1) : window_(resample_kernels<T>().window), in_(p.in) {
     if (lines > 1) {
       of_several(p, lines);
       return;
@@ -88,7 +88,7 @@ class Blocks {
     for (int64_t o = 0; o < p.size;) {
       ResampleBlock<T> block{};
       int64_t end = o, low = std::numeric_limits<int64_t>::max(), high = -1;
-      while (end < p.size && end - o < kernels<T>().lanes) {
+      while (end < p.size && end - o < resample_kernels<T>().lanes) {
         const int64_t terms = p.starts[end + 1] - p.starts[end];
         if (terms > kResampleTerms) return;
         int64_t least = low, most = high;
@@ -118,13 +118,13 @@ class Blocks {
   /// Computes a line. `room` is for `window` elements.
   void line(const T* x, T* y, T* room) const {
     if (in_ < window_) x = std::copy_n(x, in_, room) - in_;
-    kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y);
+    resample_kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y);
   }
 
  private:
-  void of_several(const Product<T>& p, int64_t lines) {
+  void of_several(const Resampled<T>& p, int64_t lines) {
     std::vector<int64_t> starts{0}, places;
-    std::vector<typename Product<T>::C> weights;
+    std::vector<typename Resampled<T>::C> weights;
     for (int64_t l = 0; l < lines; ++l) {
       for (int64_t o = 0; o < p.size; ++o) {
         for (int64_t k = p.starts[o]; k < p.starts[o + 1]; ++k) {
@@ -136,7 +136,7 @@ class Blocks {
     *this = Blocks({starts.data(), places.data(), weights.data(), lines * p.in, lines * p.size, p.inner});
   }
 
-  static void fill(ResampleBlock<T>& block, const Product<T>& p, int64_t o) {
+  static void fill(ResampleBlock<T>& block, const Resampled<T>& p, int64_t o) {
     using Place = typename ResampleBlock<T>::Place;
     for (auto& places : block.at) std::fill(std::begin(places), std::end(places), Place(-1));
     for (int i = 0; i < block.count; ++i) {
@@ -151,7 +151,7 @@ class Blocks {
 
   static typename ResampleBlock<T>::Terms kind_of(const ResampleBlock<T>& block) {
     using Terms = typename ResampleBlock<T>::Terms;
-    const int lanes = kernels<T>().lanes;
+    const int lanes = resample_kernels<T>().lanes;
     bool all = true, beside = true;
     for (int k = 0; k < block.terms; ++k) {
       for (int i = 0; i < lanes; ++i) {
@@ -169,9 +169,9 @@ class Blocks {
 
 /// Computes [outer, size] from [outer, in] where blocks pay; returns whether they do.
 template <class T>
-bool run_lines(const Product<T>& p, const T* x, T* y, int64_t outer, int64_t grain) {
+bool run_lines(const Resampled<T>& p, const T* x, T* y, int64_t outer, int64_t grain) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
-    if (kernels<T>().lanes == 0 || outer < kLeastLines || p.in == 0) return false;
+    if (resample_kernels<T>().lanes == 0 || outer < kLeastLines || p.in == 0) return false;
     const Blocks<T> blocks(p);
     if (!blocks.fit()) return false;
     parallel_for(outer, std::max<int64_t>(1, grain / p.size), [&](int64_t b, int64_t e) {
@@ -206,7 +206,7 @@ Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor
   if (y.numel() == 0) return y;
   const int64_t work = std::max<int64_t>(1, inner * (1 + weights.numel() / size));  // per row
   visit<kFloats>(x.dtype(), [&]<class T>() {
-    const Product<T> p{starts, starts + size + 1, weights.data_ptr<compute_t<T>>(), in, size, inner};
+    const Resampled<T> p{starts, starts + size + 1, weights.data_ptr<compute_t<T>>(), in, size, inner};
     const T* from = x.data_ptr<T>();
     T* to = y.data_ptr<T>();
     if (inner == 1 && run_lines(p, from, to, outer, std::max<int64_t>(1, 16384 / work))) return;
@@ -239,12 +239,13 @@ Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Ten
 /// Two matrices for two neighbouring dimensions of [outer, in, width, inner]: a result's row is made of a row that
 /// stays in the cache. T is float or double.
 template <class T>
-class Planes {
+class ResampledPlanes {
  public:
-  Planes(const Product<T>& down, const Product<T>& along) : down_(down), along_(along), line_(along), together_(along) {
-    if (along.inner != 1 || kernels<T>().lanes == 0) return;
-    lines_ = std::clamp<int64_t>(std::min(kernels<T>().lanes / std::max<int64_t>(1, along.size),
-                                          kernels<T>().window / std::max<int64_t>(1, along.in)),
+  ResampledPlanes(const Resampled<T>& down, const Resampled<T>& along)
+      : down_(down), along_(along), line_(along), together_(along) {
+    if (along.inner != 1 || resample_kernels<T>().lanes == 0) return;
+    lines_ = std::clamp<int64_t>(std::min(resample_kernels<T>().lanes / std::max<int64_t>(1, along.size),
+                                          resample_kernels<T>().window / std::max<int64_t>(1, along.in)),
                                  1, std::max<int64_t>(1, down.size));
     if (lines_ > 1) together_ = Blocks<T>(along, lines_);
     blocks_ = line_.complete() && together_.fit();
@@ -263,7 +264,7 @@ class Planes {
 
   /// Writes rows [begin, end) of the result; x and y are where the plane begins.
   void run(const T* x, T* y, int64_t begin, int64_t end) const {
-    const int64_t width = down_.inner, window = kernels<T>().window;  // 0 where there are no blocks
+    const int64_t width = down_.inner, window = resample_kernels<T>().window;  // 0 where there are no blocks
     constexpr int64_t kRows = 8, kRoom = 4096;  // elements that stay in the first cache
     const int64_t rows =
         blocks_ ? lines_ * std::clamp<int64_t>(kRoom / std::max<int64_t>(1, lines_ * width), 1, kRows) : 1;
@@ -284,14 +285,14 @@ class Planes {
                                lines_,
                                rows,
                                room};
-      return kernels<T>().plane(p, begin, end);
+      return resample_kernels<T>().plane(p, begin, end);
     }
     for (int64_t o = begin; o < end; ++o) {
       // What the next row is made of is asked for (build/bin/bandwidth 'avg_pool2d, pixels').
       const int64_t k = down_.starts[o], terms = down_.starts[o + 1] - k;
       const bool more = o + 1 < down_.size && terms > 0 && down_.starts[o + 2] > k + terms;
       const int64_t ahead = more ? (down_.places[k + terms] - down_.places[k]) * width : 0;
-      kernels<T>().row(x, width, down_.places + k, down_.weights + k, terms, room, width, ahead);
+      resample_kernels<T>().row(x, width, down_.places + k, down_.weights + k, terms, room, width, ahead);
       T* const to = y + o * along_.size * along_.inner;
       if (along_.inner == 1) along_.line(room, to, 0, along_.size);
       else
@@ -300,7 +301,7 @@ class Planes {
   }
 
  private:
-  Product<T> down_, along_;
+  Resampled<T> down_, along_;
   Blocks<T> line_, together_;
   int64_t lines_ = 1;
   bool blocks_ = false;
@@ -324,8 +325,9 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
   for (int64_t i = d + 2; i < x.dim(); ++i) inner *= x.size(i);
   visit<kFloats>(x.dtype(), [&]<class T>() {
     using C = compute_t<T>;
-    const Planes<C> p({starts, starts + size[0] + 1, weights.data_ptr<C>(), high, size[0], wide * inner},
-                      {column_starts, column_starts + size[1] + 1, column_weights.data_ptr<C>(), wide, size[1], inner});
+    const ResampledPlanes<C> p(
+        {starts, starts + size[0] + 1, weights.data_ptr<C>(), high, size[0], wide * inner},
+        {column_starts, column_starts + size[1] + 1, column_weights.data_ptr<C>(), wide, size[1], inner});
     const T* const from = x.data_ptr<T>();
     T* const to = y.data_ptr<T>();
     const int64_t out_row = size[1] * inner;
@@ -370,7 +372,7 @@ Tensor resample_planes_kernel(const Tensor& input, int64_t dim, IntList size, co
 }  // namespace
 
 void register_resample() {
-  VESTA_ON_ISA(register_resample_kernels, singles, doubles);
+  VESTA_ON_ISA(register_resample_kernels, single_resamplers, double_resamplers);
   ops::_resample.set_kernel(DeviceType::cpu, resample_kernel);
   ops::_resample_planes.set_kernel(DeviceType::cpu, resample_planes_kernel);
 }

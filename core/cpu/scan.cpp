@@ -17,10 +17,10 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at a time
+constexpr int64_t kScanGrain = 16384;  // elements a thread takes at a time
 constexpr int64_t kLines = 32;     // lines scanned together
 
-ScanKernels kernels;
+ScanKernels scan_kernels;
 
 /// The map from an element type to the type of its running sum; integers wrap around.
 template <class T>
@@ -57,9 +57,9 @@ enum class Running : uint8_t { sum, product };
 template <Running op, class T>
 void scan_lines(const ScanLines& s) {
   constexpr int way = op == Running::product;
-  if constexpr (std::is_same_v<T, float>) return kernels.of_float[way](s);
-  if constexpr (std::is_same_v<T, double>) return kernels.of_double[way](s);
-  if constexpr (std::is_same_v<T, int64_t>) return kernels.of_int64[way](s);
+  if constexpr (std::is_same_v<T, float>) return scan_kernels.of_float[way](s);
+  if constexpr (std::is_same_v<T, double>) return scan_kernels.of_double[way](s);
+  if constexpr (std::is_same_v<T, int64_t>) return scan_kernels.of_int64[way](s);
   using S = typename Sum<T>::type;
   for (int64_t line = 0; line < s.lines; ++line) {
     const T* x = static_cast<const T*>(s.x) + line * s.across;
@@ -92,7 +92,7 @@ Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   visit<kNumbers>(r.dtype(), [&]<class T>() {
     const T* x = plan.input.data_ptr<T>();
     T* y = r.data_ptr<T>();
-    parallel_for(sets * groups, std::max<int64_t>(1, kGrain / (length * lines)), [&](int64_t b, int64_t e) {
+    parallel_for(sets * groups, std::max<int64_t>(1, kScanGrain / (length * lines)), [&](int64_t b, int64_t e) {
       for (int64_t g = b; g < e; ++g) {
         const int64_t line = g % groups * lines, at = g / groups * length * inner + line * across;
         scan_lines<op, T>({x + at, y + at, length, inner, std::min(lines, together - line), across, far});
@@ -124,7 +124,7 @@ TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
     const T* const x = plan.input.data_ptr<T>();
     T* const v = values.data_ptr<T>();
     int64_t* const p = places.data_ptr<int64_t>();
-    parallel_for(plan.outer * inner, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+    parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / length), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line / inner * length * inner + line % inner;
         scan_extrema<largest>(x + at, v + at, p + at, length, inner);
@@ -149,7 +149,7 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
   visit<kFloats>(input.dtype(), [&]<class T>() {
     const T* const x = plan.input.data_ptr<T>();
     T* const y = r.data_ptr<T>();
-    parallel_for(plan.outer * inner, std::max<int64_t>(1, kGrain / (8 * length)), [&](int64_t begin, int64_t end) {
+    parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / (8 * length)), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line / inner * length * inner + line % inner;
         double sum = 0;
@@ -167,7 +167,7 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
 }  // namespace
 
 void register_scan() {
-  VESTA_ON_ISA(register_scan_kernels, kernels);
+  VESTA_ON_ISA(register_scan_kernels, scan_kernels);
   ops::cumsum.set_kernel(DeviceType::cpu, running_kernel<Running::sum>);
   ops::cumprod.set_kernel(DeviceType::cpu, running_kernel<Running::product>);
   ops::logcumsumexp.set_kernel(DeviceType::cpu, logcumsumexp_kernel);

@@ -8,7 +8,8 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 1024;  // elements of a state that a thread takes at a time (cases.py, lstm with backward)
+constexpr int64_t kStateGrain =
+    1024;  // elements of a state that a thread takes at a time (cases.py, lstm with backward)
 
 TensorTriple lstm_cell_kernel(const Tensor& gates, const Tensor& cx) {
   check_lstm_cell(gates, cx);
@@ -17,7 +18,7 @@ TensorTriple lstm_cell_kernel(const Tensor& gates, const Tensor& cx) {
                activations = empty_tensor(gates.sizes(), gates.dtype());
   const int64_t rows = cx.sizes()[0], n = cx.sizes()[1], bytes = n * itemsize(cx.dtype());
   const RowKernels& k = row_kernels(cx.dtype());
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, std::max<int64_t>(1, kStateGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       k.lstm_cell(x.impl()->data() + 4 * i * bytes, before.impl()->data() + i * bytes, h.impl()->data() + i * bytes,
                   c.impl()->data() + i * bytes, activations.impl()->data() + 4 * i * bytes, n);
@@ -41,7 +42,7 @@ TensorPair lstm_cell_gradient_kernel(const Tensor& gates, const Tensor& cx, cons
   const int64_t rows = cx.sizes()[0], n = cx.sizes()[1], bytes = n * itemsize(cx.dtype());
   const RowKernels& k = row_kernels(cx.dtype());
   const auto row = [&](const Tensor& t, int64_t i) { return t.defined() ? t.impl()->data() + i * bytes : nullptr; };
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, std::max<int64_t>(1, kStateGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       k._lstm_cell_backward(row(a, 4 * i), row(before, i), row(gh, i), row(gc, i), row(ggates, 4 * i), row(gcx, i), n);
     }

@@ -24,9 +24,9 @@ namespace {
 
 RowKernels rows[kNumDTypes];
 
-constexpr int64_t kGrain = 8192;  // elements of exp that make a thread worthwhile
+constexpr int64_t kExpGrain = 8192;  // elements of exp that make a thread worthwhile
 
-int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)); }
+int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kExpGrain / std::max<int64_t>(n, 1)); }
 
 /// Runs `row(x row, second's row, y row, n, whether y is far)` along `dim`: over contiguous memory, the dimension moved
 /// last where it is not.

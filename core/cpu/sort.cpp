@@ -21,7 +21,7 @@ namespace {
 
 SkipKernel skips[kNumDTypes];  // by dtype, for each_before()
 
-constexpr int64_t kGrain = 8192;  // elements a thread takes at a time
+constexpr int64_t kSortGrain = 8192;  // elements a thread takes at a time
 constexpr int64_t kShort = 256;   // entries up to which they are compared: no more than there are values of a digit
 
 /// An element of a line: its key and its place.
@@ -77,7 +77,7 @@ void sort_lines(const ScanPlan& plan, bool descending, T* values, int64_t* place
   const T* const x = plan.input.data_ptr<T>();
   const int64_t n = plan.length, next = plan.inner;
   const auto flip = SortKey<T>(descending ? -1 : 0);
-  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
     ScratchArray<E> first(Scratch::operand_a, size_t(n)), second(Scratch::operand_b, size_t(n));
     for (int64_t line = begin; line < end; ++line) {
       const int64_t at = line / next * n * next + line % next;
@@ -142,7 +142,7 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
   const int64_t n = plan.length, next = plan.inner, last = first + count;
   const auto flip = SortKey<T>(largest ? -1 : 0);
   const auto before = [](const E& a, const E& b) { return a.key != b.key ? a.key < b.key : a.place < b.place; };
-  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
     ScratchArray<E> scratch(Scratch::operand_a, size_t(n));
     E* const e = scratch.data();
     for (int64_t line = begin; line < end; ++line) {
@@ -259,7 +259,7 @@ void select_places_with_ties(const ScanPlan& plan, int64_t first, int64_t count,
   const T* const x = plan.input.data_ptr<T>();
   const int64_t n = plan.length, next = plan.inner;
   const auto flip = SortKey<T>(largest ? -1 : 0);
-  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
     ScratchArray<E> scratch(Scratch::operand_a, size_t(n));
     E* const e = scratch.data();
     for (int64_t line = begin; line < end; ++line) {
@@ -308,7 +308,7 @@ Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right
   visit<kReals | kBool>(values.dtype(), [&]<class T>() {
     const T *const line = lines.data_ptr<T>(), *const v = values.data_ptr<T>();
     int64_t* const to = r.data_ptr<int64_t>();
-    parallel_for(values.numel(), kGrain / 8, [&](int64_t begin, int64_t end) {
+    parallel_for(values.numel(), kSortGrain / 8, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = rank_in(line + i / each * n, n, v[i], right);
     });
   });
