@@ -19,6 +19,26 @@ struct LiveTensors {
   static constexpr char name[] = "_live_tensors", params[] = "()", doc[] = "Counts live tensors, for tests of leaks.";
   static PyObject* run(const Table&, Bound&) { return PyLong_FromLongLong(pool::live()); }
 };
+/// A class that defines __getattr__ pays for it at every attribute, found or not. nn.Module has one that only raises
+/// for what subclasses ask of it by name (super().__getattr__): classes without another need not go through it.
+struct PlainAttributes {
+  static constexpr char name[] = "_look_up_plainly", params[] = "(object cls, object getattr)",
+                        doc[] = "Lets a class look attributes up as if it had no __getattr__, if it has this one.";
+  static PyObject* run(const Table& t, Bound& b) {
+    if (!PyType_Check(b.slot[0])) wrong_type(t, 0, "a class", b.slot[0]);
+    auto same = [&](const char* method, PyObject* cls, PyObject* other) {
+      Ref found(checked(PyObject_GetAttrString(cls, method)));
+      return found.get() == other;
+    };
+    Ref plain(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__")));
+    if (same("__getattr__", b.slot[0], b.slot[1]) && same("__getattribute__", b.slot[0], plain.get())) {
+      auto* type = reinterpret_cast<PyTypeObject*>(b.slot[0]);
+      type->tp_getattro = PyObject_GenericGetAttr;
+      PyType_Modified(type);
+    }
+    Py_RETURN_NONE;
+  }
+};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "vesta._C", "The C++ side of vesta.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
@@ -27,7 +47,7 @@ bool fill(PyObject* m) {
          add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) &&
          add_random(m) && add_sample_seeds(m) && add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) &&
          add_autocast(m) && add_profiler(m) && add_io(m) && add_cpp_modules(m) && add_shared(m) && add_distributed(m) &&
-         add_ddp(m) && add_extension_api(m) && add_functions<LiveTensors>(m);
+         add_ddp(m) && add_extension_api(m) && add_functions<LiveTensors, PlainAttributes>(m);
 }
 
 }  // namespace

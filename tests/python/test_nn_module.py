@@ -399,3 +399,37 @@ def test_gradients_are_clipped() -> None:
 def test_containers_of_parameters_print_as_pytorchs():
     assert "[vesta.float32 of size 2]" in repr(vesta.nn.ParameterList([vesta.ones(2)]))
     assert "[vesta.FloatTensor of size 2x3]" in repr(vesta.nn.ParameterDict({"x": vesta.ones(2, 3)}))
+
+
+class Wrapper(nn.Module):
+    """Finds in the module that it wraps what it has not itself."""
+
+    def __init__(self, wrapped: nn.Module) -> None:
+        super().__init__()
+        self.wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("wrapped"), name)
+
+
+def test_a_subclass_may_look_attributes_up_by_the_base_class() -> None:
+    wrapper = Wrapper(nn.Linear(2, 3))
+    assert wrapper.in_features == 2 and wrapper.weight is wrapper.wrapped.weight
+    assert nn.Module.__getattr__(wrapper, "wrapped") is wrapper.wrapped
+    assert copy.deepcopy(wrapper).out_features == 3
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'missing'"):
+        _ = wrapper.missing
+    layer = nn.Linear(2, 3)
+    assert layer.__getattr__("weight") is layer.weight
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'missing'"):
+        _ = layer.missing
+    nn.Linear.__getattr__ = lambda self, name: name  # given later
+    try:
+        assert layer.missing == "missing"
+    finally:
+        del nn.Linear.__getattr__
+    with pytest.raises(AttributeError):
+        _ = layer.missing

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import convert_hint, expect, pytorch
 from vesta.nn.modules.hooks import (
     HooksMixin,
@@ -147,6 +147,21 @@ class Module(HooksMixin, StateDictMixin):
             except Exception as error:
                 name_module(error, self)
                 raise
+
+        def __getattr__(self, name: str) -> Any:
+            """Finds what is in a table: for subclasses whose own ``__getattr__`` calls this one.
+
+            Attributes are found without it (``registry.py``), and classes that define none do not go through it.
+            """
+            for table in _TABLES:
+                entries = self.__dict__.get(table, ())
+                if name in entries:
+                    return entries[name]
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            super().__init_subclass__(**kwargs)
+            _C._look_up_plainly(cls, Module.__getattr__)
 
     # ---- names ----
 
@@ -651,6 +666,9 @@ class Module(HooksMixin, StateDictMixin):
         lines = extra_lines + child_lines
         body = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
         return f"{self._get_name()}({body})"
+
+
+_C._look_up_plainly(Module, Module.__getattr__)
 
 
 def _told(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:

@@ -3,7 +3,8 @@
 Note [Registered tensors are plain attributes]
 PyTorch keeps them in side tables only and finds ``self.weight`` through ``Module.__getattr__``, which costs more than a
 small kernel. Here each table writes every change through to the module's ``__dict__``, so that ``self.weight`` is an
-ordinary attribute, and ``Module`` needs no ``__getattr__`` at all (defining one slows every attribute of the class).
+ordinary attribute. ``Module.__getattr__`` is there for subclasses whose own calls it; no class without one of its own
+goes through it (``_look_up_plainly``), since that would slow every attribute.
 Invariant: ``module.__dict__[name] is table[name]`` for every name in a table, unless code writes into ``__dict__``
 directly; then that attribute wins, as it does in PyTorch. The table refers to its module weakly: a strong reference
 would make every module a cycle, and a model's memory would wait for the garbage collector after ``del model``.
