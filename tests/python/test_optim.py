@@ -213,7 +213,7 @@ def test_loading_is_all_or_nothing() -> None:
 def test_bad_arguments() -> None:
     p = weights(1)[0]
     for error, wrong in (
-        (TypeError, lambda: optim.SGD(p)), (TypeError, lambda: optim.SGD({p})), (TypeError, lambda: optim.SGD([1])),
+        (TypeError, lambda: optim.SGD(p)), (TypeError, lambda: optim.SGD([1])),
         (TypeError, lambda: optim.SGD([{"params": {p}}])), (ValueError, lambda: optim.SGD([])),
         (ValueError, lambda: optim.SGD([p, p])), (ValueError, lambda: optim.SGD([{"params": [p]}, {"params": [p]}])),
         (ValueError, lambda: optim.SGD([p * 2])), (ValueError, lambda: optim.SGD([p], lr=-1.0)),
@@ -320,3 +320,56 @@ def test_schedule_before_optimizer_warns() -> None:
     schedule = lr_scheduler.StepLR(optim.SGD(weights(1), lr=1.0), 1)
     with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`"):
         schedule.step()
+
+
+def test_hooks_see_the_optimizer_among_the_arguments() -> None:
+    parameter, seen = weights(1)[0], []
+    parameter.grad = vesta.ones_like(parameter)
+    optimizer = optim.SGD([parameter], lr=1.0)
+    optimizer.register_step_pre_hook(lambda owner, args, kwargs: seen.append((owner, args, kwargs)) or (args, kwargs))
+    optimizer.register_step_post_hook(lambda owner, args, kwargs: seen.append((owner, args, kwargs)))
+    optimizer.step()
+    assert seen == [(optimizer, (optimizer,), {})] * 2
+
+
+def test_groups_print_and_load_in_their_order() -> None:
+    a, b = weights(2)
+    optimizer = optim.SGD([{"params": [a], "lr": 0.5, "name": "first"}, {"params": [b]}], lr=0.1)
+    order = ["lr", "name", *[name for name in optimizer.defaults if name != "lr"], "params"]
+    assert list(optimizer.state_dict()["param_groups"][0]) == order
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert list(optimizer.state_dict()["param_groups"][0]) == order
+    assert "weight_decay: 0\n\nParameter Group 1\n" in repr(optimizer)
+
+
+def test_parameters_may_be_a_set_as_long_as_it_is_no_groups() -> None:
+    a, b = weights(2)
+    optimizer = optim.SGD({a, b} - {b}, lr=0.1)
+    assert optimizer.param_groups[0]["params"] == [a]
+    with pytest.raises(TypeError, match="ordered collections"):
+        optim.SGD([{"params": {a}}], lr=0.1)
+
+
+def test_schedules_know_that_they_are_in_a_step() -> None:
+    seen = []
+
+    class Own(optim.lr_scheduler.LRScheduler):
+        def get_lr(self) -> list[float]:
+            seen.append((self._get_lr_called_within_step, self._is_initial))
+            return [group["lr"] for group in self.optimizer.param_groups]
+
+    optimizer = optim.SGD(weights(1), lr=1.0, momentum=0.9)
+    schedule = Own(optimizer)
+    optimizer.step()
+    schedule.step()
+    schedule.get_lr()
+    assert seen == [(True, True), (True, False), (False, False)]
+    last = ["base_lrs", "last_epoch", "_step_count", "_is_initial", "_get_lr_called_within_step", "_last_lr"]
+    assert list(schedule.state_dict()) == last
+    one = optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=4)
+    own = ["total_steps", "_schedule_phases", "_anneal_func_type", "cycle_momentum", "use_beta1"]
+    assert list(one.state_dict()) == own + last
+    warm = optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 2)
+    assert list(warm.state_dict())[-6:] == last
+    cyclic = optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0)
+    assert list(cyclic.state_dict())[-7:] == [*last, "_scale_fn_custom"]

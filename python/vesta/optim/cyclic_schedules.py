@@ -119,7 +119,7 @@ class CyclicLR(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Returns everything but the optimizer and ``scale_fn``; for a callable object, its attributes."""
         state = super().state_dict()
-        function = state["_scale_fn_custom"]
+        function = state.pop("_scale_fn_custom")
         plain = function is None or isinstance(function, types.FunctionType)
         state["_scale_fn_custom"] = None if plain else dict(function.__dict__)
         return state
@@ -193,7 +193,6 @@ class OneCycleLR(LRScheduler):
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self.total_steps = total_steps
-        self._anneal_func_type = anneal_strategy
         up = float(pct_start * total_steps) - 1
         ends = [up, 2 * up, total_steps - 1] if three_phase else [up, total_steps - 1]
         names = ["initial_lr", "max_lr", "initial_lr", "min_lr"] if three_phase else ["initial_lr", "max_lr", "min_lr"]
@@ -202,7 +201,10 @@ class OneCycleLR(LRScheduler):
         self._schedule_phases = [
             (ends[i], names[i], names[i + 1], momenta[i], momenta[i + 1]) for i in range(len(ends))
         ]
+        self._anneal_func_type = anneal_strategy
         self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = "betas" in self.optimizer.defaults
         if last_epoch == -1:
             self._prepare_groups(max_lr, div_factor, final_div_factor, base_momentum, max_momentum)
         super().__init__(optimizer, last_epoch)
@@ -220,7 +222,7 @@ class OneCycleLR(LRScheduler):
             group["max_lr"] = peak
             group["min_lr"] = group["initial_lr"] / final_div_factor
             if self.cycle_momentum:
-                group["base_momentum"], group["max_momentum"] = base_momentum, max_momentum
+                group["max_momentum"], group["base_momentum"] = max_momentum, base_momentum
                 _set_momentum(group, max_momentum)
 
     def _anneal(self, start: float, end: float, share: float) -> float:

@@ -423,7 +423,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         position = self.last_epoch + 1 if epoch is None else epoch
         self._locate(position)
         self.last_epoch = math.floor(position)
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, rate in zip(self.optimizer.param_groups, rates):
             _set(group, "lr", rate)
         self._last_lr = self._rates()
 
@@ -594,17 +599,19 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError("mode " + mode + " is unknown!")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError("threshold mode " + threshold_mode + " is unknown!")
+        self.factor = factor
         self.optimizer = optimizer
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = _for_each_group("min_lr", optimizer, min_lr)
-        self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self._reset()
 
     def _reset(self) -> None:
-        self.best = self.mode_worse = math.inf if self.mode == "min" else -math.inf
+        self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 

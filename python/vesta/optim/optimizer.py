@@ -104,7 +104,7 @@ class Optimizer(StateDictMixin):
         defaults: the options of groups that do not give them.
 
     Raises:
-        TypeError: ``params`` is a tensor, a set, or holds something that is not a tensor.
+        TypeError: ``params`` is a tensor, a group's a set, or holds something that is not a tensor.
         ValueError: ``params`` is empty, names a tensor twice, or holds one that is not a leaf.
 
     A subclass implements either ``step``, as in PyTorch, or the three parts of the fused step: ``_options``,
@@ -125,8 +125,6 @@ class Optimizer(StateDictMixin):
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"{type(params).__name__}. Put it in a list."
             )
-        if isinstance(params, (set, frozenset)):
-            raise TypeError(_UNORDERED)
         if not isinstance(params, Iterable):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -171,7 +169,7 @@ class Optimizer(StateDictMixin):
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += ["", f"Parameter Group {i}"] if i else ["Parameter Group 0"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
 
@@ -376,7 +374,10 @@ class Optimizer(StateDictMixin):
         raise NotImplementedError(f"{type(self).__name__}: expected a step() method, found none. Define step(self).")
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Registers ``hook(optimizer, args, kwargs)`` to run before ``step``; it may return new (args, kwargs)."""
+        """Registers ``hook(optimizer, args, kwargs)`` to run before ``step``; it may return new (args, kwargs).
+
+        The first of ``args`` is the optimizer.
+        """
         return store_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
@@ -440,6 +441,7 @@ def _run_with_hooks(
         optimizer._make_runtime()
     optimizer._in_step = True
     try:
+        args = (optimizer, *args)  # hooks see the optimizer among the arguments, as in PyTorch
         for hook in (*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()):
             changed = hook(optimizer, args, kwargs)
             if changed is None:
@@ -447,7 +449,7 @@ def _run_with_hooks(
             if not (isinstance(changed, tuple) and len(changed) == 2):
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
             args, kwargs = changed
-        result = step(optimizer, *args, **kwargs)
+        result = step(*args, **kwargs)
         optimizer._opt_called = True
         for hook in (*optimizer._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
             hook(optimizer, args, kwargs)

@@ -45,6 +45,9 @@ class LRScheduler:
         KeyError: ``last_epoch`` is given, but a group has no ``initial_lr``.
     """
 
+    _get_lr_called_within_step: bool = False  # whether ``get_lr`` runs in a step, which schedules of users ask
+    _is_initial: bool = False  # whether that is the constructor's
+
     @checked
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -64,7 +67,11 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self) -> None:
-        self._advance(None)
+        self._is_initial = True
+        try:
+            self._advance(None)
+        finally:
+            self._is_initial = False
 
     def get_lr(self) -> list[float]:
         """Returns the next rate of each group."""
@@ -90,13 +97,17 @@ class LRScheduler:
 
     def _advance(self, epoch: int | None) -> None:
         self._step_count += 1
-        if epoch is None:
-            self.last_epoch += 1
-            rates = self.get_lr()
-        else:
-            self.last_epoch = epoch
-            closed_form = getattr(self, "_get_closed_form_lr", None)
-            rates = closed_form() if closed_form is not None else self.get_lr()
+        self._get_lr_called_within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
+                rates = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                closed_form = getattr(self, "_get_closed_form_lr", None)
+                rates = closed_form() if closed_form is not None else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates):
             _set(group, "lr", rate)
         self._last_lr: list[float] = self._rates()

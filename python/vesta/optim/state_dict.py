@@ -128,7 +128,9 @@ class StateDictMixin:
 
     def _merged(self, own: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
         """Returns a group's saved options over this optimizer's defaults, with this optimizer's parameters."""
-        merged = {**self.defaults, **saved, "params": own["params"]}
+        merged = {**saved, "params": own["params"]}  # in the order of the saved options, as in PyTorch
+        for name, default in self.defaults.items():
+            merged.setdefault(name, default)
         if "param_names" in own:
             merged["param_names"] = own["param_names"]
         return merged
