@@ -5,6 +5,7 @@
 #include "factories.h"
 #include "hand.h"
 #include "python_hooks.h"
+#include "torch_function.h"
 
 namespace vesta::python {
 namespace {
@@ -54,6 +55,16 @@ PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(autograd::is_leaf(t)
 PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::output_nr(t)); }
 PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
 PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
+/// Reads `data`; a class with a __torch_function__ is asked, so that its result is of that class.
+PyObject* data_or_override(PyObject* o, void*) {
+  return guarded([&]() -> PyObject* {
+    if (!torch_function_seen || !overrides(Py_TYPE(o))) return data(unwrap(o));
+    Ref property(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "data"));
+    Ref func(property ? PyObject_GetAttrString(property.get(), "__get__") : nullptr);
+    Ref args(PyTuple_Pack(1, o));
+    return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
+  });
+}
 void set_data(const Tensor& t, PyObject* value) {
   if (!value || !is_tensor(value))
     type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
@@ -76,7 +87,7 @@ PyGetSetDef properties[] = {
     {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
     {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
     {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
-    {"data", get<data>, set<set_data>,
+    {"data", data_or_override, set<set_data>,
      "The same memory without history, whose writes backward does not see (detach() is the "
      "safe form); assigning replaces memory and geometry.",
      nullptr},

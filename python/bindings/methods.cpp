@@ -1,6 +1,10 @@
 // Methods and properties of Tensor that are no ops: what it is, where it lies, its value as Python numbers.
+#include <cstring>
+
+#include <vesta/core/autograd_port.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/print.h>
 #include <vesta/core/sparse.h>
 
 #include "dtype_device.h"
@@ -129,8 +133,20 @@ VESTA_METHOD(ToList, "tolist", "()", "The elements as nested lists of Python num
 VESTA_METHOD(Detach, "detach", "()", "The same memory without history: a view that requires no grad.") {
   return wrap(self_of(b).detach());
 }
+/// Returns the name before the values of a printed tensor: "tensor", or that of a class, unless the class itself says
+/// otherwise (_prints_as).
+std::string printed_name(PyTypeObject* type) {
+  if (type == tensor_type) return "tensor";
+  PyObject* said = PyDict_GetItemString(type->tp_dict, "_prints_as");
+  const char* name = said ? PyUnicode_AsUTF8(said) : std::strrchr(type->tp_name, '.');
+  if (said && !name) throw_current();
+  if (said) return name;
+  return name ? name + 1 : type->tp_name;
+}
 VESTA_METHOD(Repr, "__repr__", "()", "As PyTorch prints.") {
-  std::string s = repr(self_of(b));
+  const Tensor& x = self_of(b);
+  const std::string suffix = autograd_port.repr_suffix ? autograd_port.repr_suffix(x) : std::string();
+  std::string s = repr(x, suffix, printed_name(Py_TYPE(b.slot[0])) + "(");
   return PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()));
 }
 VESTA_METHOD(AsSubclass, "as_subclass", "(object cls)", "The same tensor as an object of class cls.") {

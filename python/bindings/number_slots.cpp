@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <vesta/core/ops/arithmetic.h>
@@ -18,21 +19,40 @@ namespace {
 
 bool big(const Tensor& a) { return a.impl()->numel() >= kReleaseGil; }
 
-/// Calls the override of an operand, with the operator's method as the function: of `2 * x` it is `__rmul__`. Where
+/// Returns the method that __torch_function__ gets for an operator. Most of PyTorch's operators are its methods: a
+/// handler of Tensor.add takes `a + b` and `1 + a`, too.
+std::string_view function_of(std::string_view op) {
+  static constexpr std::pair<std::string_view, std::string_view> kMethods[] = {
+      {"__add__", "add"},         {"__radd__", "add"},    {"__sub__", "sub"},       {"__mul__", "mul"},
+      {"__rmul__", "mul"},        {"__truediv__", "div"}, {"__mod__", "remainder"}, {"__pow__", "pow"},
+      {"__matmul__", "matmul"},   {"__neg__", "neg"},     {"__abs__", "abs"},       {"__lt__", "lt"},
+      {"__le__", "le"},           {"__gt__", "gt"},       {"__ge__", "ge"},         {"__ne__", "ne"},
+      {"__iadd__", "add_"},       {"__isub__", "sub_"},   {"__imul__", "mul_"},     {"__itruediv__", "div_"},
+      {"__imod__", "remainder_"},
+  };
+  for (const auto& [from, method] : kMethods) {
+    if (from == op) return method;
+  }
+  return op;
+}
+
+/// Calls the override of an operand, with the operator's method as the function: of `2 - x` it is `__rsub__`. Where
 /// none takes the call over, or the method itself knows no answer, Python asks the other operand.
 PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
-  std::string reflected;
+  std::string name = method;
   if (b && !is_tensor(a)) {
-    reflected = std::string("__r") + (method + 2);
-    method = reflected.c_str();
+    name = std::string("__r") + (method + 2);
     std::swap(a, b);
   }
-  Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
+  const std::string function(function_of(name));
+  Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), function.c_str()));
   Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   if (!func || !args) return nullptr;
   bool declined = false;
   PyObject* result = call_override(func.get(), args.get(), nullptr, &declined);
-  if (result || !declined || !b) return result;
+  Scalar number;
+  const bool unknown = b && !is_tensor(b) && !number_of(b, number) && function != name;  // a method raises for these
+  if (result || !b || !(declined || (unknown && PyErr_ExceptionMatches(PyExc_TypeError)))) return result;
   PyErr_Clear();
   Py_RETURN_NOTIMPLEMENTED;
 }

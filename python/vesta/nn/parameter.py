@@ -34,6 +34,7 @@ class Parameter(Tensor):
     """
 
     __torch_function__ = _C._disabled_torch_function_impl  # results of operations are plain tensors
+    _prints_as = "tensor"
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
@@ -82,6 +83,7 @@ class Buffer(Tensor):
     """
 
     __torch_function__ = _C._disabled_torch_function_impl  # results of operations are plain tensors
+    _prints_as = "tensor"
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
@@ -110,7 +112,7 @@ def _rebuild_buffer(cls: type[Buffer], data: Tensor, attributes: dict[str, Any])
 #: Methods that say or change what an uninitialized tensor has: its dtype and its device.
 _ALLOWED = frozenset(
     "half float double char short int long cuda cpu to get_device is_floating_point is_complex detach requires_grad_ "
-    "bfloat16 data_ptr".split()
+    "bfloat16 data_ptr __get__".split()
 )
 
 
