@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/parallel.h>
 
 #include <vesta/core/base/interrupt.h>
+#include <vesta/core/denormals.h>
 
 #include <omp.h>
 #ifdef __SANITIZE_THREAD__
@@ -8,6 +9,9 @@
 #endif
 #include <pthread.h>
 #include <sched.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -186,6 +190,19 @@ void end() {}
 void leave() {}
 #endif
 
+// How a thread takes denormal numbers is a state of its processor (the bits "flush to zero" and "denormals are zero"),
+// which the threads of a loop take over from the one that entered it. Until somebody asks, nothing is read or written.
+std::atomic<bool> denormals_asked{false};
+#ifdef __x86_64__
+constexpr unsigned kFlushBits = 0x8040;
+unsigned flush_bits() { return _mm_getcsr() & kFlushBits; }
+void set_flush_bits(unsigned bits) { _mm_setcsr((_mm_getcsr() & ~kFlushBits) | bits); }
+#else
+constexpr unsigned kFlushBits = 0;
+unsigned flush_bits() { return 0; }
+void set_flush_bits(unsigned) {}
+#endif
+
 void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
   const InterruptCheck hook = in_parallel_region() ? nullptr : interrupt_check();
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
@@ -204,11 +221,14 @@ void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
   const auto start = Crowd::Clock::now();
   auto worked = start;
   std::int64_t taken = 0;
+  const bool asked = denormals_asked.load(std::memory_order_relaxed);
+  const unsigned bits = asked ? flush_bits() : 0;
   enter();
 #pragma omp parallel num_threads(team)
   {
     begin();
     inside_loop = true;
+    if (asked) set_flush_bits(bits);
     const int thread = omp_get_thread_num();
     const std::int64_t pieces = loop.work(thread);
     if (thread == 0) taken = pieces, worked = Crowd::Clock::now();
@@ -244,3 +264,10 @@ bool in_parallel_region() { return inside_loop || omp_in_parallel() != 0; }
 bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
 
 }  // namespace vesta::cpu
+
+bool vesta::set_flush_denormal(bool on) {
+  if (cpu::kFlushBits == 0) return false;
+  cpu::denormals_asked.store(true, std::memory_order_relaxed);
+  cpu::set_flush_bits(on ? cpu::kFlushBits : 0);
+  return true;
+}

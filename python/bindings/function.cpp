@@ -193,13 +193,7 @@ class Application {
       places_.push_back(is_tensor(o) ? int(outputs_.size()) : -1);
       if (is_tensor(o)) outputs_.push_back(unwrap(o));
     };
-    if (!is_tuple_) {
-      if (!is_tensor(output)) {
-        type_error("%s.forward: expected to return a Variable or a tuple, got %s",
-                   reinterpret_cast<PyTypeObject*>(cls_)->tp_name, Py_TYPE(output)->tp_name);
-      }
-      return see(output);
-    }
+    if (!is_tuple_) return see(output);  // what is no tensor is given back as it is, as in PyTorch
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(output); ++i) see(PyTuple_GET_ITEM(output, i));
   }
   std::vector<Tensor> listed(const char* attribute) {

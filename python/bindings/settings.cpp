@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/denormals.h>
 #include <vesta/core/base/interrupt.h>
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
@@ -48,6 +49,15 @@ struct SetNumThreads {
     VESTA_CHECK(n > 0 && n <= 65536, runtime, "set_num_threads: expected a positive integer, got ", n, ".");
     cpu::set_num_threads(int(n));
     Py_RETURN_NONE;
+  }
+};
+struct SetFlushDenormal {
+  static constexpr char name[] = "set_flush_denormal", params[] = "(bool mode)",
+                        doc[] =
+                            "Takes denormal numbers for 0 in what this thread computes on the CPU, or keeps them; "
+                            "returns whether the processor can.";
+  static PyObject* run(const Table& t, Bound& b) {
+    return PyBool_FromLong(set_flush_denormal(Arg<bool>(t, 0, b).get()));
   }
 };
 struct GetNumThreads {
@@ -189,8 +199,9 @@ bool add_settings(PyObject* module) {
   set_interrupt_check(look_at_signals);
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
-  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, SetLapackFolder, PromoteTypes,
-                       CanCast, ResultType, ProductSwitch, FollowTorch, FloatLimits, IntLimits>(module);
+  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, SetFlushDenormal, GetNumThreads,
+                       SetLapackFolder, PromoteTypes, CanCast, ResultType, ProductSwitch, FollowTorch, FloatLimits,
+                       IntLimits>(module);
 }
 
 }  // namespace vesta::python

@@ -103,6 +103,7 @@ from ._functions import (  # noqa: E402
     asarray,
     is_complex,
     is_floating_point,
+    is_storage,
     is_tensor,
     norm,
     numel,

@@ -68,6 +68,21 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_storage(obj: object) -> bool:
+    """Returns whether ``obj`` is a storage: the memory under a tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.ones(2)
+        >>> vesta.is_storage(x.untyped_storage()), vesta.is_storage(x)
+        (True, False)
+    """
+    from vesta.storage import TypedStorage, UntypedStorage
+
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
 def is_floating_point(input: Tensor) -> bool:
     """Returns whether the dtype is a real floating-point one.
 

@@ -467,7 +467,36 @@ def test_modes_and_kernels_of_attention_are_there(tmp_path: Path) -> None:
     assert out.splitlines() == [
         "torch.nn.functional.gelu",
         "torch.ones",
-        "torch.Tensor.__add__",
+        "torch.Tensor.add",
         "torch.Size([1, 1, 3, 4]) True",
         "torch.overrides torch.contiguous_format",
+    ]
+
+
+def test_errors_have_the_names_of_pytorchs(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import pickle, torch
+        kinds = []
+        for wrong in (
+            lambda: torch.ones(2) + torch.ones(3), lambda: torch.ones(2, dtype=torch.int64).mean(),
+            lambda: torch.ones(2).item(), lambda: torch.linalg.cholesky(-torch.eye(2)),
+        ):
+            try:
+                wrong()
+            except RuntimeError as error:
+                again = pickle.loads(pickle.dumps(error))
+                kinds.append((type(error).__name__, type(again) is type(error), str(again) == str(error)))
+        print(*kinds, sep="\\n")
+        missing = torch.nn.Linear(2, 2).load_state_dict({"bias": torch.zeros(2)}, strict=False)
+        print(missing)
+        with torch.autograd.set_multithreading_enabled(False):
+            torch.ones(1, requires_grad=True).sum().backward()
+        """,
+    )
+    assert out.splitlines() == [
+        *["('RuntimeError', True, True)"] * 3,
+        "('_LinAlgError', True, True)",
+        "_IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])",
     ]

@@ -529,3 +529,66 @@ def test_a_hook_after_accumulation_may_return_its_tensor():
 def test_the_type_of_nodes_has_a_name():
     y = vesta.ones(1, requires_grad=True) * 2
     assert isinstance(y.grad_fn, autograd.graph.Node)
+
+
+# ---- hooks of several tensors, tensors that are written to after they were saved ----
+
+
+def test_a_hook_of_several_tensors_runs_once_with_all_gradients() -> None:
+    a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
+    seen: list = []
+    tell = lambda grads: seen.append([None if g is None else values(g) for g in grads])
+    handle = autograd.graph.register_multi_grad_hook([a, b, c], tell)
+    (a * b * c).sum().backward()
+    (a * b).sum().backward()  # c gets none: told at the end
+    assert seen == [[[6.0], [3.0], [2.0]], [[2.0], [1.0], None]]
+    vesta.autograd.grad((a * c).sum(), [a])
+    assert len(seen) == 3
+    handle.remove()
+    handle.remove()
+    (a * b * c).sum().backward()
+    assert len(seen) == 3
+
+
+def test_the_first_gradient_of_several_tensors() -> None:
+    a, b = leaf(1.0), leaf(2.0)
+    middle, seen = a * b, []
+    autograd.graph.register_multi_grad_hook((a, middle), lambda g: seen.append(values(g)), mode="any")
+    (middle * 5).sum().backward()
+    assert seen == [[5.0]]
+    with pytest.raises(ValueError, match="expects mode to be one of"):
+        autograd.graph.register_multi_grad_hook([a], print, mode="some")
+
+
+def test_a_run_that_fails_leaves_no_gradients_for_the_next_one() -> None:
+    a, b, seen = leaf(1.0), leaf(2.0), []
+    autograd.graph.register_multi_grad_hook([a, b], lambda grads: seen.append([values(g) for g in grads]))
+    y = a * b
+    failing = b.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    failing.remove()
+    seen.clear()
+    (a * b * 10).sum().backward()
+    assert seen == [[[20.0], [10.0]]]
+
+
+def test_saved_tensors_may_be_written_to() -> None:
+    x = leaf(1.0, 2.0)
+    with autograd.graph.allow_mutation_on_saved_tensors():
+        y = x * 1
+        z = y.exp()
+        y.mul_(7)
+        z.add_(3)
+        z.sum().backward()
+    assert np.allclose(x.grad.numpy(), np.exp([1.0, 2.0]))
+
+
+def test_functions_may_return_what_is_no_tensor() -> None:
+    class Text(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return None if x is None else "text"
+
+    assert Text.apply(leaf(1.0)) == "text" and Text.apply(None) is None

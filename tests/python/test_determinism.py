@@ -224,3 +224,18 @@ def test_a_power_does_not_depend_on_its_neighbours(dtype: vesta.dtype) -> None:
             base = x[:10].double().numpy()
             exact = np.power(base, np.full_like(base, e)).astype(alone.numpy().dtype)
             np.testing.assert_allclose(alone.numpy(), exact, rtol=2 * vesta.finfo(dtype).eps, atol=0)
+
+
+def test_denormals_are_flushed_by_all_threads_or_none() -> None:
+    threads = vesta.get_num_threads()
+    x = vesta.full((1 << 20,), 1e-39)
+    try:
+        vesta.set_num_threads(4)
+        if not vesta.set_flush_denormal(True):
+            pytest.skip("the processor has no such mode")
+        assert (x * 1).count_nonzero().item() == 0
+        vesta.set_flush_denormal(False)
+        assert (x * 1).count_nonzero().item() == x.numel()
+    finally:
+        vesta.set_flush_denormal(False)
+        vesta.set_num_threads(threads)

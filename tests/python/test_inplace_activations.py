@@ -58,3 +58,18 @@ def test_what_is_written_afterwards_is_noticed():
     y += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_dropout_in_place_names_itself_and_leaves_alone_what_it_need_not_write() -> None:
+    leaf = vesta.ones(2, 3, 4, requires_grad=True)
+    functional = vesta.nn.functional
+    for name, op in (
+        ("dropout_", functional.dropout), ("feature_dropout_", functional.dropout1d),
+        ("alpha_dropout_", functional.alpha_dropout),
+        ("feature_alpha_dropout_", functional.feature_alpha_dropout),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"^{name}: a leaf Variable that requires grad is being used"):
+            op(leaf, 0.5, True, True)
+        assert op(leaf, 0.5, False, True) is leaf
+        assert op(leaf, 0.0, True, True) is leaf
+    assert vesta.nn.Dropout(0.5, inplace=True).eval()(leaf) is leaf

@@ -206,7 +206,8 @@ def test_a_call_with_other_tensors() -> None:
         stateless.functional_call(model, {}, x, strict=True)
     with pytest.raises(AttributeError):
         stateless.functional_call(model, {"c.weight": weight}, x)
-    assert model.a.weight is kept
+    stateless.functional_call(model, {"a.scale": weight}, x)  # an attribute for the time of the call
+    assert model.a.weight is kept and not hasattr(model.a, "scale")
 
 
 def test_sequences_are_packed_and_padded() -> None:

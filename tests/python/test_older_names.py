@@ -258,6 +258,20 @@ def test_gradient_of_ctc_loss_is_that_of_normalised_scores():
     vesta.testing.assert_close(scores.grad.sum(-1), mass)
 
 
+@pytest.mark.differs
+def test_float32_gradient_of_ctc_loss_over_many_steps():
+    generator = np.random.RandomState(0)
+    scores = vesta.from_numpy(generator.standard_normal((500, 2, 60)))
+    targets = vesta.from_numpy(generator.randint(1, 60, (2, 100)))
+    gradients = []
+    for dtype in (vesta.float32, vesta.float64):
+        x = scores.to(dtype).requires_grad_()
+        log_probs = vesta.nn.functional.log_softmax(x, 2)
+        vesta.nn.functional.ctc_loss(log_probs, targets, [500, 480], [100, 90], reduction="sum").backward()
+        gradients.append(x.grad.double())
+    assert (gradients[0] - gradients[1]).abs().max().item() < 2e-4
+
+
 def test_nuclear_norm():
     x = matrix(3, 4).requires_grad_()
     vesta.testing.assert_close(vesta.norm(x, "nuc"), vesta.linalg.svdvals(x).sum())

@@ -101,6 +101,11 @@ def _modules(module: ModuleType) -> None:
     module.Module.compile = compile  # type: ignore[attr-defined]
 
 
+def _state_dicts(module: ModuleType) -> None:
+    """What ``load_state_dict`` returns prints without the nearest names."""
+    module.IncompatibleKeys.__str__ = module.IncompatibleKeys.__repr__  # type: ignore[attr-defined]
+
+
 #: Limits of dtypes that Vesta has not, which libraries ask for when they are imported: bits, eps, max, tiny.
 _FLOATS = {
     "torch.float8_e4m3fn": (8, 0.125, 448.0, 0.015625),
@@ -154,6 +159,7 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta._limits": _limits,
     "vesta.nn.functional.loss": _losses,
     "vesta.nn.modules.module": _modules,
+    "vesta.nn.modules.state_dict": _state_dicts,
     "vesta.distributions.continuous_bernoulli": _continuous_bernoulli,
     "vesta.library.definitions": _definitions,
     "vesta.optim.optimizer": _optimizers,

@@ -53,6 +53,19 @@ def compile(
     return model
 
 
+class set_multithreading_enabled:
+    """A context, or a function, that sets whether backward may use more threads: here it uses the caller's, always."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        """Does nothing."""
+
+    def __exit__(self, *exception: Any) -> None:
+        """Does nothing."""
+
+
 def _assert(condition: Any, message: str) -> None:
     """Raises AssertionError with the message unless the condition holds."""
     assert condition, message
@@ -184,6 +197,8 @@ _NAMES: dict[str, Any] = {
     "torch._log_softmax_backward_data": _log_softmax_backward_data,
     "torch.nn.modules.module._addindent": _addindent,
     "torch.autograd._is_checkpoint_valid": _true,
+    "torch.autograd.set_multithreading_enabled": set_multithreading_enabled,
+    "torch.autograd.grad_mode.set_multithreading_enabled": set_multithreading_enabled,
     "torch.storage._load_from_bytes": _load_from_bytes,
 }
 #: Names that are found when they are asked for.

@@ -7,6 +7,7 @@ of dtypes, sizes, layouts, tensors and named results, none of which a program pr
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
@@ -83,11 +84,35 @@ def _rename_values() -> None:
     _C.Tensor.__repr__ = __repr__  # type: ignore[method-assign]
 
 
+#: The library's exception classes and the names that PyTorch's have, so that ``type(error).__name__`` and tracebacks
+#: say what they do there. Their classes stay as they are: ``except ValueError`` catches an ArgumentError.
+_ERRORS = {
+    "Error": ("builtins", "RuntimeError"),
+    "ArgumentError": ("builtins", "RuntimeError"),
+    "DTypeError": ("builtins", "RuntimeError"),
+    "DeviceError": ("builtins", "RuntimeError"),
+    "LinAlgError": ("torch._C", "_LinAlgError"),
+}
+
+
+def _error(name: str, args: tuple[Any, ...]) -> Exception:
+    """Makes an exception again that was pickled."""
+    return getattr(_C, name)(*args)
+
+
+def _rename_errors() -> None:
+    for ours, (module, name) in _ERRORS.items():
+        kind = getattr(_C, ours)
+        kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
+        copyreg.pickle(kind, lambda error, ours=ours: (_error, (ours, error.args)))
+
+
 def install() -> None:
     """Renames what is loaded; what is loaded later is renamed by its loader."""
     from .finder import adopt
 
     _rename_values()
+    _rename_errors()
     for value in list(vars(_C).values()):  # parts of the extension, which is one file
         if isinstance(value, ModuleType) and value.__name__.startswith("vesta._C."):
             sys.modules.setdefault(value.__name__, value)

@@ -51,6 +51,9 @@ class FunctionCtx:
                 )
         self._to_save = tensors
 
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keeps nothing: derivatives in forward mode are made of ``backward``, and ``jvp`` is not called."""
+
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors given to ``save_for_backward``, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 
 import vesta
 from vesta import Tensor
@@ -38,8 +39,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     expect("dropout", "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if inplace and (not training or p == 0):
+        return input
     result = ops._dropout(input, p, training)
-    return input.copy_(result) if inplace else result
+    return _written("dropout_", lambda: input.copy_(result)) if inplace else result
 
 
 def _channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
@@ -50,7 +53,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input.dim()}.")
     mask = vesta.ones((*input.shape[:2], *[1] * (input.dim() - 2)), dtype=input.dtype, device=input.device)
     kept = ops._dropout(mask, p, True)
-    return input.mul_(kept) if inplace else input * kept
+    return _written("feature_dropout_", lambda: input.mul_(kept)) if inplace else input * kept
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -128,17 +131,27 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
 
 
-def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+def _written(op: str, write: Callable[[], Tensor]) -> Tensor:
+    """Runs the operation that writes the result of ``op`` in place; an error names ``op``."""
+    try:
+        return write()
+    except RuntimeError as error:
+        name, colon, what = str(error).partition(": ")
+        error.args = (f"{op}: {what}" if colon and name in ("copy_", "mul_") else str(error),)
+        raise
+
+
+def _alpha(op: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
     """Sets what a mask of ``shape`` drops to selu's lower limit, then restores mean 0 and variance 1."""
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
-        return input.mul_(0) if inplace else input * 0
+        return _written(op, lambda: input.mul_(0)) if inplace else input * 0
     a = 1 / math.sqrt((_DEPTH**2 * p + 1) * (1 - p))
     kept = vesta.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)
     shift = (kept - (1 - p)) * (_DEPTH * a)
     scale = kept * a
-    return input.mul_(scale).add_(shift) if inplace else input * scale + shift
+    return _written(op, lambda: input.mul_(scale).add_(shift)) if inplace else input * scale + shift
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -153,7 +166,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
         tensor([1., 1.])
     """
     _check("alpha_dropout", input, p)
-    return _alpha(input, p, training, inplace, tuple(input.shape))
+    return _alpha("alpha_dropout_", input, p, training, inplace, tuple(input.shape))
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -168,4 +181,4 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     _check("feature_alpha_dropout", input, p)
     if training and input.dim() < 2:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input.dim()}.")
-    return _alpha(input, p, training, inplace, (*input.shape[:2], *[1] * (input.dim() - 2)))
+    return _alpha("feature_alpha_dropout_", input, p, training, inplace, (*input.shape[:2], *[1] * (input.dim() - 2)))

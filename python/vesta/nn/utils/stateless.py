@@ -18,7 +18,10 @@ _MISSING = object()
 
 
 def _swap(module: Module, name: str, tensor: Any) -> Any:
-    """Puts a tensor at a qualified name, past all checks; returns what was there."""
+    """Puts a tensor at a qualified name, past all checks; returns what was there, ``_MISSING`` if nothing.
+
+    ``_MISSING`` as the tensor takes away what is there.
+    """
     path, _, last = name.rpartition(".")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
@@ -26,11 +29,12 @@ def _swap(module: Module, name: str, tensor: Any) -> Any:
             old = table[last]
             table[last] = tensor
             return old
-    if last in vars(owner) or hasattr(type(owner), last):
-        old = getattr(owner, last)
-        object.__setattr__(owner, last, tensor)
-        return old
-    raise AttributeError(f"{type(owner).__name__} has no attribute `{last}`")
+    if tensor is _MISSING:
+        object.__delattr__(owner, last)
+        return None
+    old = getattr(owner, last, _MISSING)
+    object.__setattr__(owner, last, tensor)
+    return old
 
 
 def _tied(module: Module, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +106,8 @@ def functional_call(
 
     Raises:
         ValueError: different tensors are given for tied names, or a name twice.
-        AttributeError: the module has nothing of a name.
+        AttributeError: the module has no submodule of that name. A name that only its last part makes unknown is an
+            attribute during the call.
 
     Example::
 
