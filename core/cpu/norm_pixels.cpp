@@ -14,7 +14,7 @@ namespace vesta::cpu {
 namespace {
 
 constexpr int64_t kChannels = 512;  // whose sums of a piece lie in L2
-constexpr int64_t kPieceBytes = 1 << 18;  // of a piece that L2 keeps for a second pass
+constexpr int64_t kPieceBytes = 1 << 18;  // of a piece that L2 keeps, should it be read twice
 constexpr int64_t kPixelElements = 16384;  // elements that make a task worthwhile
 
 int64_t pieces_of(const Pixels& p) { return std::max<int64_t>(1, ceil_div(p.inner, row_kernels(p.dtype).chain)); }
@@ -77,18 +77,12 @@ void add_statistics(double count, double* mean, double* squares, double more, co
     std::copy_n(more_squares, channels, squares);
     return;
   }
-  const double part = more / (count + more);
-  for (int64_t c = 0; c < channels; ++c) {
-    const double apart = more_mean[c] - mean[c], step = apart * part;
-    squares[c] += more_squares[c] + apart * apart * count * part;
-    mean[c] += std::isinf(mean[c]) ? more_mean[c] : step;
-  }
+  row_kernels(DType::float64).add_statistics(count, mean, squares, more, more_mean, more_squares, channels);
 }
 
 void pixel_statistics(const Pixels& p, const char* x, OfChannels& mean, OfChannels& squares) {
   const RowKernels& k = row_kernels(p.dtype);
   const int64_t piece = std::min(k.chain, p.inner), pieces = pieces_of(p);
-  // A piece is read twice, the second time from L2.
   const int64_t strip = std::clamp<int64_t>(kPieceBytes / (piece * itemsize(p.dtype)) / 16 * 16, 16, kChannels);
   const auto parts =
       over_pieces(p, strip, [&](int64_t at, int64_t n, int64_t, int64_t count, double* means, double* sums) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -79,12 +80,57 @@ struct Resampled {
 template <class T>
 class Blocks {
  public:
-  /// Makes the blocks of `lines` lines that lie one after the other.
-  explicit Blocks(const Resampled<T>& p, int64_t lines = 1) : window_(resample_kernels<T>().window), in_(p.in) {
-    if (lines > 1) {
-      of_several(p, lines);
-      return;
+  /// Makes the blocks of lines of which a window, and no element beyond, may be read.
+  explicit Blocks(const Resampled<T>& p)
+      : Blocks(p, p.in, 0, std::max<int64_t>(0, p.in - resample_kernels<T>().window)) {}
+  /// Makes the blocks of `lines` lines that lie one after the other. Each is followed by a border of `border` elements,
+  /// as the first one follows one, and the last one by a window.
+  Blocks(const Resampled<T>& p, int64_t lines, int64_t border) : Blocks(of_several(p, lines, border), p.in, border) {}
+
+  const ResampleBlock<T>* data() const { return blocks_.data(); }
+  int64_t count() const { return int64_t(blocks_.size()); }
+  /// Whether every row is in a block.
+  bool complete() const { return complete_; }
+  /// Whether every row is in a block, and there are few enough blocks.
+  bool fit() const { return fit_; }
+  /// Whether all blocks have as many results as there are lanes.
+  bool whole() const { return whole_; }
+  /// Computes a line. `room` is for `window` elements.
+  void line(const T* x, T* y, T* room, bool far) const {
+    if (in_ < resample_kernels<T>().window) x = std::copy_n(x, in_, room) - in_;
+    resample_kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y, far);
+  }
+
+ private:
+  using Block = ResampleBlock<T>;
+  using Place = typename Block::Place;
+
+  /// The rows of several lines.
+  struct Several {
+    std::vector<int64_t> starts{0}, places;
+    std::vector<typename Resampled<T>::C> weights;
+    int64_t in, size;
+    Resampled<T> product() const { return {starts.data(), places.data(), weights.data(), in, size, 1}; }
+  };
+  static Several of_several(const Resampled<T>& p, int64_t lines, int64_t border) {
+    Several s;
+    const int64_t pitch = p.in + border;
+    s.in = lines * pitch - border, s.size = lines * p.size;
+    for (int64_t l = 0; l < lines; ++l) {
+      for (int64_t o = 0; o < p.size; ++o) {
+        for (int64_t k = p.starts[o]; k < p.starts[o + 1]; ++k) {
+          s.places.push_back(l * pitch + p.places[k]), s.weights.push_back(p.weights[k]);
+        }
+        s.starts.push_back(int64_t(s.places.size()));
+      }
     }
+    return s;
+  }
+  Blocks(const Several& s, int64_t line, int64_t border) : Blocks(s.product(), line, border, s.in) {}
+
+  /// `line`: the elements of one line; a block begins at element `last` at the latest.
+  Blocks(const Resampled<T>& p, int64_t line, int64_t border, int64_t last) : in_(p.in), line_(line), border_(border) {
+    const int64_t window = resample_kernels<T>().window;
     for (int64_t o = 0; o < p.size;) {
       ResampleBlock<T> block{};
       int64_t end = o, low = std::numeric_limits<int64_t>::max(), high = -1;
@@ -95,12 +141,13 @@ class Blocks {
         for (int64_t k = p.starts[end]; k < p.starts[end + 1]; ++k) {
           least = std::min(least, p.places[k]), most = std::max(most, p.places[k]);
         }
-        if (most - least >= window_) break;  // a row without terms has no least
+        if (most - least >= window) break;  // a row without terms has no least
         low = least, high = most, block.terms = std::max(block.terms, int(terms)), ++end;
       }
       if (end == o) return;
       block.count = int(end - o);
-      block.base = high < 0 ? 0 : std::max<int64_t>(0, std::min(low, in_ - window_));
+      whole_ = whole_ && block.count == resample_kernels<T>().lanes;
+      block.base = high < 0 ? 0 : std::min(low, last);
       fill(block, p, o);
       blocks_.push_back(block);
       o = end;
@@ -109,35 +156,7 @@ class Blocks {
     fit_ = int64_t(blocks_.size()) * kLeastResults <= p.size;
   }
 
-  const ResampleBlock<T>* data() const { return blocks_.data(); }
-  int64_t count() const { return int64_t(blocks_.size()); }
-  /// Whether every row is in a block.
-  bool complete() const { return complete_; }
-  /// Whether every row is in a block, and there are few enough blocks.
-  bool fit() const { return fit_; }
-  /// Computes a line. `room` is for `window` elements.
-  void line(const T* x, T* y, T* room) const {
-    if (in_ < window_) x = std::copy_n(x, in_, room) - in_;
-    resample_kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y);
-  }
-
- private:
-  void of_several(const Resampled<T>& p, int64_t lines) {
-    std::vector<int64_t> starts{0}, places;
-    std::vector<typename Resampled<T>::C> weights;
-    for (int64_t l = 0; l < lines; ++l) {
-      for (int64_t o = 0; o < p.size; ++o) {
-        for (int64_t k = p.starts[o]; k < p.starts[o + 1]; ++k) {
-          places.push_back(l * p.in + p.places[k]), weights.push_back(p.weights[k]);
-        }
-        starts.push_back(int64_t(places.size()));
-      }
-    }
-    *this = Blocks({starts.data(), places.data(), weights.data(), lines * p.in, lines * p.size, p.inner});
-  }
-
-  static void fill(ResampleBlock<T>& block, const Resampled<T>& p, int64_t o) {
-    using Place = typename ResampleBlock<T>::Place;
+  void fill(Block& block, const Resampled<T>& p, int64_t o) const {
     for (auto& places : block.at) std::fill(std::begin(places), std::end(places), Place(-1));
     for (int i = 0; i < block.count; ++i) {
       const int64_t first = p.starts[o + i], terms = p.starts[o + i + 1] - first;
@@ -146,25 +165,63 @@ class Blocks {
         block.weights[k][i] = p.weights[first + k];
       }
     }
+    if (block.terms == 0) return;
+    for (int i = block.count; i < resample_kernels<T>().lanes;
+         ++i) {  // results that nobody stores are made of what is there
+      for (int k = 0; k < block.terms; ++k) block.at[k][i] = block.at[k][block.count - 1];
+    }
     block.kind = kind_of(block);
+    if (block.kind == Block::Terms::some && border_ > 0) reach_into_border(block);
   }
 
-  static typename ResampleBlock<T>::Terms kind_of(const ResampleBlock<T>& block) {
-    using Terms = typename ResampleBlock<T>::Terms;
-    const int lanes = resample_kernels<T>().lanes;
-    bool all = true, beside = true;
-    for (int k = 0; k < block.terms; ++k) {
-      for (int i = 0; i < lanes; ++i) {
-        all = all && block.at[k][i] >= 0;
-        beside = beside && block.at[k][i] == block.at[k][0] + i;
+  bool is_border(int64_t at) const { return at < 0 ? at >= -border_ : at % (line_ + border_) >= line_; }
+
+  /// Lets terms that are left out read a border, where every lane's terms then lie beside those of its neighbours.
+  void reach_into_border(Block& block) const {
+    const auto terms_of = [&](int i) {
+      int n = 0;
+      while (n < block.terms && block.at[n][i] >= 0) ++n;
+      return n;
+    };
+    int all = 0;
+    while (terms_of(all) < block.terms) ++all;
+    Block reaching = block;
+    for (int i = 0; i < resample_kernels<T>().lanes; ++i) {
+      const int terms = terms_of(i);
+      const auto place = [&](int k) { return Place(block.at[k][all] + (i - all)); };
+      int shift = 0;
+      while (terms > 0 && shift + terms <= block.terms && place(shift) != block.at[0][i]) ++shift;
+      if (shift + terms > block.terms) return;
+      for (int k = 0; k < block.terms; ++k) {
+        const bool is_term = k >= shift && k < shift + terms;
+        if (is_term && place(k) != block.at[k - shift][i]) return;
+        if (!is_term && i < block.count && !is_border(block.base + place(k))) return;
+        reaching.at[k][i] = place(k);
+        reaching.weights[k][i] = is_term ? block.weights[k - shift][i] : T(1);
       }
     }
-    return !all ? Terms::some : beside ? Terms::beside : Terms::all;
+    reaching.kind = Block::Terms::beside;
+    block = reaching;
   }
 
-  std::vector<ResampleBlock<T>> blocks_;
-  int64_t window_, in_;
-  bool complete_ = false, fit_ = false;
+  static typename Block::Terms kind_of(const Block& block) {
+    using Terms = typename Block::Terms;
+    const int lanes = resample_kernels<T>().lanes;
+    bool all = true, near = true, beside = true;
+    for (int k = 0; k < block.terms; ++k) {
+      beside = beside && block.at[k][0] + lanes <= resample_kernels<T>().window;
+      for (int i = 0; i < lanes; ++i) {
+        all = all && block.at[k][i] >= 0;
+        near = near && block.at[k][i] < lanes;
+        beside = beside && (i >= block.count || block.at[k][i] == block.at[k][0] + i);
+      }
+    }
+    return !all ? Terms::some : beside ? Terms::beside : near ? Terms::near : Terms::all;
+  }
+
+  std::vector<Block> blocks_;
+  int64_t in_, line_, border_;
+  bool complete_ = false, fit_ = false, whole_ = true;
 };
 
 /// Computes [outer, size] from [outer, in] where blocks pay; returns whether they do.
@@ -174,9 +231,11 @@ bool run_lines(const Resampled<T>& p, const T* x, T* y, int64_t outer, int64_t g
     if (resample_kernels<T>().lanes == 0 || outer < kLeastLines || p.in == 0) return false;
     const Blocks<T> blocks(p);
     if (!blocks.fit()) return false;
+    const bool far = blocks.whole() && is_far_in_lines(y, outer, p.size * int64_t(sizeof(T)));
     parallel_for(outer, std::max<int64_t>(1, grain / p.size), [&](int64_t b, int64_t e) {
       T room[2 * kResampleLanes] = {};
-      for (int64_t line = b; line < e; ++line) blocks.line(x + line * p.in, y + line * p.size, room);
+      for (int64_t line = b; line < e; ++line) blocks.line(x + line * p.in, y + line * p.size, room, far);
+      if (far) finish_far();
     });
     return true;
   }
@@ -242,13 +301,13 @@ template <class T>
 class ResampledPlanes {
  public:
   ResampledPlanes(const Resampled<T>& down, const Resampled<T>& along)
-      : down_(down), along_(along), line_(along), together_(along) {
-    if (along.inner != 1 || resample_kernels<T>().lanes == 0) return;
-    lines_ = std::clamp<int64_t>(std::min(resample_kernels<T>().lanes / std::max<int64_t>(1, along.size),
-                                          resample_kernels<T>().window / std::max<int64_t>(1, along.in)),
-                                 1, std::max<int64_t>(1, down.size));
-    if (lines_ > 1) together_ = Blocks<T>(along, lines_);
-    blocks_ = line_.complete() && together_.fit();
+      : down_(down),
+        along_(along),
+        border_(border_of(along)),
+        lines_(lines_together(down, along, border_)),
+        line_(along, 1, border_),
+        together_(along, lines_, border_) {
+    blocks_ = along.inner == 1 && resample_kernels<T>().lanes > 0 && line_.complete() && together_.fit();
   }
 
   int64_t in() const { return down_.in * down_.inner; }
@@ -262,15 +321,25 @@ class ResampledPlanes {
     return {std::min(first, last), last};
   }
 
+  /// Whether `planes` results at y pass by the caches.
+  bool is_far(const T* y, int64_t planes) const {
+    return blocks_ && line_.whole() && together_.whole() &&
+           is_far_in_lines(y, planes * down_.size, along_.size * int64_t(sizeof(T)));
+  }
+
   /// Writes rows [begin, end) of the result; x and y are where the plane begins.
-  void run(const T* x, T* y, int64_t begin, int64_t end) const {
+  void run(const T* x, T* y, int64_t begin, int64_t end, bool far) const {
     const int64_t width = down_.inner, window = resample_kernels<T>().window;  // 0 where there are no blocks
+    const int64_t pitch = width + border_;
     constexpr int64_t kRows = 8, kRoom = 4096;  // elements that stay in the first cache
     const int64_t rows =
         blocks_ ? lines_ * std::clamp<int64_t>(kRoom / std::max<int64_t>(1, lines_ * width), 1, kRows) : 1;
-    T* const room = static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(rows * width + window)));
+    const int64_t size = border_ + rows * pitch + window;
+    T* const scratch = static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(size)));
+    T* const room = scratch + border_;
     if (blocks_) {
-      std::fill_n(room + rows * width, window, T(0));
+      for (int64_t r = 0; r <= rows && border_ > 0; ++r) std::fill_n(scratch + r * pitch, border_, T(-0.0));
+      std::fill_n(room + rows * pitch, window, T(0));
       const ResamplePlane<T> p{x,
                                y,
                                width,
@@ -284,8 +353,12 @@ class ResampledPlanes {
                                together_.count(),
                                lines_,
                                rows,
-                               room};
-      return resample_kernels<T>().plane(p, begin, end);
+                               pitch,
+                               room,
+                               far};
+      resample_kernels<T>().plane(p, begin, end);
+      if (far) finish_far();
+      return;
     }
     for (int64_t o = begin; o < end; ++o) {
       // What the next row is made of is asked for (build/bin/bandwidth 'avg_pool2d, pixels').
@@ -301,10 +374,28 @@ class ResampledPlanes {
   }
 
  private:
+  /// Returns the elements beside a line that its first and last results would read if they had all terms.
+  static int64_t border_of(const Resampled<T>& along) {
+    int64_t least = kResampleTerms, most = 0;
+    for (int64_t o = 0; o < along.size; ++o) {
+      const int64_t terms = along.starts[o + 1] - along.starts[o];
+      least = std::min(least, terms), most = std::max(most, terms);
+    }
+    if (least == 0 || most > kResampleTerms || least >= most) return 0;
+    // Lines that are long enough begin at whole vectors.
+    return along.in >= resample_kernels<T>().window ? kResampleLanes : most - least;
+  }
+  /// Returns how many lines fill the lanes of a block.
+  static int64_t lines_together(const Resampled<T>& down, const Resampled<T>& along, int64_t border) {
+    return std::clamp<int64_t>(std::min(resample_kernels<T>().lanes / std::max<int64_t>(1, along.size),
+                                        resample_kernels<T>().window / std::max<int64_t>(1, along.in + border)),
+                               1, std::max<int64_t>(1, down.size));
+  }
+
   Resampled<T> down_, along_;
+  int64_t border_, lines_;
   Blocks<T> line_, together_;
-  int64_t lines_ = 1;
-  bool blocks_ = false;
+  bool blocks_;
 };
 
 /// Computes both products for an input whose memory is in the order of its dimensions. 16-bit floats are widened where
@@ -331,6 +422,8 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
     const T* const from = x.data_ptr<T>();
     T* const to = y.data_ptr<T>();
     const int64_t out_row = size[1] * inner;
+    bool far = false;
+    if constexpr (std::is_same_v<T, C>) far = p.is_far(to, outer);
     const int64_t work = inner * (wide * (1 + weights.numel() / size[0]) + size[1] + column_weights.numel());  // a row
     parallel_for(outer * size[0], std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t b, int64_t e) {
       while (b < e) {
@@ -338,7 +431,7 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
         const T* const a = from + plane * p.in();
         T* const r = to + plane * p.out();
         if constexpr (std::is_same_v<T, C>) {
-          p.run(a, r, first, last);
+          p.run(a, r, first, last, far);
         } else {
           const auto [low, top] = p.sources(first, last);
           const int64_t row = wide * inner, n = (top - low) * row, results = (last - first) * out_row;
@@ -346,7 +439,7 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
           C* const sums = static_cast<C*>(thread_scratch(Scratch::output, sizeof(C) * size_t(results)));
           convert(x.dtype(), dtype_of<C>)(reinterpret_cast<const char*>(a + low * row), sizeof(T),
                                           reinterpret_cast<char*>(widened), sizeof(C), n);
-          p.run(widened - low * row, sums - first * out_row, first, last);
+          p.run(widened - low * row, sums - first * out_row, first, last, false);
           convert(dtype_of<C>, x.dtype())(reinterpret_cast<const char*>(sums), sizeof(C),
                                           reinterpret_cast<char*>(r + first * out_row), sizeof(T), results);
         }

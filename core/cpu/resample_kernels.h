@@ -12,13 +12,14 @@ inline constexpr int kResampleLanes = 16, kResampleTerms = 8;
 
 /// Neighbouring results of a line that read from one window of it. Result i is the sum of weights[k][i] times element
 /// base + at[k][i] of the line, for k < terms, in this order; the k-th term is left out where at[k][i] is negative.
+/// Where lines have borders, terms are not left out but read there: -0, which adds nothing.
 template <class T>
 struct ResampleBlock {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-  enum class Terms : std::uint8_t { some, all, beside };
+  enum class Terms : std::uint8_t { some, all, near, beside };
   std::int64_t base;
   int terms, count;
-  Terms kind;  ///< whether every lane has all terms, and whether those of neighbouring lanes are neighbours as well
+  Terms kind;  ///< whether every lane has all terms, in one vector, and as neighbours where lanes are neighbours
   Place at[kResampleTerms][kResampleLanes];
   T weights[kResampleTerms][kResampleLanes];
 };
@@ -37,7 +38,9 @@ struct ResamplePlane {
   std::int64_t line_blocks, together_blocks, lines;
   std::int64_t
       rows;  ///< lines kept at a time: what was stored has left the store buffer when it is read in other pieces
-  T* room;  ///< [rows * width + window], the last `window` elements set
+  std::int64_t pitch;  ///< from line to line in `room`: the width and a border
+  T* room;  ///< [rows * pitch + window], where the first line begins, behind another border; what no line covers is set
+  bool far;  ///< whether results pass by the caches: whole lines of the cache, all blocks whole
 };
 
 /// The kernels of one instruction set.
@@ -48,7 +51,7 @@ struct ResampleKernels {
   void (*row)(const T* x, std::int64_t inner, const std::int64_t* places, const T* weights, std::int64_t terms, T* y,
               std::int64_t n, std::int64_t ahead) = nullptr;
   /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.
-  void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y) = nullptr;
+  void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y, bool far) = nullptr;
   /// Writes rows [first, last) of a plane's result.
   void (*plane)(const ResamplePlane<T>& p, std::int64_t first, std::int64_t last) = nullptr;
   int lanes = 0;  ///< the most results of a block; 0: there is no `line` and no `plane`

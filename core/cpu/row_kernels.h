@@ -83,6 +83,10 @@ struct RowKernels {
   /// elements.
   void (*statistics)(const char* x, int64_t rows, int64_t n, double* mean, double* squares,
                      const Expected& next) = nullptr;
+  /// Adds, channel by channel, the statistics of `more` elements to those of `count` > 0, as Statistics::add does. Of
+  /// float64 alone.
+  void (*add_statistics)(double count, double* mean, double* squares, double more, const double* more_mean,
+                         const double* more_squares, int64_t channels) = nullptr;
   /// y = (x - center) * scale + shift: with a center near x, large numbers cost no digits.
   void (*affine)(const char* x, double center, double scale, double shift, char* y, int64_t n) = nullptr;
   /// Returns sum(g) and sum(g * (x - mean)).

@@ -47,6 +47,27 @@ def test_variance_within_ulps_of_float64(shape, dim, offset: float) -> None:
     np.testing.assert_allclose(vesta.var(t.double(), dim).numpy(), true.var(dims, ddof=1), rtol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [(6, 40), (6, 700), (3, 5000), (700, 70), (40, 37)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_variance_where_the_first_elements_are_far_from_the_mean(shape, dim) -> None:
+    """A ramp, a step and an outlier that comes first: what is summed up around is none of the mean's neighbours."""
+    steps = np.arange(shape[dim], dtype=np.float64) / shape[dim]
+    noise = np.random.default_rng(1).normal(size=shape)
+    along = np.expand_dims(steps, 1 - dim)
+    ramp, step, outlier = (
+        1000 + 50 * along + noise,
+        np.where(along < 0.1, 3.0, 7.0) + noise,
+        100.0 * (along == 0) + noise,
+    )
+    for x, most in ((ramp, 5), (step, 5), (outlier, 8)):
+        t = vesta.tensor(x.astype(np.float32))
+        true = x.astype(np.float32).astype(np.float64).var(dim, ddof=1)
+        assert ulps(vesta.var(t, dim).numpy(), true) <= most
+    x[(slice(None), 0) if dim == 0 else 0] = np.inf
+    variance = vesta.var(vesta.tensor(x.astype(np.float32)), dim).numpy()
+    assert np.isnan(variance[0]) and np.isfinite(variance[1:]).all()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_moments_of_16_bit_floats_are_those_of_float32(dtype: str) -> None:
     x = random(9, 333, 5, dtype=dtype)
@@ -317,6 +338,20 @@ def test_average_pooling_within_ulps_of_float64(kernel, stride, padding, shape) 
             assert_same(F.avg_pool2d(t[n : n + 1, c : c + 1], kernel, stride, padding)[0, 0], rows[n, c])
     half = t.half()
     assert_same(F.avg_pool2d(half, kernel, stride, padding), F.avg_pool2d(half.float(), kernel, stride, padding).half())
+
+
+@pytest.mark.parametrize("width", [3, 5, 8, 17, 64])
+def test_what_the_padding_leaves_out_of_an_average_adds_nothing(width: int) -> None:
+    x = vesta.full((1, 1, 9, width), -0.0)
+    x[0, 0, 4, 0] = float("inf")
+    x[0, 0, 7, width - 1] = float("nan")
+    for kernel, padding in ((3, 1), (5, 2), ((1, 7), (0, 3))):
+        if not isinstance(kernel, int) and width < 7:
+            continue
+        rows = F.avg_pool2d(x, kernel, 1, padding)
+        pixels = F.avg_pool2d(x.to(memory_format=vesta.channels_last), kernel, 1, padding)
+        assert_same(rows, pixels.contiguous())
+        assert vesta.signbit(rows[0, 0, 0]).all()
 
 
 def test_gradients_over_planes() -> None:

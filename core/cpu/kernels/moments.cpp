@@ -1,8 +1,9 @@
-// Means and sums of squared deviations of columns that lie side by side: of a block of rows in vectors, twice while the
-// first cache has it, then of the blocks in double.
+// Means and sums of squared deviations of columns that lie side by side: of a block of rows in vectors, then of the
+// blocks in double.
 #include <vesta/core/cpu/reduce.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/rows.h>
@@ -11,100 +12,124 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-constexpr int64_t kRows = 32;  // of a block, which L2 keeps for a second pass
+constexpr int64_t kRows = 32;  // of a block
+constexpr int64_t kCenterRows = 8;  // whose mean is the center of the first block
 constexpr int64_t kStrip = 1024;  // columns
-constexpr int kWays = 4;  // vectors of columns side by side
 
-/// Writes numbers near the means of w columns over `rows` rows, which are read as the streams that they are.
+/// Writes the means of the first `rows` rows of w columns.
 template <class T, class C>
 VESTA_INLINE void find_centers(const char* x, int64_t stride, int64_t rows, int64_t w, C* near) {
   const auto row = [&](int64_t r) { return reinterpret_cast<const T*>(x + r * stride); };
-  C sum[kStrip];
-  const T* const first = row(0);
-  for (int64_t j = 0; j < w; ++j) sum[j] = C(0);
-  int64_t r = 1;
+  const Vec<C> count{C(rows)};
+  each_vector<C>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+    const Vec<C> first = load_row<C>(row(0) + j, n);
+    Vec<C> s(C(0));
+    for (int64_t r = 1; r < rows; ++r) s = s + (load_row<C>(row(r) + j, n) - first);
+    store_row<C>(first + s / count, near + j, n);
+  });
+}
+
+/// Adds the deviations of w columns from `near`, and their squares. Some rows are read side by side, as the streams
+/// that they are, so that sums are loaded and stored once for all of them, and grow by them at once: fewer sums are
+/// rounded.
+template <class T, class C>
+VESTA_INLINE void add_deviations(const char* x, int64_t stride, int64_t rows, int64_t w, const C* near, C* sums,
+                                 C* squares) {
+  int64_t r = 0;
   const auto add = [&](auto count) __attribute__((always_inline)) {
     each_vector<C>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
-      const Vec<C> shift = load_row<C>(first + j, n);
-      Vec<C> s = load_row<C>(sum + j, n);
-      for (int64_t k = 0; k < count; ++k) s = s + (load_row<C>(row(r + k) + j, n) - shift);
-      store_row<C>(s, sum + j, n);
+      const Vec<C> center = load_row<C>(near + j, n);
+      Vec<C> sum = load_row<C>(sums + j, n), square = load_row<C>(squares + j, n);
+      const auto deviation = [&](int64_t k) __attribute__((always_inline)) {
+        const T* const at = reinterpret_cast<const T*>(x + (r + k) * stride) + j;
+        __builtin_prefetch(reinterpret_cast<const char*>(at) + count * stride, 0, 2);
+        return load_row<C>(at, n) - center;
+      };
+      if constexpr (count == 4) {
+        const Vec<C> a = deviation(0), b = deviation(1), c = deviation(2), d = deviation(3);
+        sum = sum + ((a + b) + (c + d)), square = square + (mul_add(b, b, a * a) + mul_add(d, d, c * c));
+      } else {
+        const Vec<C> d = deviation(0);
+        sum = sum + d, square = mul_add(d, d, square);
+      }
+      store_row<C>(sum, sums + j, n), store_row<C>(square, squares + j, n);
     });
   };
   for (; r + 4 <= rows; r += 4) add(std::integral_constant<int64_t, 4>{});
   for (; r < rows; ++r) add(std::integral_constant<int64_t, 1>{});
-  each_vector<C>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
-    store_row<C>(load_row<C>(first + j, n) + load_row<C>(sum + j, n) / Vec<C>(C(rows)), near + j, n);
-  });
 }
 
-/// Computes the means and squares of `ways` vectors of columns, the last one of `n` numbers, around `near`.
-template <int ways, class T, class C>
-VESTA_INLINE void block(const char* x, int64_t stride, int64_t rows, int64_t n, const C* near, double* mean,
-                        double* squares) {
-  using V = Vec<C>;
-  constexpr int64_t N = V::N;
-  const int64_t count = ways > 1 ? N : n;
-  V center[ways], sum[ways], square[ways];
-  for (int w = 0; w < ways; ++w) center[w] = load_row<C>(near + w * N, count), sum[w] = square[w] = V(C(0));
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int w = 0; w < ways; ++w) {
-      const T* const at = reinterpret_cast<const T*>(x + r * stride) + w * N;
-      __builtin_prefetch(reinterpret_cast<const char*>(at) + rows * stride, 0, 2);  // of the next block
-      const V d = load_row<C>(at, count) - center[w];
-      sum[w] = sum[w] + d, square[w] = square[w] + d * d;
-    }
-  }
+/// The statistics of some columns so far.
+struct ColumnStatistics {
+  double *mean, *squares;
+  int64_t count;  // rows
+};
+
+/// Adds those of n more columns of a block of rows, up to a vector of them, whose centers are off or whose sums no
+/// float holds: Note [Statistics in one pass].
+template <class T, class C>
+[[gnu::noinline]] void add_again(const char* x, int64_t stride, int64_t rows, int64_t n, C* near, const C* sums,
+                                 const C* squares, const ColumnStatistics& to) {
   const double part = 1 / double(rows);
-  V check = square[0] * V(C(0));  // 0 in every lane, or not a number
-  for (int w = 1; w < ways; ++w) check = check + square[w] * V(C(0));
-  C lanes[N];
-  check.store(lanes);
-  for (int w = 0; w < ways; ++w) {
-    C rest[N], dots[N];
-    sum[w].store(rest), square[w].store(dots);
-    for (int64_t j = 0; j < count; ++j) {
-      const double d = double(rest[j]);
-      mean[w * N + j] = double(near[w * N + j]) + d * part;
-      squares[w * N + j] = double(dots[j]) - d * d * part;
-    }
+  for (int64_t j = 0; j < n; ++j) {
+    const Deviations d{double(sums[j]), double(squares[j])};
+    if (d.is_off(part)) near[j] = C(double(near[j]) + d.apart(part));
   }
-  if (std::all_of(lanes, lanes + N, [](C v) { return v == C(0); })) [[likely]]
-    return;
+  C again[Vec<C>::N] = {}, squares_again[Vec<C>::N] = {};
+  add_deviations<T>(x, stride, rows, n, near, again, squares_again);
   const T* const column = reinterpret_cast<const T*>(x);
-  for (int64_t j = 0; j < (ways - 1) * N + count; ++j) {
-    enter_statistics(mean[j], squares[j], column + j, stride / int64_t(sizeof(T)), rows, mean + j, squares + j);
+  for (int64_t j = 0; j < n; ++j) {
+    const Deviations d{double(again[j]), double(squares_again[j])};
+    double mean, around;
+    enter_statistics(double(near[j]) + d.apart(part), d.around_mean(part), column + j, stride / int64_t(sizeof(T)),
+                     rows, &mean, &around);
+    const double share = double(rows) / double(to.count + rows), apart = mean - to.mean[j];  // as Statistics::add
+    to.mean[j] += apart * share;
+    to.squares[j] += around + apart * apart * (double(to.count) * share);
   }
+}
+
+/// Adds the statistics of w columns of a block of rows.
+template <class T, class C>
+VESTA_INLINE void add_columns(const char* x, int64_t stride, int64_t rows, int64_t w, C* near, const C* sums,
+                              const C* squares, const ColumnStatistics& to) {
+  using D = Vec<double>;
+  const double share = double(rows) / double(to.count + rows);
+  const D part{1 / double(rows)}, most{std::numeric_limits<double>::max()}, of_more{share},
+      weight{double(to.count) * share};
+  each_vector<double>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+    const D sum = load_row<double>(sums + j, n), apart_from_center = sum * part, corrected = sum * apart_from_center,
+            around = load_row<double>(squares + j, n) - corrected;
+    if (!all((corrected <= around) & (around <= most))) [[unlikely]] {
+      return add_again<T>(x + j * int64_t(sizeof(T)), stride, rows, n, near + j, sums + j, squares + j,
+                          {to.mean + j, to.squares + j, to.count});
+    }
+    const D mean = load_row<double>(to.mean + j, n), apart = load_row<double>(near + j, n) + apart_from_center - mean;
+    store_row<double>(mean + apart * of_more, to.mean + j, n);
+    store_row<double>(load_row<double>(to.squares + j, n) + (around + apart * apart * weight), to.squares + j, n);
+  });
 }
 
 template <class T>
 void column_moments(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char* out) {
   using C = compute_t<T>;
-  constexpr int64_t N = Vec<C>::N;
-  C near[kStrip];
+  C near[kStrip], sums[kStrip], dots[kStrip];
   Statistics* to = reinterpret_cast<Statistics*>(out);
-  double mean[kStrip], squares[kStrip], means[kStrip], parts[kStrip];
+  double mean[kStrip], squares[kStrip];
   for (int64_t c = 0; c < cols; c += kStrip) {
     const int64_t w = cols - c < kStrip ? cols - c : kStrip;
+    for (int64_t k = 0; k < w; ++k) mean[k] = squares[k] = 0;
     for (int64_t r = 0; r < rows; r += kRows) {
       const int64_t n = rows - r < kRows ? rows - r : kRows;
       const char* const x = bytes + r * stride + c * int64_t(sizeof(T));
-      double *const m = r == 0 ? mean : means, *const s = r == 0 ? squares : parts;
-      find_centers<T>(x, stride, n, w, near);
-      int64_t j = 0;
-      for (; j + kWays * N <= w; j += kWays * N) {
-        block<kWays, T>(x + j * int64_t(sizeof(T)), stride, n, N, near + j, m + j, s + j);
+      if (r == 0) {
+        find_centers<T>(x, stride, n < kCenterRows ? n : kCenterRows, w, near);
+      } else {  // the mean of the blocks before
+        for (int64_t k = 0; k < w; ++k) near[k] = C(mean[k]);
       }
-      for (; j < w; j += N) {
-        block<1, T>(x + j * int64_t(sizeof(T)), stride, n, w - j < N ? w - j : N, near + j, m + j, s + j);
-      }
-      if (r == 0) continue;
-      const double part = double(n) / double(r + n), weight = double(r) * part;  // as Statistics::add
-      for (int64_t k = 0; k < w; ++k) {
-        const double apart = means[k] - mean[k];
-        mean[k] += apart * part;
-        squares[k] += parts[k] + apart * apart * weight;
-      }
+      for (int64_t k = 0; k < w; ++k) sums[k] = dots[k] = C(0);
+      add_deviations<T>(x, stride, n, w, near, sums, dots);
+      add_columns<T>(x, stride, n, w, near, sums, dots, {mean, squares, r});
     }
     for (int64_t k = 0; k < w; ++k) to[c + k] = {double(rows), mean[k], squares[k]};
   }

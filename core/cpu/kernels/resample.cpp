@@ -54,7 +54,7 @@ void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int
   else any_row<false>(x, inner, places, weights, terms, y, n, 0);
 }
 
-/// Whether `pick` exists for T: it picks lanes of two vectors by number, the second one's counted from N on.
+/// Whether `pick` exists for T: it picks lanes of a vector, or of two, by number, the second one's counted from N on.
 template <class T>
 constexpr bool kPicks = false;
 #if defined(VESTA_SIMD_AVX512)
@@ -68,6 +68,12 @@ VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits a
 VESTA_INLINE Vec<double> pick(Vec<double> low, Vec<double> high, Vec<double>::Bits at) {
   return Vec<double>((Vec<double>::Raw)_mm512_permutex2var_pd((__m512d)low.raw, (__m512i)at, (__m512d)high.raw));
 }
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float>::Bits at) {
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)at, (__m512)low.raw));
+}
+VESTA_INLINE Vec<double> pick(Vec<double> low, Vec<double>::Bits at) {
+  return Vec<double>((Vec<double>::Raw)_mm512_maskz_permutexvar_pd(0xff, (__m512i)at, (__m512d)low.raw));
+}
 #elif defined(VESTA_SIMD_AVX2)
 template <>
 constexpr bool kPicks<float> = true;
@@ -76,45 +82,78 @@ VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits a
   const __m256 b = _mm256_permutevar8x32_ps((__m256)high.raw, (__m256i)at);
   return Vec<float>((Vec<float>::Raw)_mm256_blendv_ps(a, b, (__m256)(at << 28)));  // bit 3 decides
 }
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float>::Bits at) {
+  return Vec<float>((Vec<float>::Raw)_mm256_permutevar8x32_ps((__m256)low.raw, (__m256i)at));
+}
 #endif
 
+/// Computes the results of the blocks from b on that have this kind, and `known` terms if that is not 0; returns the
+/// first block that is of another kind.
+template <int known, auto kind, class T>
+const ResampleBlock<T>* blocks_of(const T* x, const ResampleBlock<T>* b, const ResampleBlock<T>* end, T* y, bool far) {
+  using V = Vec<T>;
+  using Terms = typename ResampleBlock<T>::Terms;
+  for (; b < end && b->kind == kind && (known == 0 || b->terms == known); y += b->count, ++b) {
+    const T* const base = x + b->base;
+    const auto term = [&](int k) __attribute__((always_inline)) {
+      if constexpr (kind == Terms::beside) {
+        return V::load(base + b->at[k][0]);
+      } else {
+        const auto places = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
+        if constexpr (kind == Terms::near) return pick(V::load(base), places);
+        else return pick(V::load(base), V::load(base + V::N), places);
+      }
+    };
+    V sum = V::load(b->weights[0]) * term(0);
+#pragma GCC unroll 4
+    for (int k = 1; k < (known ? known : b->terms); ++k) sum = sum + V::load(b->weights[k]) * term(k);
+    if (far) sum.stream(y);
+    else if (b->count == V::N) [[likely]] sum.store(y);
+    else sum.store_partial(y, b->count);
+  }
+  return b;
+}
+
 template <class T>
-void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
+void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y, bool far) {
   using V = Vec<T>;
   using Bits = typename V::Bits;
   using Terms = typename ResampleBlock<T>::Terms;
-  // Adds up what term(k) gives for each k, one weight after the other.
-  const auto add_up = [](const ResampleBlock<T>& b, auto term) __attribute__((always_inline)) {
-    V sum = V::load(b.weights[0]) * term(0);
-    for (int k = 1; k < b.terms; ++k) sum = sum + V::load(b.weights[k]) * term(k);
-    return sum;
-  };
-  for (const ResampleBlock<T>* b = blocks; b < blocks + count; ++b) {
-    if (b->kind == Terms::beside && b->terms > 0) {
-      add_up(*b, [&](int k) __attribute__((always_inline)) { return V::load(x + b->base + b->at[k][0]); }).store(y);
-      y += V::N;
+  for (const ResampleBlock<T>*b = blocks, *const end = blocks + count; b < end;) {
+    const ResampleBlock<T>* next = b;
+    switch (b->kind) {
+      case Terms::beside:
+        next = b->terms == 3 ? blocks_of<3, Terms::beside>(x, b, end, y, far)
+                             : blocks_of<0, Terms::beside>(x, b, end, y, far);
+        break;
+      case Terms::near:
+        next =
+            b->terms == 2 ? blocks_of<2, Terms::near>(x, b, end, y, far) : blocks_of<0, Terms::near>(x, b, end, y, far);
+        break;
+      case Terms::all:
+        next =
+            b->terms == 2 ? blocks_of<2, Terms::all>(x, b, end, y, far) : blocks_of<0, Terms::all>(x, b, end, y, far);
+        break;
+      case Terms::some: break;
+    }
+    if (next != b) {
+      for (; b < next; ++b) y += b->count;
       continue;
     }
     const V low = V::load(x + b->base), high = V::load(x + b->base + V::N);
-    if (b->kind == Terms::all && b->terms > 0) {
-      add_up(*b, [&](int k) __attribute__((always_inline)) {
-        return pick(low, high, V::load(reinterpret_cast<const T*>(b->at[k])).bits());
-      }).store(y);
-      y += V::N;
-      continue;
-    }
     V sum(T(0));
     for (int k = 0; k < b->terms; ++k) {
       const Bits at = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
       const V term = V::load(b->weights[k]) * pick(low, high, at);
       // as bits: a term that is left out must not turn an infinity beside it into NaN
       const Bits left_out = at >> (8 * static_cast<int>(sizeof(T)) - 1);
-      const V next = k == 0 ? term : sum + term;
-      sum = V::from_bits((sum.bits() & left_out) | (next.bits() & ~left_out));
+      const V next_sum = k == 0 ? term : sum + term;
+      sum = V::from_bits((sum.bits() & left_out) | (next_sum.bits() & ~left_out));
     }
-    if (b->count == V::N) sum.store(y);
+    if (far) sum.stream(y);
+    else if (b->count == V::N) sum.store(y);
     else sum.store_partial(y, b->count);
-    y += b->count;
+    y += b->count, ++b;
   }
 }
 
@@ -124,14 +163,14 @@ void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
     const int64_t rows = p.rows < last - o ? p.rows : last - o;
     for (int64_t l = 0; l < rows; ++l) {
       const int64_t k = p.starts[o + l], terms = p.starts[o + l + 1] - k;
-      row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.width, p.width, 0);
+      row(p.x, p.width, p.places + k, p.weights + k, terms, p.room + l * p.pitch, p.width, 0);
     }
     T* const y = p.y + o * p.out_width;
     int64_t l = 0;
     for (; l + p.lines <= rows; l += p.lines) {
-      line(p.room + l * p.width, p.lines_together, p.together_blocks, y + l * p.out_width);
+      line(p.room + l * p.pitch, p.lines_together, p.together_blocks, y + l * p.out_width, p.far);
     }
-    for (; l < rows; ++l) line(p.room + l * p.width, p.line, p.line_blocks, y + l * p.out_width);
+    for (; l < rows; ++l) line(p.room + l * p.pitch, p.line, p.line_blocks, y + l * p.out_width, p.far);
     o += rows;
   }
 }

@@ -28,49 +28,84 @@ VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
   return select(Vec<C>(number) < Vec<C>(C(n)), v, Vec<C>(C(0)));
 }
 
-/// Adds up each of the `count` vectors of f(i, n) over the vectors of [begin, end), at most kBlock, in four chains.
-template <class C, int count, class F>
-VESTA_INLINE std::array<Vec<C>, count> sum_block(int64_t begin, int64_t end, F f) {
+/// The sums of some vectors.
+template <class C, int count>
+using Sums = std::array<Vec<C>, count>;
+
+/// Adds up vectors.
+struct Plus {
+  template <class S>
+  VESTA_INLINE void operator()(S& sums, const S& v) const {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < v.size(); ++k) sums[k] = sums[k] + v[k];
+  }
+};
+/// Adds up the first of two vectors, and their products.
+struct PlusProduct {
+  template <class S>
+  VESTA_INLINE void operator()(S& sums, const S& v) const {
+    sums[0] = sums[0] + v[0], sums[1] = mul_add(v[0], v[1], sums[1]);
+  }
+};
+
+/// Adds up, as Plus or Add says, the `count` vectors of f(i, n) over the vectors of [begin, end) in four chains;
+/// returns what these have come to.
+template <class C, int count, class Add = Plus, class F>
+VESTA_INLINE Sums<C, count> add_to_chains(int64_t begin, int64_t end, Sums<C, count> (&chain)[4], F f) {
   constexpr int64_t N = Vec<C>::N;
-  std::array<Vec<C>, count> chain[4];
-  for (auto& c : chain) c.fill(Vec<C>(C(0)));
-  const auto add = [&](int w, const std::array<Vec<C>, count>& v) __attribute__((always_inline)) {
-    for (int k = 0; k < count; ++k) chain[w][k] = chain[w][k] + v[k];
-  };
+  constexpr Add add;
   int64_t i = begin;
   for (; i + 4 * N <= end; i += 4 * N) {
 #pragma GCC unroll 4
-    for (int w = 0; w < 4; ++w) add(w, f(i + w * N, N));
+    for (int w = 0; w < 4; ++w) add(chain[w], f(i + w * N, N));
   }
 #pragma GCC unroll 3
   for (int w = 0; w < 3; ++w) {  // numbers that the compiler knows, so that the chains stay in registers
-    if (i + N <= end) add(w, f(i, N)), i += N;
+    if (i + N <= end) add(chain[w], f(i, N)), i += N;
   }
   if (i < end) {  // lanes past the end must not count, whatever f returns for their zeros
-    std::array<Vec<C>, count> v = f(i, end - i);
+    Sums<C, count> v = f(i, end - i);
     for (Vec<C>& one : v) one = first_lanes(one, end - i);
-    add(3, v);
+    add(chain[3], v);
   }
-  for (int k = 0; k < count; ++k) chain[0][k] = (chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k]);
-  return chain[0];
+  Sums<C, count> all;
+  for (int k = 0; k < count; ++k) all[k] = (chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k]);
+  return all;
+}
+/// Sets four chains to zeros.
+template <class C, int count>
+VESTA_INLINE void clear_chains(Sums<C, count> (&chain)[4]) {
+  for (auto& c : chain) c.fill(Vec<C>(C(0)));
+}
+/// Adds them up over a block of at most kBlock vectors.
+template <class C, int count, class Add = Plus, class F>
+VESTA_INLINE Sums<C, count> sum_block(int64_t begin, int64_t end, F f) {
+  Sums<C, count> chain[4];
+  clear_chains<C, count>(chain);
+  return add_to_chains<C, count, Add>(begin, end, chain, f);
+}
+
+/// Adds the lanes of a vector by halves.
+template <class C>
+VESTA_INLINE C sum_of_lanes(Vec<C> v) {
+  constexpr int64_t N = Vec<C>::N;
+  C rest[N];
+  v.store(rest);
+  for (int64_t half = N / 2; half; half /= 2) {
+    for (int64_t j = 0; j < half; ++j) rest[j] += rest[j + half];
+  }
+  return rest[0];
 }
 
 /// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in blocks of at most kBlock vectors, the
 /// blocks in double.
-template <class C, int count, class F>
+template <class C, int count, class Add = Plus, class F>
 VESTA_INLINE void sum_all(int64_t n, double* totals, F f) {
   constexpr int64_t N = Vec<C>::N;
   for (int k = 0; k < count; ++k) totals[k] = 0;
   for (int64_t i = 0; i < n; i += N * kBlock) {
-    const std::array<Vec<C>, count> sums = sum_block<C, count>(i, std::min(n, i + N * kBlock), f);
-    for (int k = 0; k < count; ++k) {
-      C rest[N];
-      sums[k].store(rest);
-      for (int64_t half = N / 2; half; half /= 2) {
-        for (int64_t j = 0; j < half; ++j) rest[j] += rest[j + half];
-      }
-      totals[k] += double(rest[0]);
-    }
+    const Sums<C, count> sums = sum_block<C, count, Add>(i, std::min(n, i + N * kBlock), f);
+    for (int k = 0; k < count; ++k) totals[k] += double(sum_of_lanes(sums[k]));
   }
 }
 
@@ -81,11 +116,11 @@ VESTA_INLINE double sum_vectors(int64_t n, F f) {
   sum_all<C, 1>(n, &total, [&](int64_t i, int64_t w) __attribute__((always_inline)) { return std::array{f(i, w)}; });
   return total;
 }
-/// Adds up the two vectors of f(i, n) in one pass.
+/// Adds up the first one of the two vectors of f(i, n), and their products, in one pass.
 template <class C, class F>
-VESTA_INLINE void sum_pairs(int64_t n, double* first, double* second, F f) {
+VESTA_INLINE void sum_products(int64_t n, double* first, double* second, F f) {
   double totals[2];
-  sum_all<C, 2>(n, totals, f);
+  sum_all<C, 2, PlusProduct>(n, totals, f);
   *first = totals[0], *second = totals[1];
 }
 
@@ -113,20 +148,94 @@ compute_t<T> row_max(const T* x, int64_t n) {
   return *std::max_element(lanes, lanes + N);
 }
 
-/// Computes e^x for x <= 0 or NaN (of other lanes anything), with the bits of math::exp. Where no result is denormal,
-/// as in most vectors, the exponent is added to the bits: two instructions, which wait for nobody, in place of four.
-template <class C>
-VESTA_INLINE Vec<C> exp_down(Vec<C> x) {
-#ifdef VESTA_SIMD_AVX512
-  if constexpr (std::is_same_v<C, float>) {
-    if (all(x >= Vec<float>(-87.0f))) [[likely]] {
-      const ExpSplit s = split_exp(x);
-      const Vec<float> e = exp_fraction(rest(s)) + Vec<float>(1.0f);
-      return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));
-    }
+/// The constants of exp_of_normal(), which the compiler does not see through: it keeps some in registers and reads the
+/// others where they are used. Those that it knows it makes anew for each vector, which takes as long as the rest
+/// (build/bin/bandwidth 'logsumexp(1)' of 4 MiB with AVX2).
+struct ExpConstants {
+  using V = Vec<float>;
+  V least{-87.0f}, scale{0x1.715476p+0f}, magic{kExpMagic}, high{-kLogHigh}, low{-kLogLow}, one{1.0f};
+  V c0{0x1.fffffcp-2f}, c1{0x1.555492p-3f}, c2{0x1.5558f2p-5f}, c3{0x1.1239e2p-7f}, c4{0x1.6a2432p-10f};
+  VESTA_INLINE ExpConstants() {
+    hide(least), hide(scale), hide(magic), hide(high), hide(low), hide(one);
+    hide(c0), hide(c1), hide(c2), hide(c3), hide(c4);
   }
-#endif
+  VESTA_INLINE static void hide(V& v) { asm("" : "+x"(v.raw)); }
+  /// Whether e^x is a normal number for every lane of x <= 0: the exponent may be added to the bits then.
+  VESTA_INLINE Mask<float> is_normal(V x) const { return x >= least; }
+  /// Computes e^x there, with the bits of math::exp: two instructions, which wait for nobody, scale in place of nine.
+  VESTA_INLINE V exp_of_normal(V x) const {
+    const V shifted = mul_add(x, scale, magic), n = shifted - magic;
+    const V r = mul_add(n, low, mul_add(n, high, x));
+    const V q = mul_add(r, mul_add(r, mul_add(r, mul_add(r, c4, c3), c2), c1), c0);
+    const V e = mul_add(r * r, q, r) + one;
+    return V::from_bits(e.bits() + (shifted.bits() << 23));
+  }
+};
+
+[[gnu::noinline]] Vec<float> exp_of_any(Vec<float> x) { return math::exp(x); }
+/// Computes e^x for x <= 0 or NaN (of other lanes anything), with the bits of math::exp.
+template <class C>
+VESTA_INLINE Vec<C> exp_down(const ExpConstants& constants, Vec<C> x) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (all(constants.is_normal(x))) [[likely]]
+      return constants.exp_of_normal(x);
+    return exp_of_any(x);
+  }
   return math::exp(x);
+}
+
+[[gnu::noinline]] void exp_of_four(Vec<float>* v) {
+#pragma GCC unroll 1
+  for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
+}
+/// exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
+/// 'logsumexp(1)' of 4 MiB: 1.4 times as fast with AVX2).
+template <class C>
+VESTA_INLINE void exp_down_four(const ExpConstants& k, Vec<C> (&v)[4]) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (all((k.is_normal(v[0]) & k.is_normal(v[1])) & (k.is_normal(v[2]) & k.is_normal(v[3])))) [[likely]] {
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) v[w] = k.exp_of_normal(v[w]);
+      return;
+    }
+    Vec<C> kept[4] = {v[0], v[1], v[2], v[3]};  // v stays in registers
+    exp_of_four(kept);
+#pragma GCC unroll 4
+    for (int w = 0; w < 4; ++w) v[w] = kept[w];
+  } else {
+#pragma GCC unroll 4
+    for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
+  }
+}
+
+/// Adds up the exponentials of the vectors of x(i, n), which are not above 0, over those of a row, in the order of
+/// sum_all; each goes to keep(e, i, n).
+template <class C, class X, class Keep>
+VESTA_INLINE double sum_exponentials(int64_t n, X x, Keep keep) {
+  constexpr int64_t N = Vec<C>::N;
+  const ExpConstants constants;
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += N * kBlock) {
+    const int64_t end = std::min(n, begin + N * kBlock);
+    Sums<C, 1> chain[4];
+    clear_chains<C, 1>(chain);
+    int64_t i = begin;
+    for (; i + 4 * N <= end; i += 4 * N) {
+      Vec<C> v[4];
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) v[w] = x(i + w * N, N);
+      exp_down_four(constants, v);
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) keep(v[w], i + w * N, N), chain[w][0] = chain[w][0] + v[w];
+    }
+    const auto one = [&](int64_t k, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> e = exp_down(constants, x(k, w));
+      keep(e, k, w);
+      return std::array{e};
+    };
+    total += double(sum_of_lanes(add_to_chains<C, 1>(i, end, chain, one)[0]));
+  }
+  return total;
 }
 
 /// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
@@ -143,10 +252,11 @@ ExpSum exp_sum(const char* bytes, int64_t n) {
   const C m = finite_max(row_max(x, n));
   const Vec<C> shift(m);
   const Expected next{n * int64_t(sizeof(T)), 0};
-  return {double(m), sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-            next.read(x, i);
-            return exp_down(load_row<C>(x + i, w) - shift);
-          })};
+  const auto from = [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    next.read(x, i);
+    return load_row<C>(x + i, w) - shift;
+  };
+  return {double(m), sum_exponentials<C>(n, from, [](Vec<C>, int64_t, int64_t) {})};
 }
 
 template <class T>
@@ -156,27 +266,23 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   T* y = reinterpret_cast<T*>(yb);
   if (n == 0) return;
   const C top = row_max(x, n);
+  const Vec<C> shift(log ? finite_max(top) : top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
+  const auto shifted = [&](int64_t i, int64_t w)
+                           __attribute__((always_inline)) { return load_row<C>(x + i, w) - shift; };
+  const auto nowhere = [](Vec<C>, int64_t, int64_t) {};
   if (log) {
-    const C m = finite_max(top);
-    const Vec<C> shift(m);
-    double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return exp_down(load_row<C>(x + i, w) - shift); });
-    const Vec<C> rest{C(std::log(sum))};
+    const Vec<C> rest{C(std::log(sum_exponentials<C>(n, shifted, nowhere)))};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
       store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, far);
     });
     return;
   }
-  const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
-  const auto exponential = [&](int64_t i, int64_t w)
-                               __attribute__((always_inline)) { return exp_down(load_row<C>(x + i, w) - shift); };
   // What is read again soon is kept, as numbers of C; what would leave L2 until then is computed again.
   const auto with_kept = [&](C* kept, bool past) __attribute__((always_inline)) {
-    const double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      const Vec<C> e = exponential(i, w);
-      store_row<C>(e, kept + i, w);
-      return e;
-    });
+    const double sum = sum_exponentials<C>(n, shifted,
+                                           [&](Vec<C> e, int64_t i, int64_t w)
+                                               __attribute__((always_inline)) { store_row<C>(e, kept + i, w); });
     const Vec<C> scale{C(1.0 / sum)};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
@@ -190,8 +296,8 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   if constexpr (std::is_same_v<T, C>) {
     if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y, false);
   }
-  const Vec<C> scale{C(1.0 / sum_vectors<C>(n, exponential))};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(exponential(i, w) * scale, y + i, w); });
+  const Vec<C> scale{C(1.0 / sum_exponentials<C>(n, shifted, nowhere))};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(exp_down({}, shifted(i, w)) * scale, y + i, w); });
 }
 
 template <class T>
@@ -229,8 +335,9 @@ void exp_minus(const char* xb, double top, double scale, double smooth, const ch
   const C* v = reinterpret_cast<const C*>(wb);
   T* gx = reinterpret_cast<T*>(out);
   const Vec<C> shift{C(top)}, factor{C(scale)}, less{C(smooth)};
+  const ExpConstants constants;
   each_vector<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> r = exp_down(load_row<C>(x + i, w) - shift) * factor;
+    Vec<C> r = exp_down(constants, load_row<C>(x + i, w) - shift) * factor;
     if (smooth != 0) r = r - (v ? less * load_row<C>(v + i, w) : less);
     store_row<C>(r, gx + i, w);
   });
@@ -241,9 +348,9 @@ void moments(const char* xb, int64_t n, double shift, double* sum, double* squar
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   const Vec<C> s{C(shift)};
-  sum_pairs<C>(n, sum, squares, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+  sum_products<C>(n, sum, squares, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
     const Vec<C> d = load_row<C>(x + i, w) - s;
-    return std::array{d, d * d};
+    return std::array{d, d};
   });
   if (std::isfinite(*squares)) [[likely]]
     return;
@@ -251,6 +358,16 @@ void moments(const char* xb, int64_t n, double shift, double* sum, double* squar
   for (int64_t i = 0; i < n; ++i) {
     const double d = double(static_cast<C>(x[i])) - shift;
     *sum += d, *squares += d * d;
+  }
+}
+
+/// Sets v[first], ..., v[N - 1] to zeros; all of them would be `rep stos`, which takes as long as 30 products.
+template <class C>
+VESTA_INLINE void clear_from(int64_t first, Vec<C>* v) {
+#pragma GCC unroll 1
+  for (int64_t r = first; r < Vec<C>::N; ++r) {
+    v[r] = Vec<C>(C(0));
+    asm volatile("" ::: "memory");
   }
 }
 
@@ -276,62 +393,73 @@ VESTA_INLINE Vec<C> sums_of_lanes(Vec<C>* v) {
   }
 }
 
-/// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: a number near the
-/// mean, then what lies around it.
+/// Adds up the deviations of n <= N * kBlock elements from a center, and their squares.
+template <class T>
+VESTA_INLINE Sums<compute_t<T>, 2> deviations(const T* row, int64_t n, compute_t<T> center, const Expected& next) {
+  using C = compute_t<T>;
+  const Vec<C> shift(center);
+  return sum_block<C, 2, PlusProduct>(0, n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    next.read(row, i);
+    next.write(row, i);
+    const Vec<C> d = load_row<C>(row + i, w) - shift;
+    return std::array{d, d};
+  });
+}
+
+/// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: Note [Statistics
+/// in one pass].
 template <class T>
 void piece_statistics(const T* x, int64_t step, int64_t count, int64_t n, double* mean, double* squares,
                       const Expected& next) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
+  const int64_t some = center_elements<C>(n);
   Vec<C> sums[N], dots[N];
   C near[N] = {};
-  for (int64_t r = 0; r < N; ++r) sums[r] = dots[r] = Vec<C>(C(0));
+  clear_from<C>(count, sums), clear_from<C>(count, dots);
   for (int64_t r = 0; r < count; ++r) {
     const T* const row = x + r * step;
     near[r] = static_cast<C>(row[0]);
     const Vec<C> shift(near[r]);
-    sums[r] = sum_block<C, 1>(0, n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      next.read(row, i);
+    sums[r] = sum_block<C, 1>(0, some, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       return std::array{load_row<C>(row + i, w) - shift};
     })[0];
   }
-  (Vec<C>::load(near) + sums_of_lanes<C>(sums) / Vec<C>(C(n))).store(near);
-  for (int64_t r = 0; r < N; ++r) sums[r] = Vec<C>(C(0));
+  (Vec<C>::load(near) + sums_of_lanes<C>(sums) / Vec<C>(C(some))).store(near);
+  clear_from<C>(count, sums);
   for (int64_t r = 0; r < count; ++r) {
-    const T* const row = x + r * step;
-    const Vec<C> shift(near[r]);
-    const auto both = sum_block<C, 2>(0, n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      next.write(row, i);
-      const Vec<C> d = load_row<C>(row + i, w) - shift;
-      return std::array{d, d * d};
-    });
+    const auto both = deviations(x + r * step, n, near[r], next);
     sums[r] = both[0], dots[r] = both[1];
   }
   const Vec<C> rest = sums_of_lanes<C>(sums), square = sums_of_lanes<C>(dots);
+  const double part = 1 / double(n);
   for (int64_t r = 0; r < count; ++r) {
-    const double d = double(rest[int(r)]);
-    enter_statistics(double(near[r]) + d / double(n), double(square[int(r)]) - d * d / double(n), x + r * step, 1, n,
-                     mean + r, squares + r);
+    const T* const row = x + r * step;
+    Deviations d{double(rest[int(r)]), double(square[int(r)])};
+    if (d.is_off(part)) [[unlikely]] {
+      near[r] = C(double(near[r]) + d.apart(part));
+      const auto both = deviations(row, n, near[r], {});
+      d = {double(sum_of_lanes(both[0])), double(sum_of_lanes(both[1]))};
+    }
+    enter_statistics(double(near[r]) + d.apart(part), d.around_mean(part), row, 1, n, mean + r, squares + r);
   }
 }
 
 template <class T>
 void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* squares, const Expected& next) {
-  constexpr int64_t N = Vec<compute_t<T>>::N, kPiece = N * kBlock, kInCache = 12288;  // bytes between two passes
+  constexpr int64_t N = Vec<compute_t<T>>::N, kPiece = N * kBlock;
   const T* x = reinterpret_cast<const T*>(xb);
   if (n <= kPiece) {
-    const int64_t most = std::clamp<int64_t>(kInCache / int64_t(sizeof(T)) / std::max<int64_t>(n, 1), 1, N);
-    for (int64_t r = 0; r < rows; r += most) {
-      piece_statistics(x + r * n, n, std::min(most, rows - r), n, mean + r, squares + r, next);
+    for (int64_t r = 0; r < rows; r += N) {
+      piece_statistics(x + r * n, n, std::min(N, rows - r), n, mean + r, squares + r, next);
     }
     return;
   }
-  constexpr int64_t kMost = std::max<int64_t>(1, kInCache / int64_t(sizeof(T)) / kPiece);
   double means[N], parts[N];
   for (int64_t r = 0; r < rows; ++r, x += n) {
     Statistics all;
     for (int64_t i = 0; i < n;) {
-      const int64_t length = std::min(kPiece, n - i), count = std::min(std::min(kMost, N), (n - i) / length);
+      const int64_t length = std::min(kPiece, n - i), count = std::min(N, (n - i) / length);
       piece_statistics(x + i, length, count, length, means, parts, next);
       for (int64_t k = 0; k < count; ++k) all.add({double(length), means[k], parts[k]});
       i += count * length;
@@ -359,9 +487,8 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   const Vec<C> m{C(mean)};
-  sum_pairs<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-    const Vec<C> v = load_row<C>(g + i, w);
-    return std::array{v, v * (load_row<C>(x + i, w) - m)};
+  sum_products<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    return std::array{load_row<C>(g + i, w), load_row<C>(x + i, w) - m};
   });
 }
 
@@ -418,16 +545,16 @@ void gradient_sums_rows(const char* gb, const char* xb, const ChannelRows& rows,
   for (int64_t r = 0; r < rows.count; r += N) {
     const int64_t count = std::min(N, rows.count - r);
     Vec<C> sums[N], dots[N];
-    for (int64_t k = 0; k < N; ++k) sums[k] = dots[k] = Vec<C>(C(0));
+    clear_from<C>(count, sums), clear_from<C>(count, dots);
     for (int64_t k = 0; k < count; ++k, ++c) {
       if (c == rows.channels) c = 0;
       const T *const g = reinterpret_cast<const T*>(gb + (r + k) * bytes), *const x = reinterpret_cast<const T*>(
                                                                                xb + (r + k) * bytes);
       const Vec<C> m{C(mean[c])};
-      const auto both = sum_block<C, 2>(0, rows.n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-        const Vec<C> v = load_row<C>(g + i, w);
-        return std::array{v, v * (load_row<C>(x + i, w) - m)};
-      });
+      const auto both =
+          sum_block<C, 2, PlusProduct>(0, rows.n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+            return std::array{load_row<C>(g + i, w), load_row<C>(x + i, w) - m};
+          });
       sums[k] = both[0], dots[k] = both[1];
     }
     const Vec<C> s = sums_of_lanes<C>(sums), d = sums_of_lanes<C>(dots);
@@ -462,24 +589,48 @@ void add_slots(C* slots, int64_t count) {
   });
 }
 
-/// Adds up f(row, i, n) over the rows [0, n) of `count` columns, in the order of sum_all: to `totals`, in double.
-/// `slots` is for 4 N rows of C.
-template <class C, class F>
-VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals, F f) {
+/// Adds up the rows [0, n) of `count` columns, each of which add(row, slot) adds to a slot, in the order of sum_all: to
+/// `totals`, in double. `slots` is for 4 N rows of C.
+template <class C, class Add>
+VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals, Add add) {
   constexpr int64_t kSlots = 4 * Vec<C>::N, kPiece = Vec<C>::N * kBlock;
   std::fill_n(totals, count, 0.0);
   for (int64_t begin = 0; begin < n; begin += kPiece) {
     const int64_t rows = std::min(kPiece, n - begin);
     std::fill_n(slots, kSlots * count, C(0));
-    for (int64_t r = 0; r < rows; ++r) {
-      C* const slot = slots + slot_of<C>(r, rows) * count;
-      each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-        store_row<C>(load_row<C>(slot + i, w) + f(begin + r, i, w), slot + i, w);
-      });
-    }
+    for (int64_t r = 0; r < rows; ++r) add(begin + r, slots + slot_of<C>(r, rows) * count);
     add_slots(slots, count);
     for (int64_t c = 0; c < count; ++c) totals[c] += double(slots[c]);
   }
+}
+/// Adds up the exponentials of kept columns less `top`; `keep` keeps them. The rows of columns that come next, at
+/// `next` and `step` apart, are asked for.
+template <bool keep, class T, class C>
+VESTA_INLINE void sum_exponentials_of_columns(int64_t n, int64_t count, const T* next, int64_t step, C* kept,
+                                              const C* top, C* slots, double* totals) {
+  constexpr int64_t N = Vec<C>::N, kInLine = 64 / int64_t(sizeof(T));
+  const ExpConstants constants;
+  sum_columns<C>(n, count, slots, totals, [&](int64_t r, C* slot) __attribute__((always_inline)) {
+    C* const row = kept + r * count;
+    const auto enter = [&](Vec<C> e, int64_t i, int64_t w) __attribute__((always_inline)) {
+      if (keep) store_row<C>(e, row + i, w);
+      store_row<C>(load_row<C>(slot + i, w) + e, slot + i, w);
+    };
+    int64_t i = 0;
+    for (; i + 4 * N <= count; i += 4 * N) {
+      for (int64_t k = 0; k < 4 * N; k += kInLine) __builtin_prefetch(next + r * step + i + k, 0, 2);
+      Vec<C> v[4];
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) v[w] = Vec<C>::load(row + i + w * N) - Vec<C>::load(top + i + w * N);
+      exp_down_four(constants, v);
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) enter(v[w], i + w * N, N);
+    }
+    for (; i < count; i += N) {
+      const int64_t w = std::min(N, count - i);
+      enter(exp_down(constants, load_row<C>(row + i, w) - load_row<C>(top + i, w)), i, w);
+    }
+  });
 }
 
 constexpr int64_t kAhead = 32;  // rows of columns that L2 is asked for before they are read
@@ -549,10 +700,7 @@ void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, d
   const T* const x = reinterpret_cast<const T*>(xb);
   keep_columns_and_max(x, n, step, count, room.kept, room.top);
   for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
-  sum_columns<C>(n, count, room.slots, out, [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
-    Expected{count * int64_t(sizeof(T)), 0}.read(x + r * step, i);  // of the columns that come next
-    return exp_down(load_row<C>(room.kept + r * count + i, w) - load_row<C>(room.top + i, w));
-  });
+  sum_exponentials_of_columns<false>(n, count, x + count, step, room.kept, room.top, room.slots, out);
   for (int64_t c = 0; c < count; ++c) out[c] = double(room.top[c]) + std::log(out[c]);
 }
 
@@ -568,13 +716,8 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
   if (log) {
     for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
   }
-  const auto exponential = [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
-    Expected{count * int64_t(sizeof(T)), 0}.read(x + r * step, i);  // of the columns that come next
-    const Vec<C> e = exp_down(load_row<C>(kept + r * count + i, w) - load_row<C>(room.top + i, w));
-    if (!log) store_row<C>(e, kept + r * count + i, w);
-    return e;
-  };
-  sum_columns<C>(n, count, room.slots, room.totals, exponential);
+  if (log) sum_exponentials_of_columns<false>(n, count, x + count, step, kept, room.top, room.slots, room.totals);
+  else sum_exponentials_of_columns<true>(n, count, x + count, step, kept, room.top, room.slots, room.totals);
   for (int64_t c = 0; c < count; ++c) room.factor[c] = C(log ? std::log(room.totals[c]) : 1.0 / room.totals[c]);
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
@@ -594,11 +737,12 @@ void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t
   C *const g = room.kept, *const y = g + n * count;
   keep_columns(reinterpret_cast<const T*>(gb), n, step, count, g);
   keep_columns(reinterpret_cast<const T*>(yb), n, step, count, y);
-  sum_columns<C>(n, count, room.slots, room.totals,
-                 [&](int64_t r, int64_t i, int64_t w) __attribute__((always_inline)) {
-                   const Vec<C> v = load_row<C>(g + r * count + i, w);
-                   return log ? v : v * load_row<C>(y + r * count + i, w);
-                 });
+  sum_columns<C>(n, count, room.slots, room.totals, [&](int64_t r, C* slot) __attribute__((always_inline)) {
+    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> v = load_row<C>(g + r * count + i, w), of = log ? v : v * load_row<C>(y + r * count + i, w);
+      store_row<C>(load_row<C>(slot + i, w) + of, slot + i, w);
+    });
+  });
   for (int64_t c = 0; c < count; ++c) room.factor[c] = C(room.totals[c]);
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
@@ -635,10 +779,10 @@ void normalize_sums(const char* gb, const char* xb, double mean, double rstd, co
   const C* weight = reinterpret_cast<const C*>(wb);
   C *gw = reinterpret_cast<C*>(of_weight), *gbias = reinterpret_cast<C*>(of_bias);
   const Vec<C> m{C(mean)}, r{C(rstd)};
-  sum_pairs<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+  sum_products<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
     Vec<C> v = load_row<C>(g + i, w);
     if (weight) v = v * load_row<C>(weight + i, w);
-    return std::array{v, v * (load_row<C>(x + i, w) - m)};
+    return std::array{v, load_row<C>(x + i, w) - m};
   });
   each_vector<C>(n, [&](int64_t i, int64_t w) {
     const Vec<C> v = load_row<C>(g + i, w);

@@ -12,8 +12,9 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-/// Adds up each of the `sums` vectors of f(pixel, way) over n <= chain pixels, for `ways` vectors of channels side by
-/// side, in the slots of a row's sums. Pixels are read in the order of memory, up to four of a slot at a time.
+/// Adds up the vectors of f(pixel, way) over n <= chain pixels, or the first ones and their products with the second
+/// ones where there are two `sums`, for `ways` vectors of channels side by side, in the slots of a row's sums. Pixels
+/// are read in the order of memory, up to four of a slot at a time.
 template <class C, int ways, int sums, class F>
 VESTA_INLINE void sum_pixels(int64_t n, std::array<Vec<C>, sums> (&total)[ways], F f) {
   constexpr int64_t N = Vec<C>::N, kSlots = 4 * N;
@@ -27,8 +28,8 @@ VESTA_INLINE void sum_pixels(int64_t n, std::array<Vec<C>, sums> (&total)[ways],
       for (int k = 0; k < sums; ++k) v[k] = begins ? Vec<C>(C(0)) : slot[s][w][k];
       for (int64_t r = 0; r < count; ++r) {
         const std::array<Vec<C>, sums> more = f(first + r * kSlots + s, w);
-#pragma GCC unroll 2
-        for (int k = 0; k < sums; ++k) v[k] = v[k] + more[k];
+        v[0] = v[0] + more[0];
+        if constexpr (sums == 2) v[1] = mul_add(more[0], more[1], v[1]);
       }
 #pragma GCC unroll 2
       for (int k = 0; k < sums; ++k) slot[s][w][k] = v[k];
@@ -88,6 +89,8 @@ void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t coun
   using C = compute_t<T>;
   using V = Vec<C>;
   constexpr int64_t N = V::N;
+  const int64_t some = center_elements<C>(n);
+  const double part = 1 / double(n);
   strips_of_channels<C>(count, [&]<int ways>(int64_t c, int64_t width) {
     const T* const x = reinterpret_cast<const T*>(xb) + c;
     const auto at = [&](int64_t p, int w)
@@ -97,22 +100,38 @@ void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t coun
     std::array<V, 2> both[ways];
 #pragma GCC unroll 4
     for (int w = 0; w < ways; ++w) near[w] = at(0, w);
-    sum_pixels<C, ways, 1>(n, first, [&](int64_t p, int w) __attribute__((always_inline)) {
-      __builtin_prefetch(x + (p + kPixelsAhead) * channels + w * N, 0, 2);
-      return std::array{at(p, w) - near[w]};
-    });
+    sum_pixels<C, ways, 1>(
+        some, first, [&](int64_t p, int w) __attribute__((always_inline)) { return std::array{at(p, w) - near[w]}; });
 #pragma GCC unroll 4
-    for (int w = 0; w < ways; ++w) near[w] = near[w] + first[w][0] / V(C(n));
-    sum_pixels<C, ways, 2>(n, both, [&](int64_t p, int w) __attribute__((always_inline)) {
-      const V d = at(p, w) - near[w];
-      return std::array{d, d * d};
-    });
+    for (int w = 0; w < ways; ++w) near[w] = near[w] + first[w][0] / V(C(some));
+    const auto sum_up = [&]() __attribute__((noinline)) {
+      sum_pixels<C, ways, 2>(n, both, [&](int64_t p, int w) __attribute__((always_inline)) {
+        __builtin_prefetch(x + (p + kPixelsAhead) * channels + w * N, 0, 2);
+        const V d = at(p, w) - near[w];
+        return std::array{d, d};
+      });
+    };
+    sum_up();
+    const auto found = [&](int w, int64_t l) __attribute__((always_inline)) {
+      return Deviations{double(both[w][0][int(l)]), double(both[w][1][int(l)])};
+    };
+    bool again = false;
+    for (int w = 0; w < ways; ++w) {
+      for (int64_t l = 0; l < width; ++l) {
+        const Deviations d = found(w, l);
+        if (!d.is_off(part)) [[likely]]
+          continue;
+        near[w].raw[l] = C(double(near[w][int(l)]) + d.apart(part));
+        again = true;
+      }
+    }
+    if (again) sum_up();
     for (int w = 0; w < ways; ++w) {
       for (int64_t l = 0; l < width; ++l) {
         const int64_t to = c + w * N + l;
-        const double d = double(both[w][0][int(l)]);
-        enter_statistics(double(near[w][int(l)]) + d / double(n), double(both[w][1][int(l)]) - d * d / double(n),
-                         x + w * N + l, channels, n, mean + to, squares + to);
+        const Deviations d = found(w, l);
+        enter_statistics(double(near[w][int(l)]) + d.apart(part), d.around_mean(part), x + w * N + l, channels, n,
+                         mean + to, squares + to);
       }
     }
   });
@@ -134,8 +153,7 @@ void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t cha
       const int64_t at = p * channels + w * N;
       __builtin_prefetch(g + at + kPixelsAhead * channels, 0, 2);
       __builtin_prefetch(x + at + kPixelsAhead * channels, 0, 2);
-      const V v = load_row<C>(g + at, width);
-      return std::array{v, v * (load_row<C>(x + at, width) - m[w])};
+      return std::array{load_row<C>(g + at, width), load_row<C>(x + at, width) - m[w]};
     });
     for (int w = 0; w < ways; ++w) {
       for (int64_t l = 0; l < width; ++l) {
@@ -177,6 +195,18 @@ void combine_pixels(const char* gb, const char* xb, const char* mb, const char* 
   }
 }
 
+void add_statistics(double count, double* mean, double* squares, double more, const double* more_mean,
+                    const double* more_squares, int64_t channels) {
+  using D = Vec<double>;
+  const D part{more / (count + more)}, before{count};
+  each_vector<double>(channels, [&](int64_t c, int64_t n) __attribute__((always_inline)) {
+    const D m = load_row<double>(mean + c, n), other = load_row<double>(more_mean + c, n), apart = other - m;
+    const D added = load_row<double>(more_squares + c, n) + apart * apart * before * part;
+    store_row<double>(load_row<double>(squares + c, n) + added, squares + c, n);
+    store_row<double>(m + select(isinf(m), other, apart * part), mean + c, n);
+  });
+}
+
 }  // namespace
 
 void register_row_pixels(RowKernels (&rows)[kNumDTypes]) {
@@ -191,6 +221,7 @@ void register_row_pixels(RowKernels (&rows)[kNumDTypes]) {
   one.template operator()<double>();
   one.template operator()<Half>();
   one.template operator()<BFloat16>();
+  rows[int(DType::float64)].add_statistics = &add_statistics;
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS
