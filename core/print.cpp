@@ -174,12 +174,20 @@ std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   return list;
 }
 
+/// Prints what a sparse tensor is made of: its elements, and the shape where there are none.
+std::string part_text(const Tensor& t, const std::string& prefix) {
+  NoGrad off;
+  if (t.numel() == 0) return prefix + "[], " + shape_text(t.sizes()) + ")";
+  const Tensor host = t.device().type == DeviceType::cpu ? t : t.to(Device());
+  return prefix + Printer(host, print_options()).text(int64_t(prefix.size())) + ")";
+}
+
 /// Prints a sparse tensor by its parts, each on a line.
 std::string sparse_text(const Tensor& t, std::string_view suffix, std::string_view prefix) {
   const SparseParts& p = sparse_parts(t, "repr");
   const std::string margin(prefix.size(), ' ');
-  std::string s = repr(p.indices, {}, std::string(prefix) + "indices=tensor(") + ",\n";
-  s += repr(p.values, {}, margin + "values=tensor(") + ",\n" + margin;
+  std::string s = part_text(p.indices, std::string(prefix) + "indices=tensor(") + ",\n";
+  s += part_text(p.values, margin + "values=tensor(") + ",\n" + margin;
   if (t.device().type != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
   s += shape_text(t.sizes()) + ", nnz=" + std::to_string(nnz(p));
   if (!follows_from_values(t.dtype())) s += ", dtype=vesta." + std::string(name(t.dtype()));

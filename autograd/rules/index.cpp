@@ -70,8 +70,9 @@ struct IndexSelectRule {
     return {Dims(x.sizes()), dim, Saved(index)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    Tensor r = blank(sizes, g);
-    index_add_(r, dim, index(), g);
+    const Tensor dense = g.is_sparse() ? to_dense(g) : g;
+    Tensor r = blank(sizes, dense);
+    index_add_(r, dim, index(), dense);
     return r;
   }
 };
@@ -236,8 +237,9 @@ struct CatRule {
   GradList operator()(const Tensor& g, Needs needs) const {
     GradList r(lengths.size());
     int64_t at = 0;
+    const Tensor dense = g.is_sparse() ? to_dense(g) : g;
     for (size_t i = 0; i < lengths.size(); ++i) {
-      if (needs[i] && lengths[i] >= 0) r[i] = slice(g, dim, at, at + lengths[i]);
+      if (needs[i] && lengths[i] >= 0) r[i] = slice(dense, dim, at, at + lengths[i]);
       else if (needs[i]) r[i] = zeros(0, g.dtype(), g.device());
       at += std::max<int64_t>(lengths[i], 0);
     }

@@ -20,6 +20,7 @@
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/torch_rules.h>
+#include <vesta/core/sparse.h>
 
 namespace vesta {
 
@@ -567,13 +568,29 @@ Tensor randint_low_composite(int64_t low, int64_t high, IntList size, Generator*
   return random_(empty(checked(size, d, "randint"), d, device), low, high, generator);
 }
 
+namespace {
+
+/// Returns a sparse tensor of the sizes of another, without elements.
+Tensor sparse_zeros(const Tensor& like, MaybeDType dtype, MaybeDevice device) {
+  const SparseParts& p = sparse_parts(like, "zeros_like");
+  const Device where = device.value_or(like.device());
+  Dims sizes(p.values.sizes());
+  sizes[0] = 0;
+  const Tensor values = zeros(sizes, dtype.value_or(like.dtype()), where);
+  return make_sparse(zeros({{p.indices.size(0), 0}}, DType::int64, where), values, like.sizes(), true);
+}
+
+}  // namespace
+
 Tensor empty_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  if (input.is_sparse()) return sparse_zeros(input, dtype, device);
   return empty_preserving(input, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
 Tensor full_like_composite(const Tensor& input, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
   return fill_(empty_like(input, dtype, device), fill_value);
 }
 Tensor zeros_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  if (input.is_sparse()) return sparse_zeros(input, dtype, device);
   return full_like(input, 0, dtype, device);
 }
 Tensor ones_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {

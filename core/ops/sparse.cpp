@@ -19,10 +19,13 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
 
@@ -146,7 +149,7 @@ Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, co
   Tensor other = q.values.to(joint);
   if (alpha != 1) other = mul(other, wrapped(alpha)).to(joint);
   const Tensor sum = make_sparse(cat({p.indices, q.indices}, 1), cat({p.values.to(joint), other}, 0), a.sizes(), false);
-  return deliver(sum, out, op);
+  return deliver(p.coalesced && q.coalesced ? coalesce(sum) : sum, out, op);
 }
 Tensor add_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, alpha, out, "add"); }
 Tensor sub_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) {
@@ -224,6 +227,101 @@ Tensor transpose_sparse(const Tensor& t, int64_t dim0, int64_t dim1) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[size_t(wrap_dim(dim0, t.dim(), "transpose"))], order[size_t(wrap_dim(dim1, t.dim(), "transpose"))]);
   return permute_sparse(t, IntList(order));
+}
+
+/// Returns the stored elements with these numbers, as a tensor of other sizes. `rows`: their indices in it.
+Tensor elements(const SparseParts& p, const Tensor& numbers, const TensorVector& rows, const Dims& sizes,
+                bool is_coalesced) {
+  return make_sparse(stack(rows, 0), index_select(p.values, 0, numbers), sizes, is_coalesced);
+}
+
+Tensor unsqueeze_sparse(const Tensor& t, int64_t dim) {
+  const SparseParts& p = sparse_parts(t, "unsqueeze");
+  const int64_t d = wrap_dim(dim, t.dim() + 1, "unsqueeze"), s = sparse_dims(p);
+  Dims sizes(t.sizes());
+  sizes.insert(size_t(d), 1);
+  if (d > s) return make_sparse(p.indices, unsqueeze(p.values, d - s + 1), sizes, p.coalesced);
+  const Tensor blank = zeros({{1, nnz(p)}}, DType::int64, t.device());
+  const Tensor indices = cat({narrow(p.indices, 0, 0, d), blank, narrow(p.indices, 0, d, s - d)}, 0);
+  return make_sparse(indices, p.values, sizes, p.coalesced);
+}
+
+/// Selects a slice. Where no sparse dimension is left it is dense.
+Tensor select_sparse(const Tensor& t, int64_t dim, int64_t index) {
+  const SparseParts& p = sparse_parts(t, "select");
+  const int64_t d = wrap_dim(dim, t.dim(), "select"), s = sparse_dims(p), size = t.size(d);
+  VESTA_CHECK(index >= -size && index < size, index, "select: index ", index, " out of range for tensor of size ",
+              t.sizes(), " at dimension ", d, ".");
+  const int64_t at = index < 0 ? index + size : index;
+  Dims sizes(t.sizes());
+  sizes.erase(size_t(d));
+  if (d >= s) return make_sparse(p.indices, select(p.values, d - s + 1, at), sizes, p.coalesced);
+  const Tensor numbers = reshape(nonzero(eq(select(p.indices, 0, d), wrapped(at))), {-1});
+  if (s == 1) return sum(index_select(p.values, 0, numbers), MaybeDims(0)).to(t.dtype());
+  TensorVector rows;
+  for (int64_t i = 0; i < s; ++i) {
+    if (i != d) rows.push_back(index_select(select(p.indices, 0, i), 0, numbers));
+  }
+  return elements(p, numbers, rows, sizes, p.coalesced);
+}
+
+Tensor index_select_sparse(const Tensor& t, int64_t dim, const Tensor& index) {
+  const SparseParts& p = sparse_parts(t, "index_select");
+  const int64_t d = check_index_vector(t, dim, index, "index_select"), s = sparse_dims(p);
+  const Tensor places = reshape(index_as_int64(index, "index_select", "index"), {-1});
+  Dims sizes(t.sizes());
+  sizes[size_t(d)] = places.numel();
+  if (d >= s) return make_sparse(p.indices, index_select(p.values, d - s + 1, places), sizes, p.coalesced);
+  const Tensor valid = logical_and(ge(places, wrapped(int64_t(0))), lt(places, wrapped(t.size(d))));
+  VESTA_CHECK(all(valid).item<bool>(), index, "index_select: index out of range in self.");
+  // The elements by their index along the dimension: those of place j are neighbours, from first[j] on.
+  const auto [along, order] = sort(select(p.indices, 0, d), MaybeBool(true), 0);
+  const Tensor first = _searchsorted(along, places, false);
+  const Tensor ends = cumsum(sub(_searchsorted(along, places, true), first), 0);  // in the result
+  const int64_t total = places.numel() ? select(ends, 0, -1).item<int64_t>() : 0;
+  const Tensor at = arange(0, total, 1, DType::int64, t.device());
+  const Tensor place = _searchsorted(ends, at, true);  // of each element of the result
+  const Tensor before = index_select(cat({zeros(1, DType::int64, t.device()), ends}, 0), 0, place);
+  const Tensor numbers = index_select(order, 0, add(index_select(first, 0, place), sub(at, before)));
+  TensorVector rows;
+  for (int64_t i = 0; i < s; ++i) rows.push_back(i == d ? place : index_select(select(p.indices, 0, i), 0, numbers));
+  return elements(p, numbers, rows, sizes, false);
+}
+
+Tensor cat_sparse(TensorList tensors, int64_t dim) {
+  DType joint = tensors[0].dtype();
+  for (const Tensor& t : tensors) {
+    VESTA_CHECK(t.is_sparse(), runtime, "cat: expected all tensors sparse or none, got a dense one among them.");
+    joint = promote(joint, t.dtype());
+  }
+  const Tensor& head = tensors[0];
+  const int64_t s = sparse_dims(sparse_parts(head, "cat")), d = wrap_dim(dim, head.dim(), "cat");
+  Dims sizes(head.sizes());
+  sizes[size_t(d)] = 0;
+  for (const Tensor& t : tensors) {
+    bool fits = t.dim() == head.dim() && sparse_dims(sparse_parts(t, "cat")) == s;
+    for (int64_t i = 0; fits && i < t.dim(); ++i) fits = i == d || t.size(i) == head.size(i);
+    VESTA_CHECK(fits, runtime, "cat: expected sparse tensors of equal sizes but in dimension ", d, ", with ", s,
+                " sparse dimensions, got ", head.sizes(), " and ", t.sizes(), ".");
+    sizes[size_t(d)] += t.size(d);
+  }
+  TensorVector indices, values;
+  int64_t from = 0;
+  for (const Tensor& t : tensors) {
+    const SparseParts& p = *t.impl()->sparse_parts;
+    Tensor where = p.indices, value = p.values.to(joint);
+    if (d < s) {
+      const Tensor moved = add(narrow(where, 0, d, 1), wrapped(from));
+      where = cat({narrow(where, 0, 0, d), moved, narrow(where, 0, d + 1, s - d - 1)}, 0);
+    } else {  // zeros beside what the others have
+      std::vector<int64_t> pad(size_t(2 * (t.dim() - d)), 0);
+      pad[pad.size() - 2] = from, pad[pad.size() - 1] = sizes[size_t(d)] - from - t.size(d);
+      value = constant_pad_nd(value, IntList(pad), 0);
+    }
+    indices.push_back(where), values.push_back(value);
+    from += t.size(d);
+  }
+  return make_sparse(cat(indices, 1), cat(values, 0), sizes, false);
 }
 
 /// Multiplies a sparse matrix [n, m] by a dense one [m, k].
@@ -410,7 +508,8 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
   Tensor values = _sparse_values(t);
   if (!dense.empty()) values = sum(values, MaybeDims(dense));
   if (rows.empty()) return sum(values, MaybeDims(0));
-  return _sparse_coo(stack(rows, 0), values, IntList(sizes), false);
+  const Tensor result = _sparse_coo(stack(rows, 0), values, IntList(sizes), false);
+  return p.coalesced ? coalesce(result) : result;
 }
 
 void register_sparse_ops() {
@@ -428,9 +527,14 @@ void register_sparse_ops() {
   ops::div.set_layer(Layer::sparse, &div_sparse);
   ops::pow.set_layer(Layer::sparse, &pow_sparse);
   set_unary<ops::neg, ops::abs, ops::sqrt, ops::square, ops::sign, ops::sin, ops::tan, ops::asin, ops::atan, ops::sinh,
-            ops::tanh, ops::asinh, ops::atanh, ops::expm1, ops::log1p, ops::relu, ops::floor, ops::ceil>();
+            ops::tanh, ops::asinh, ops::atanh, ops::expm1, ops::log1p, ops::relu, ops::floor, ops::ceil, ops::trunc,
+            ops::frac, ops::sgn, ops::erf, ops::erfinv, ops::deg2rad, ops::rad2deg>();
   ops::permute.set_layer(Layer::sparse, &permute_sparse);
   ops::transpose.set_layer(Layer::sparse, &transpose_sparse);
+  ops::unsqueeze.set_layer(Layer::sparse, &unsqueeze_sparse);
+  ops::select.set_layer(Layer::sparse, &select_sparse);
+  ops::index_select.set_layer(Layer::sparse, &index_select_sparse);
+  ops::cat.set_layer(Layer::sparse, &cat_sparse);
   ops::matmul.set_layer(Layer::sparse, &matmul_sparse);
   ops::sum_dim.set_layer(Layer::sparse, &sum_sparse);
   ops::clone.set_layer(Layer::sparse, &clone_sparse);

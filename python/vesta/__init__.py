@@ -101,6 +101,7 @@ del _name, _function, annotations
 from . import _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
     asarray,
+    get_device_module,
     is_complex,
     is_floating_point,
     is_storage,

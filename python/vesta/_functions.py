@@ -83,6 +83,29 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
+def get_device_module(device: Any = None) -> Any:
+    """Returns the module of a device's kind: ``vesta.cuda`` or ``vesta.cpu``.
+
+    Args:
+        device: a device or its name; without one, ``vesta.cuda`` where it can be used, else ``vesta.cpu``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_device_module("cpu") is vesta.cpu
+        True
+    """
+    import vesta
+
+    if device is None:
+        kind = "cuda" if vesta.cuda.is_available() else "cpu"
+    else:
+        kind = vesta.device(device).type
+    if kind not in ("cuda", "cpu"):
+        raise RuntimeError(f"get_device_module: expected cuda or cpu, got {kind!r} (device).")
+    return getattr(vesta, kind)
+
+
 def is_floating_point(input: Tensor) -> bool:
     """Returns whether the dtype is a real floating-point one.
 

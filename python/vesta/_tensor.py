@@ -484,6 +484,18 @@ def unique_consecutive(
     return function(self, return_inverse, return_counts, dim)
 
 
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """Returns the sparse tensor of this one's elements that are not 0; a sparse tensor itself.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([0.0, 5.0]).to_sparse_coo().indices()
+        tensor([[1]])
+    """
+    return self.to_sparse()
+
+
 def _part(name: str) -> property:
     """Makes the property ``real`` or ``imag``: ``vesta.real`` and ``vesta.imag`` of this tensor, which can be set."""
     part = getattr(_C._ops, name)
@@ -517,6 +529,7 @@ def install() -> None:
         is_nonzero,
         is_shared,
         set_,
+        to_sparse_coo,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

@@ -22,7 +22,7 @@ from ._C import Tensor, _private
 if TYPE_CHECKING:
     from vesta._C._types import Data, Device, DType
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spmm", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spdiags", "spmm", "sum"]
 
 
 def __getattr__(name: str) -> Any:
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
 
 def sparse_coo_tensor(
-    indices: Data,
+    indices: Data = None,
     values: Data = None,
     size: Sequence[int] | None = None,
     *,
@@ -71,7 +71,7 @@ def sparse_coo_tensor(
         given = indices if size is None else size
         if not isinstance(given, (tuple, list)) or not all(isinstance(n, int) for n in given):
             raise TypeError(f"sparse_coo_tensor: expected sizes, got {type(given).__name__} (size).")
-        return _zeros(tuple(indices) if size is None else tuple(size), dtype, device, requires_grad)
+        return _zeros(tuple(given), dtype, device, requires_grad)
     if isinstance(values, Tensor):
         made = values if dtype is None and device is None else values.to(device or values.device, dtype or values.dtype)
     else:
@@ -193,6 +193,47 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None, dty
     dims = (int(dim),) if isinstance(dim, Integral) else tuple(dim)
     made = _private._sparse_sum(input, dims) if input.is_sparse else input.sum(dims)
     return made if dtype is None else made.to(dtype)
+
+
+@checked
+def spdiags(
+    diagonals: Tensor, offsets: Tensor, shape: tuple[int, ...] | list[int], layout: _C.layout | None = None
+) -> Tensor:
+    """Returns a sparse matrix with rows of ``diagonals`` on its diagonals.
+
+    Args:
+        diagonals: ``[n, m]``, or ``[m]`` for one diagonal; column j of it goes into column j of the matrix.
+        offsets: ``[n]`` integers, each another one: 0 for the main diagonal, positive above it.
+        shape: the matrix's two sizes.
+        layout: ``sparse_coo``, the only one.
+
+    Raises:
+        RuntimeError: shapes that do not fit, or an offset that comes twice.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse.spdiags(vesta.tensor([[1.0, 2.0], [3.0, 4.0]]), vesta.tensor([0, 1]), (2, 2)).to_dense()
+        tensor([[1., 4.],
+                [0., 2.]])
+    """
+    import vesta
+
+    if layout not in (None, vesta.sparse_coo):
+        raise NotImplementedError(f"spdiags: expected sparse_coo, got {layout} (layout).")
+    rows = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
+    places = offsets.reshape(-1)
+    if rows.dim() != 2 or len(shape) != 2 or places.numel() != rows.shape[0]:
+        raise RuntimeError(
+            "spdiags: expected a row of diagonals for each offset and a shape of 2 sizes, got "
+            f"{list(diagonals.shape)}, {places.numel()} offsets and the shape {list(shape)}."
+        )
+    if places.unique().numel() != places.numel():
+        raise RuntimeError(f"spdiags: expected each offset once, got {places.tolist()} (offsets).")
+    column = vesta.arange(rows.shape[1], device=rows.device).expand(rows.shape)
+    row = column - places.unsqueeze(1)
+    inside = (row >= 0) & (row < shape[0]) & (column < shape[1])
+    return sparse_coo_tensor(vesta.stack([row[inside], column[inside]]), rows[inside], tuple(shape))
 
 
 @checked

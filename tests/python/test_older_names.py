@@ -283,3 +283,11 @@ def test_sums_of_products_with_beta_0_give_a_gradient_of_0():
     vesta.addmm(c, a, b, beta=0).sum().backward()
     assert c.grad.tolist() == [[0.0] * 3] * 2
     assert not vesta.addmm(c, a, b, beta=0).isnan().any()
+
+
+def test_modules_of_devices_and_storages():
+    assert vesta.get_device_module("cpu") is vesta.cpu and vesta.get_device_module("cuda:0") is vesta.cuda
+    with pytest.raises(RuntimeError, match="get_device_module: expected cuda or cpu"):
+        vesta.get_device_module("meta")
+    x = vesta.ones(2)
+    assert vesta.is_storage(x.untyped_storage()) and not vesta.is_storage(x)

@@ -588,11 +588,11 @@ def test_the_example_in_cpp_shows_its_layers(tmp_path: Path) -> None:
 def test_steps_by_a_schedule_have_names() -> None:
     found = []
     plan = schedule(wait=1, warmup=1, active=2, repeat=1)
-    with profile(schedule=plan, on_trace_ready=found.append) as prof:
+    with profile(schedule=plan, on_trace_ready=lambda p: found.append((p, p.step_num))) as prof:
         for _ in range(6):
             vesta.ones(2).exp()
             prof.step()
-    assert found == [prof]
+    assert found == [(prof, 4)]  # the number of the step that begins
     rows = rows_of(prof)
     assert [key for key in rows if key.startswith("ProfilerStep")] == ["ProfilerStep#2", "ProfilerStep#3"]
     assert rows["aten::exp"].count == 2

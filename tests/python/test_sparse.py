@@ -300,7 +300,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "stride": (lambda x: x.stride(), "stride"),
     "storage": (lambda x: x.untyped_storage(), "sparse"),
     "dlpack": (lambda x: x.__dlpack__(), "sparse"),
-    "index": (lambda x: x[0], "sparse"),
+    "index": (lambda x: x[0:2], "sparse"),
     "write": (lambda x: x.__setitem__(0, 1.0), "sparse"),
     "values of repeated places": (lambda x: x.values(), "coalesce"),
     "indices of repeated places": (lambda x: x.indices(), "coalesce"),
@@ -368,3 +368,94 @@ def test_a_dtype_that_the_values_show_is_not_printed(value):
     assert "nnz=1, layout" in repr(vesta.sparse_coo_tensor([[0]], [value], (1,)))
     assert "dtype=vesta.float64, layout" in repr(vesta.ones(1, dtype=vesta.float64).to_sparse())
     assert "dtype=vesta.int32, layout" in repr(vesta.ones(1, dtype=vesta.int32).to_sparse())
+
+
+# ---- shapes ----
+
+
+def places_and_values(shape: tuple[int, ...], sparse_dims: int, count: int, coalesced: bool = True) -> vesta.Tensor:
+    generator = np.random.RandomState(sum(shape) + sparse_dims)
+    where = np.stack([generator.randint(0, n, count) for n in shape[:sparse_dims]])
+    values = vesta.from_numpy(generator.standard_normal((count, *shape[sparse_dims:])))
+    made = vesta.sparse_coo_tensor(vesta.from_numpy(where), values, shape)
+    return made.coalesce() if coalesced else made
+
+
+#: Operations along a dimension.
+ALONG: dict[str, Callable[[vesta.Tensor, int], vesta.Tensor]] = {
+    "select": lambda t, dim: t.select(dim, 1),
+    "select the last": lambda t, dim: t.select(dim, -1),
+    "index_select": lambda t, dim: t.index_select(dim, vesta.tensor([2, 0, 2, 1]) % t.size(dim)),
+    "select none": lambda t, dim: t.index_select(dim, vesta.tensor([], dtype=vesta.int64)),
+    "unsqueeze": lambda t, dim: t.unsqueeze(dim),
+    "cat": lambda t, dim: vesta.cat([t, t * 2, t], dim),
+    "stack": lambda t, dim: vesta.stack([t, t], dim),
+}
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+@pytest.mark.parametrize("shape", [(4, 5, None), (4, 5, None, 3), (6, None), (3, None, 4, 2), (2, 3, 4, None)])
+def test_shapes_of_sparse_tensors_are_those_of_dense_ones(shape: tuple[Any, ...], coalesced: bool) -> None:
+    split = shape.index(None)  # sparse sizes come before it
+    x = places_and_values((*shape[:split], *shape[split + 1 :]), split, 9, coalesced)
+    whole = x.to_dense()
+    for dim in range(-x.dim(), x.dim()):
+        for op in ALONG.values():
+            made, right = op(x, dim), op(whole, dim)
+            assert made.shape == right.shape and made.dtype == right.dtype
+            vesta.testing.assert_close(made.to_dense() if made.is_sparse else made, right)
+        assert x.select(dim, 0).is_sparse == (split > 1 or dim % x.dim() > 0)
+    assert type(x[1]) is vesta.Tensor and x[1].shape == whole[1].shape
+    assert vesta.cat([x, x.float()]).dtype == vesta.float64
+
+
+def test_gradients_pass_shapes_of_sparse_tensors() -> None:
+    values = vesta.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x = vesta.sparse_coo_tensor([[0, 1, 1], [1, 0, 2]], values, (2, 3))
+    weight = vesta.arange(6.0).view(2, 3)
+    total = (x[1].to_dense() * weight[1]).sum() + (
+        vesta.cat([x, x], 1).to_dense() * vesta.cat([weight, weight], 1)
+    ).sum()
+    total = total + (x.index_select(0, vesta.tensor([1, 1])).to_dense() * weight[1]).sum()
+    (total + (x.unsqueeze(0).to_dense() * weight).sum()).backward()
+    assert values.grad.tolist() == [1.0 * 3, 3.0 * 6, 5.0 * 6]
+
+
+def test_sums_of_coalesced_tensors_are_coalesced() -> None:
+    x, y = places_and_values((4, 5), 2, 9), places_and_values((4, 5), 2, 8, coalesced=False)
+    for made, right in ((x + x, 2 * x.to_dense()), (x - x, 0 * x.to_dense()), (x.sum(0), x.to_dense().sum(0))):
+        assert made.is_coalesced() and made.indices().shape[1] <= 9
+        vesta.testing.assert_close(made.to_dense(), right)
+    assert not (x + y).is_coalesced()
+    z = x.clone()
+    z.add_(x)
+    assert z.is_coalesced() and vesta.allclose(z.to_dense(), 2 * x.to_dense())
+
+
+def test_small_ways_to_sparse_tensors() -> None:
+    x = places_and_values((4, 5), 2, 9)
+    assert vesta.zeros_like(x).is_sparse and vesta.zeros_like(x, dtype=vesta.int64)._nnz() == 0
+    assert vesta.empty_like(x).is_coalesced() and vesta.sparse_coo_tensor(size=(2, 3)).shape == (2, 3)
+    assert vesta.equal(x.to_dense().to_sparse_coo().to_dense(), x.to_dense()) and x.to_sparse_coo() is x
+    for op in (vesta.erf, vesta.trunc, vesta.frac, vesta.sgn, vesta.deg2rad, vesta.erfinv):
+        vesta.testing.assert_close(op(x * 0.1).to_dense(), op(x.to_dense() * 0.1))
+    assert repr(vesta.sparse_coo_tensor([[1]], [2.0], (3,), dtype=vesta.float64)) == (
+        "tensor(indices=tensor([[1]]),\n       values=tensor([2.]),\n       size=(3,), nnz=1, dtype=vesta.float64, "
+        "layout=vesta.sparse_coo)"
+    )
+    diagonals = vesta.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    made = vesta.sparse.spdiags(diagonals, vesta.tensor([0, 2, -1]), (4, 3)).to_dense()
+    assert made.tolist() == [[1.0, 0.0, 6.0], [7.0, 2.0, 0.0], [0.0, 8.0, 3.0], [0.0, 0.0, 9.0]]
+    with pytest.raises(RuntimeError, match="each offset once"):
+        vesta.sparse.spdiags(diagonals, vesta.tensor([0, 0, 1]), (3, 3))
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    x = places_and_values((4, 5), 2, 9)
+    for error, wrong in (
+        (IndexError, lambda: x.select(0, 4)), (IndexError, lambda: x.index_select(1, vesta.tensor([5]))),
+        (IndexError, lambda: x.unsqueeze(3)), (RuntimeError, lambda: vesta.cat([x, x.to_dense()])),
+        (RuntimeError, lambda: vesta.cat([x, x.t()])), (IndexError, lambda: x.select(2, 0)),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            wrong()

@@ -86,6 +86,11 @@ def _true() -> bool:
     return True
 
 
+def get_num_interop_threads() -> int:
+    """Returns 1: operations run one after another, each by ``get_num_threads()`` threads."""
+    return 1
+
+
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """Returns the device, dtype, ``non_blocking`` and memory format of arguments of ``Module.to``."""
     from vesta.nn.modules.module import _parse_to as parse
@@ -192,6 +197,8 @@ _NAMES: dict[str, Any] = {
     "torch._C._has_mps": False,
     "torch._C._has_cuda": False,
     "torch.has_mps": False,
+    "torch.get_num_interop_threads": get_num_interop_threads,
+    "torch.set_num_interop_threads": _do_nothing,
     "torch.has_cuda": False,
     "torch._softmax_backward_data": _softmax_backward_data,
     "torch._log_softmax_backward_data": _log_softmax_backward_data,

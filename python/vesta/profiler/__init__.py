@@ -235,10 +235,11 @@ class profile:
     def step(self) -> None:
         """Ends a step and begins the next one."""
         self._end_part()
-        if self.current_action is ProfilerAction.RECORD_AND_SAVE:
-            self._end_cycle()
-        self.step_num += 1
+        ends = self.current_action is ProfilerAction.RECORD_AND_SAVE
+        self.step_num += 1  # on_trace_ready finds the number of the step that begins, as in PyTorch
         self.current_action = self.schedule(self.step_num)
+        if ends:
+            self._end_cycle()
         self._follow()
 
     def stop(self) -> None:
