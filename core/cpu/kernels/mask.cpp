@@ -2,11 +2,39 @@
 // foresees.
 #include <vesta/core/cpu/mask.h>
 
+#include <type_traits>
+
 #include <vesta/core/cpu/elements.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
+
+#if defined(VESTA_SIMD_AVX2) && !defined(VESTA_SIMD_AVX512)
+/// The lanes of a vector of 8 that each mask of 8 bits chooses, in order, and then lane 0; and the mask of both lanes
+/// of each pair that a mask of 4 bits chooses.
+struct ChosenLanes {
+  alignas(8) uint8_t of[256][8] = {};
+  uint8_t pairs[16] = {};
+  constexpr ChosenLanes() {
+    for (unsigned mask = 0; mask < 256; ++mask) {
+      for (uint8_t lane = 0, at = 0; lane < 8; ++lane) {
+        if (mask >> lane & 1) of[mask][at++] = lane;
+      }
+    }
+    for (unsigned mask = 0; mask < 16; ++mask) {
+      for (unsigned pair = 0; pair < 4; ++pair) pairs[mask] |= uint8_t((mask >> pair & 1) * 3 << 2 * pair);
+    }
+  }
+};
+constexpr ChosenLanes kChosenLanes;
+
+/// Returns the elements of 32 bits that the mask chooses, side by side.
+VESTA_INLINE __m256i chosen(__m256i v, unsigned mask) {
+  const __m128i lanes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kChosenLanes.of[mask]));
+  return _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(lanes));
+}
+#endif
 
 /// Moves the elements from whole vectors, as long as a vector of them may be written; returns how many were read.
 template <class T>
@@ -27,6 +55,19 @@ VESTA_INLINE int64_t compress_vectors([[maybe_unused]] const T* x, [[maybe_unuse
       const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(mask + i));
       const auto taken = static_cast<__mmask8>(_mm_test_epi8_mask(bytes, bytes));
       _mm512_storeu_si512(out + at, _mm512_maskz_compress_epi64(taken, _mm512_loadu_si512(x + i)));
+      at += __builtin_popcount(taken);
+    }
+  }
+#elif defined(VESTA_SIMD_AVX2)
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    constexpr int64_t N = 32 / sizeof(T);
+    for (; i + N <= n && at + N <= count; i += N) {
+      std::conditional_t<N == 8, long long, int> bytes;
+      __builtin_memcpy(&bytes, mask + i, sizeof bytes);
+      const __m128i zeros = _mm_cmpeq_epi8(_mm_cvtsi64_si128(bytes), _mm_setzero_si128());
+      const unsigned taken = ~unsigned(_mm_movemask_epi8(zeros)) & ((1u << N) - 1u);
+      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at), chosen(v, N == 8 ? taken : kChosenLanes.pairs[taken]));
       at += __builtin_popcount(taken);
     }
   }
