@@ -209,15 +209,84 @@ void block(const Block<typename X::T>& p) {
   return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
 }
 
-// Sums the products of kWidth lines at a time with kFew vectors.
+// Writes the sums of `count` lines, from number l0 on, with one of the vectors.
+template <class X>
+void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, int count, int f, typename X::V value) {
+  using T = typename X::T;
+  const typename X::Mask mask = X::mask(count);
+  T* const to = p.out + l0 * p.out_line + f * p.out_few;
+  if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
+  if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
+  if (p.out_line == 1) return X::store(to, value, mask);
+  alignas(64) T column[X::kWidth];
+  X::store(column, value);
+  for (int l = 0; l < count; ++l) to[l * p.out_line] = column[l];
+}
+
+// Does what thin_lines() does for kGroups times kWidth lines at a time, as long as so many are left; returns the number
+// of the first line that is not done. One sum waits for its last addition: those of several groups are under way
+// together. Each group is four lines of the cache behind the one before, because lines a multiple of a page apart share
+// a set of the first cache, which holds one group's (compare_torch.py, mv 1024 and linear 128x400 -> 1).
+template <class X, int kFew, int kGroups>
+std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kDepth = kLineDepth<X>, kStep = kLineBlocks<X> * kDepth;
+  constexpr std::int64_t kBehind = 4 * 64 / sizeof(T);
+  static_assert(kBlockK % kStep == 0 && kBehind % kStep == 0);
+  const std::int64_t whole = p.k / kStep * kStep;
+  std::int64_t l0 = 0;
+  for (; l0 + kGroups * W <= p.lines; l0 += kGroups * W) {
+    V sum[kGroups][kFew] = {}, total[kGroups][kFew];
+    // Adds the sums of a block of k to those of the blocks before it.
+    const auto end_block = [&](int g, std::int64_t k) {
+#pragma GCC unroll 2
+      for (int f = 0; f < kFew; ++f) {
+        total[g][f] = k <= kBlockK ? sum[g][f] : X::add(total[g][f], sum[g][f]);
+        sum[g][f] = X::zero();
+      }
+    };
+    const auto add = [&](int g, V line, std::int64_t k) {
+#pragma GCC unroll 2
+      for (int f = 0; f < kFew; ++f) sum[g][f] = X::fma(X::broadcast(p.vectors + k * kFew + f), line, sum[g][f]);
+    };
+    for (std::int64_t at = 0; at < whole + (kGroups - 1) * kBehind; at += kStep) {
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroups; ++g) {
+        const std::int64_t k = at - g * kBehind;
+        if (k < 0 || k >= whole) continue;
+        if (k % kBlockK == 0 && k > 0) end_block(g, k);
+        V v[kLineBlocks<X>][kDepth];
+        load_lines<X, kLineBlocks<X>>(EvenLines<X>(p.in + (l0 + g * W) * p.line + k, p.line), v);
+#pragma GCC unroll 16
+        for (int d = 0; d < kStep; ++d) add(g, v[d / kDepth][d % kDepth], k + d);
+      }
+    }
+    alignas(64) T column[W];
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) {
+      if (whole % kBlockK == 0 && whole > 0 && whole < p.k) end_block(g, whole);
+#pragma GCC unroll 1
+      for (std::int64_t k = whole; k < p.k; ++k) {
+#pragma GCC unroll 1
+        for (int l = 0; l < W; ++l) column[l] = p.in[(l0 + g * W + l) * p.line + k];
+        add(g, X::load(column), k);
+      }
+      end_block(g, p.k);
+      for (int f = 0; f < kFew; ++f) write_thin<X>(p, l0 + g * W, W, f, total[g][f]);
+    }
+  }
+  return l0;
+}
+
+// Sums the products of lines from number l0 on with kFew vectors, kWidth lines at a time.
 template <class X, int kFew>
-void thin_lines(const ThinBlock<typename X::T>& p) {
+void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
-  for (std::int64_t l0 = 0; l0 < p.lines; l0 += W) {
+  for (; l0 < p.lines; l0 += W) {
     const int count = static_cast<int>(p.lines - l0 < W ? p.lines - l0 : W);
-    const typename X::Mask mask = X::mask(count);
     const T* const in = p.in + l0 * p.line;
     const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * p.line; };
     EvenLines<X> even_lines(in, p.line);
@@ -264,18 +333,7 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
 #pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
     }
-    for (int f = 0; f < p.few; ++f) {
-      T* const to = p.out + l0 * p.out_line + f * p.out_few;
-      V value = total[f];
-      if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
-      if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
-      if (p.out_line == 1) {
-        X::store(to, value, mask);
-      } else {
-        X::store(column, value);
-        for (int l = 0; l < count; ++l) to[l * p.out_line] = column[l];
-      }
-    }
+    for (int f = 0; f < p.few; ++f) write_thin<X>(p, l0, count, f, total[f]);
   }
 }
 
@@ -283,11 +341,11 @@ template <class X>
 void thin(const ThinBlock<typename X::T>& p) {
   static_assert(kThin == 8);
   switch (thin_width(p.few)) {
-    case 1: return thin_lines<X, 1>(p);
-    case 2: return thin_lines<X, 2>(p);
-    case 4: return thin_lines<X, 4>(p);
-    case 6: return thin_lines<X, 6>(p);
-    default: return thin_lines<X, 8>(p);
+    case 1: return thin_lines<X, 1>(p, thin_groups<X, 1, 2>(p));
+    case 2: return thin_lines<X, 2>(p, 0);
+    case 4: return thin_lines<X, 4>(p, 0);
+    case 6: return thin_lines<X, 6>(p, 0);
+    default: return thin_lines<X, 8>(p, 0);
   }
 }
 
