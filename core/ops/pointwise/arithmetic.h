@@ -215,6 +215,10 @@ struct Pow {
     if constexpr (requires { a.raw; }) return power(a, b);  // vectors return a for b = 1; a test would cost 20 %
     else return math::select(b == lit<V>(1), a, power(a, b));
   }
+  /// Raises a CPU's vectors to numbers[known] in place if one test tells that products and roots will do for all.
+  template <int known, class V, size_t n> static bool forward_known(V (&v)[n]) {
+    return raise_all(v, std::integral_constant<int, int(2 * numbers[known])>{});
+  }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(b == lit<T>(0), lit<T>(0), g * math::conj(b * power(a, b - lit<T>(1))));
   }
