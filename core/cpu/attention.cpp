@@ -24,6 +24,7 @@ namespace {
 
 constexpr int64_t kBlockScores = 64 * 1024;  // 256 KiB of floats lie in L2
 constexpr int64_t kFewestQueries = 16, kMostQueries = 64;
+constexpr int64_t kMostTogether = 128;  // where a block reads all keys, which are packed for it (compare_torch.py)
 constexpr int64_t kPieceOfKeys = 64;  // whose gradients one thread sums
 
 /// One [N, H, rows, columns] operand of any strides.
@@ -49,9 +50,9 @@ struct Attention {
   const int64_t queries, keys, width, value_width;
   const RowKernels& rows = row_kernels(std::is_same_v<T, float> ? DType::float32 : DType::float64);
   const Elem elem = std::is_same_v<T, float> ? Elem::f32 : Elem::f64;
-  const int64_t block = std::clamp(kBlockScores / keys, kFewestQueries, kMostQueries);
+  const int64_t block;  // queries of a block
 
-  Attention(const Tensor& q, const Tensor& k, const Tensor& v, MaybeTensor seen, const AttentionCall& c)
+  Attention(const Tensor& q, const Tensor& k, const Tensor& v, MaybeTensor seen, const AttentionCall& c, int64_t most)
       : query(q),
         key(k),
         value(v),
@@ -63,7 +64,8 @@ struct Attention {
         queries(q.size(2)),
         keys(k.size(2)),
         width(q.size(3)),
-        value_width(v.size(3)) {}
+        value_width(v.size(3)),
+        block(std::clamp(kBlockScores / keys, kFewestQueries, most)) {}
 
   int64_t blocks() const { return (queries + block - 1) / block; }
   int64_t head_of_keys(int64_t h) const { return h / (heads / shared); }
@@ -129,11 +131,8 @@ struct Attention {
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = scores + i * b.keys;
       const int64_t n = seen_by(b, i);
-      const ExpSum s = rows.exp_sum(reinterpret_cast<const char*>(row), n);
-      const bool blind = s.sum == 0;
-      top[i] = blind ? std::numeric_limits<T>::infinity() : T(s.top + std::log(s.sum));
-      if (blind) std::fill_n(row, n, T(0));
-      else weigh(row, s, n);
+      const ExpSum s = rows.weights(reinterpret_cast<char*>(row), n);
+      top[i] = s.sum == 0 ? std::numeric_limits<T>::infinity() : T(s.top + std::log(s.sum));
       std::fill(row + n, row + b.keys, T(0));
     }
     gemm(elem, {.m = b.count,
@@ -332,7 +331,8 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   const Tensor top = empty_tensor({{query.size(0), query.size(1), query.size(2)}}, query.dtype());
   visit<kFloats>(query.dtype(), [&]<class T>() {
     if constexpr (std::is_floating_point_v<T>) {
-      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale});
+      const int64_t most = is_causal ? kMostQueries : kMostTogether;
+      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale}, most);
       run.run(Heads<T>(y), top.data_ptr<T>());
     }
   });
@@ -353,7 +353,7 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   const Tensor logs = contiguous_values(top);
   visit<kFloats>(query.dtype(), [&]<class T>() {
     if constexpr (std::is_floating_point_v<T>) {
-      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale});
+      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale}, kMostQueries);
       run.run_backward({Heads<T>(grad), Heads<T>(output), Heads<T>(of_q), Heads<T>(of_k), Heads<T>(of_v)},
                        logs.data_ptr<T>());
     }

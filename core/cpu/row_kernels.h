@@ -72,6 +72,9 @@ struct RowKernels {
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
   /// Returns the sum of exponentials of a row.
   ExpSum (*exp_sum)(const char* x, int64_t n) = nullptr;
+  /// Turns a row of the dtype of statistics into its softmax, in place, and returns the sum of exponentials. Where that
+  /// is 0, all become 0.
+  ExpSum (*weights)(char* x, int64_t n) = nullptr;
   /// Returns sum(w * (x - shift)) (w of the dtype of statistics, or null: ones).
   double (*dot)(const char* x, const char* w, double shift, int64_t n) = nullptr;
   /// gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w of the dtype of statistics, or null: ones).

@@ -260,6 +260,24 @@ ExpSum exp_sum(const char* bytes, int64_t n) {
 }
 
 template <class T>
+ExpSum weights(char* bytes, int64_t n) {
+  using C = compute_t<T>;
+  C* const x = reinterpret_cast<C*>(bytes);
+  if (n == 0) return {0, 0};
+  const C m = finite_max(row_max(x, n));
+  const Vec<C> shift(m);
+  const double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    const Vec<C> e = exp_down(load_row<C>(x + i, w) - shift);
+    store_row<C>(e, x + i, w);
+    return e;
+  });
+  const Vec<C> scale{sum == 0 ? C(0) : C(1 / sum)};
+  each_vector<C>(n, [&](int64_t i, int64_t w)
+                        __attribute__((always_inline)) { store_row<C>(load_row<C>(x + i, w) * scale, x + i, w); });
+  return {double(m), sum};
+}
+
+template <class T>
 void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
@@ -858,6 +876,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
                .softmax_gradient_columns = &softmax_gradient_columns<T>,
                .logsumexp_columns = &logsumexp_columns<T>,
                .exp_sum = &exp_sum<T>,
+               .weights = &weights<T>,
                .dot = &dot<T>,
                .exp_minus = &exp_minus<T>,
                .moments = &moments<T>,
