@@ -26,6 +26,20 @@ struct CopiedLines {
   bool far = false;  // whether the result passes by the caches
 };
 
+/// A piece of each row of a result: pieces of `bytes`, `step` bytes apart.
+struct RowPiece {
+  const char* from;
+  int64_t step, bytes;
+};
+
+/// Rows of dense memory that are put together of pieces, one behind the other.
+struct JoinedRows {
+  const RowPiece* pieces;
+  int64_t count, rows;
+  char* to;
+  bool far = false;  // whether the result passes by the caches
+};
+
 /// Transposes a matrix with the instruction set in use, on this thread.
 void transpose_matrix(const Transposition& t);
 

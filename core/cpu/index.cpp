@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/copy.h>
+#include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/mask.h>
 #include <vesta/core/cpu/parallel.h>
@@ -18,9 +20,11 @@
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
+VESTA_DECLARE_ON_ISA(void join_rows(const vesta::cpu::JoinedRows& j))
 VESTA_DECLARE_ON_ISA(void register_index(vesta::cpu::IndexKernels& kernels))
 
 namespace vesta::cpu {
@@ -123,7 +127,7 @@ class Grid {
   void rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const;
   void outer_offsets(int64_t o, int64_t& self, int64_t& other) const;
   void rows_at(char* self, const int64_t* places, char* other, int64_t count, int64_t n, bool write, double alpha,
-               bool add) const;
+               bool add, const int64_t* order = nullptr) const;
 
   const Tensor &self_, &other_;
   Tensor places_;
@@ -168,22 +172,23 @@ void Grid::outer_offsets(int64_t o, int64_t& self, int64_t& other) const {
   }
 }
 
-/// Processes a row of n elements at each of `count` places.
+/// Processes a row of n elements at each of `count` places, or at those whose numbers `order` has.
 void Grid::rows_at(char* self, const int64_t* places, char* other, int64_t count, int64_t n, bool write, double alpha,
-                   bool add) const {
+                   bool add, const int64_t* order) const {
   const DType d = self_.dtype();
   if (self_row_ == item() && other_row_ == item()) {
-    RowsAtPlaces at{self, places, other, step_, count, n, alpha};
+    RowsAtPlaces at{self, places, other, step_, count, n, alpha, order};
     if (add) return index_kernels.add_rows[int(d)](at);
     at.n *= item();
     return (write ? index_kernels.put_rows : index_kernels.take_rows)(at);
   }
   const Convert same = convert(d, d);
-  for (int64_t k = 0; k < count; ++k, other += step_) {
-    char* const to = self + places[k];
-    if (add) index_kernels.add_row[int(d)]({to, self_row_, other, other_row_, n, alpha});
-    else if (write) same(other, other_row_, to, self_row_, n);
-    else same(to, self_row_, other, other_row_, n);
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t number = order != nullptr ? order[k] : k;
+    char *const to = self + places[number], *const from = other + number * step_;
+    if (add) index_kernels.add_row[int(d)]({to, self_row_, from, other_row_, n, alpha});
+    else if (write) same(from, other_row_, to, self_row_, n);
+    else same(to, self_row_, from, other_row_, n);
   }
 }
 
@@ -224,10 +229,8 @@ bool Grid::run_by_parts(double alpha, bool add) const {
   for (int64_t k = 0; k < n; ++k) order[size_t(next[size_t((places()[k] - first) >> shift)]++)] = k;
   char *const self = self_.impl()->data(), *const other = other_.impl()->data();
   parallel_for(parts, 1, [&](int64_t b, int64_t e) {
-    for (int64_t i = begin[size_t(b)]; i < begin[size_t(e)]; ++i) {
-      const int64_t k = order[size_t(i)];
-      rows_at(self, places() + k, other + k * step_, 1, row_, true, alpha, add);
-    }
+    const int64_t at = begin[size_t(b)];
+    rows_at(self, places(), other, begin[size_t(e)] - at, row_, true, alpha, add, order.data() + at);
   });
   return true;
 }
@@ -342,6 +345,45 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
   Grid g(weight, r);
   g.set_rows(places);
   g.gather();
+  return r;
+}
+
+/// Writes rows of `count` zeros with a 1 at the class of each, a block of rows at a time: while it lies in the first
+/// cache, be it the result's memory or, of a far result, a buffer (benchmarks/compare_torch.py --only one_hot).
+void write_classes(const int64_t* classes, int64_t rows, int64_t count, int64_t* to, bool far) {
+  constexpr int64_t kBlock = 2048;  // elements
+  alignas(64) int64_t buffer[kBlock];
+  const int64_t most = std::max<int64_t>(1, kBlock / count);
+  far = far && count <= kBlock;
+  if (far) std::memset(buffer, 0, sizeof buffer);
+  for (int64_t row = 0; row < rows; row += most, to += most * count) {
+    const int64_t n = std::min(most, rows - row);
+    int64_t* const block = far ? buffer : to;
+    const auto write = [&](int64_t value) {
+      for (int64_t i = 0; i < n; ++i) block[i * count + classes[row + i]] = value;
+    };
+    if (!far) std::memset(block, 0, size_t(n * count) * sizeof(int64_t));
+    write(1);
+    if (!far) continue;
+    write_far(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(buffer), n * count * int64_t(sizeof(int64_t)));
+    write(0);
+  }
+  if (far) finish_far();
+}
+
+Tensor one_hot(const Tensor& input, int64_t num_classes) {
+  const int64_t count = check_one_hot(input, num_classes);
+  Dims sizes(input.sizes());
+  sizes.push_back(count);
+  const Tensor r = empty_tensor(sizes, DType::int64);
+  if (r.numel() == 0) return r;
+  const Tensor places = contiguous_values(input);
+  const int64_t* const classes = places.data_ptr<int64_t>();
+  int64_t* const to = r.data_ptr<int64_t>();
+  const bool far = is_far(r.numel() * r.element_size());
+  parallel_for(places.numel(), std::max<int64_t>(1, kElementGrain / count), [&](int64_t begin, int64_t end) {
+    write_classes(classes + begin, end - begin, count, to + begin * count, far);
+  });
   return r;
 }
 
@@ -598,6 +640,58 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   return self;
 }
 
+// ---- cat: rows of the result are written whole, each put together of a piece of every tensor, in one pass ----
+
+constexpr int64_t kJoinGrain = 1 << 17;  // bytes a thread takes at a time (benchmarks/compare_torch.py, cat)
+
+/// Describes the pieces that t gives to the rows of a cat along dimension `dim`: what lies inside of it is dense, and
+/// all dimensions outside of it are one. Returns whether t lies so.
+bool describe_piece(const Tensor& t, int64_t dim, RowPiece& piece) {
+  int64_t dense = 1;
+  for (int64_t d = t.dim(); d-- > dim;) {
+    if (t.sizes()[size_t(d)] != 1 && t.strides()[size_t(d)] != dense) return false;
+    dense *= t.sizes()[size_t(d)];
+  }
+  int64_t step = 0, next = -1;  // of the outer dimensions together, and what the next one continues with
+  for (int64_t d = dim; d-- > 0;) {
+    const int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
+    if (size == 1) continue;
+    if (next < 0) step = stride;
+    else if (stride != next) return false;
+    next = stride * size;
+  }
+  const int64_t item = t.element_size();
+  piece = {static_cast<const char*>(t.impl()->data()), step * item, dense * item};
+  return true;
+}
+
+Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
+  const CatPlan plan = cat_plan(tensors, dim);
+  const Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype);
+  int64_t rows = 1;
+  for (int64_t d = 0; d < plan.dim; ++d) rows *= plan.sizes[size_t(d)];
+  SmallVector<RowPiece, 8> pieces;
+  bool in_rows = rows > 1 && r.is_contiguous();
+  for (size_t k = 0; in_rows && k < plan.used.size(); ++k) {
+    const Tensor& t = tensors[size_t(plan.used[k])];
+    pieces.push_back({});
+    in_rows = t.dtype() == plan.dtype && describe_piece(t, plan.dim, pieces[k]);
+  }
+  if (!in_rows || r.numel() == 0) {
+    copy_parts(r, plan, tensors);
+    return r;
+  }
+  const int64_t row = r.numel() / rows * r.element_size();
+  char* const to = r.impl()->data();
+  const bool far = is_far(rows * row);
+  parallel_for(rows, std::max<int64_t>(1, kJoinGrain / row), [&](int64_t begin, int64_t end) {
+    SmallVector<RowPiece, 8> own(pieces);
+    for (RowPiece& piece : own) piece.from += begin * piece.step;
+    VESTA_ON_ISA(join_rows, {own.data(), int64_t(own.size()), end - begin, to + begin * row, far});
+  });
+  return r;
+}
+
 }  // namespace
 
 void register_indexing() {
@@ -608,6 +702,8 @@ void register_indexing() {
   ops::index_add_.set_kernel(DeviceType::cpu, &index_add_);
   ops::index_fill_.set_kernel(DeviceType::cpu, &index_fill_);
   ops::embedding.set_kernel(DeviceType::cpu, &embedding);
+  ops::one_hot.set_kernel(DeviceType::cpu, &one_hot);
+  ops::cat.set_kernel(DeviceType::cpu, &cat_kernel_in_rows);
   ops::gather.set_kernel(DeviceType::cpu, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
   ops::scatter_.set_kernel(DeviceType::cpu, &scatter_);

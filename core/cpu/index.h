@@ -33,6 +33,7 @@ struct RowsAtPlaces {
   int64_t rows;
   int64_t n;
   double alpha = 1;  // for additions
+  const int64_t* order = nullptr;  // if set, the numbers of the rows, of `offset` and of the run
 };
 
 /// The loops of one instruction set: moves, indexed by log2 of the item size, and additions, indexed by dtype.

@@ -353,25 +353,27 @@ Tensor diagonal_scatter_composite(const Tensor& input, const Tensor& src, int64_
 
 // ---- classes ----
 
-Tensor one_hot_composite(const Tensor& input, int64_t num_classes) {
+int64_t check_one_hot(const Tensor& input, int64_t num_classes) {
   VESTA_CHECK(input.dtype() == DType::int64, runtime, "one_hot: is only applicable to index tensor of type int64, got ",
               input.dtype(), ".");
   VESTA_CHECK(num_classes >= -1, runtime, "one_hot: expected num_classes of at least -1, got ", num_classes, ".");
-  NoGrad off;
-  int64_t count = num_classes;
   if (input.numel() == 0) {
     VESTA_CHECK(num_classes > 0, runtime, "one_hot: Can not infer total number of classes from empty tensor.");
-  } else {
-    if (input.device().type == DeviceType::cpu || num_classes == -1) {
-      VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "one_hot: Class values must be non-negative.");
-      const int64_t largest = amax(input).item<int64_t>();
-      if (num_classes == -1) count = checked_add(largest, 1, "one_hot");
-      VESTA_CHECK(largest < count, runtime, "one_hot: Class values must be smaller than num_classes, got ", largest,
-                  " for ", count, ".");
-    }
+    return num_classes;
   }
+  if (input.device().type != DeviceType::cpu && num_classes != -1) return num_classes;
+  VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "one_hot: Class values must be non-negative.");
+  const int64_t largest = amax(input).item<int64_t>();
+  const int64_t count = num_classes == -1 ? checked_add(largest, 1, "one_hot") : num_classes;
+  VESTA_CHECK(largest < count, runtime, "one_hot: Class values must be smaller than num_classes, got ", largest,
+              " for ", count, ".");
+  return count;
+}
+
+Tensor one_hot_composite(const Tensor& input, int64_t num_classes) {
+  NoGrad off;
   Dims shape(input.sizes());
-  shape.push_back(count);
+  shape.push_back(check_one_hot(input, num_classes));
   return scatter_(zeros(shape, DType::int64, input.device()), -1, unsqueeze(input, -1), wrapped(int64_t(1)));
 }
 

@@ -8,6 +8,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
@@ -321,19 +322,23 @@ CatPlan cat_plan(TensorList tensors, int64_t dim) {
   return plan;
 }
 
-namespace {
-
-Tensor cat_kernel(TensorList tensors, int64_t dim) {
-  CatPlan plan = cat_plan(tensors, dim);
-  Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype, tensors[0].device());
+void copy_parts(const Tensor& result, const CatPlan& plan, TensorList tensors) {
   Dims sizes(plan.sizes);
-  int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
+  int64_t offset = 0, stride = result.strides()[size_t(plan.dim)];
   for (int32_t i : plan.used) {
     const Tensor& t = tensors[size_t(i)];
     sizes[size_t(plan.dim)] = t.sizes()[size_t(plan.dim)];
-    copy_values(alias(r, sizes, r.strides(), offset, "cat"), t);
+    copy_values(alias(result, sizes, result.strides(), offset, "cat"), t);
     offset += sizes[size_t(plan.dim)] * stride;
   }
+}
+
+namespace {
+
+Tensor cat_kernel(TensorList tensors, int64_t dim) {
+  const CatPlan plan = cat_plan(tensors, dim);
+  const Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype, tensors[0].device());
+  copy_parts(r, plan, tensors);
   return r;
 }
 

@@ -5,6 +5,8 @@
 
 namespace vesta {
 
+struct CatPlan;
+
 /// Returns whether a tensor has values to look at. One on the meta device has none: checks of values leave it out.
 inline bool has_values(const Tensor& t) { return t.device().type != DeviceType::meta; }
 
@@ -16,11 +18,17 @@ VESTA_API void check_bernoulli(const Tensor& p);
 VESTA_API void check_native_dropout(const Tensor& input, double p);
 /// Checks an embedding: a matrix, integer indices, which are returned as contiguous int64.
 VESTA_API Tensor check_embedding(const Tensor& weight, const Tensor& indices);
+/// Checks one_hot, and on the CPU that all classes lie in [0, num_classes); returns num_classes, of -1 what the values
+/// ask for.
+VESTA_API int64_t check_one_hot(const Tensor& input, int64_t num_classes);
 /// Checks the size of the result's last dimension of _fft_c2r against the input's dimension `dim`.
 VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_size);
 /// Checks argmax or argmin over all elements: there must be one.
 VESTA_API void check_place_of_all(const Tensor& input, const char* op);
 /// Checks linalg.eigh's triangle: 'L' or 'U', in either case.
 VESTA_API void check_uplo(Text uplo, const char* op);
+
+/// Copies the tensors of a cat, each to its part of the result, one after the other: of any strides and dtypes.
+VESTA_API void copy_parts(const Tensor& result, const CatPlan& plan, TensorList tensors);
 
 }  // namespace vesta

@@ -378,3 +378,75 @@ def test_gradients_of_narrow_floats_are_alike_in_every_block(dtype: str) -> None
             part = x[i : i + piece].clone().requires_grad_()
             (want,) = vesta.autograd.grad(f(part), part, g[i : i + piece])
             assert_same(whole[i : i + piece], want, str(i))
+
+
+@pytest.mark.parametrize("spread", [40, 3000])
+def test_long_rows_at_equal_places_are_added_in_order(spread: int) -> None:
+    rows, start = random(700, 300), random(3000, 300, seed=2)
+    places = (random(700, seed=1).abs() * 1e6).long() % spread
+    wanted, put = start.numpy().copy(), start.numpy().copy()
+    np.add.at(wanted, places.numpy(), rows.numpy())
+    for place, row in zip(places.tolist(), rows.numpy()):
+        put[place] = row
+    threads = vesta.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            vesta.set_num_threads(count)
+            np.testing.assert_array_equal(start.index_add(0, places, rows).numpy(), wanted)
+            np.testing.assert_array_equal(start.index_put((places,), rows).numpy(), put)
+            apart = start.t().contiguous().t()[:, ::2]  # rows that are not dense
+            np.testing.assert_array_equal(apart.index_add(0, places, rows[:, ::2]).numpy(), wanted[:, ::2])
+    finally:
+        vesta.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "complex128", "float16"])
+def test_tensors_side_by_side(dtype: str) -> None:
+    wide = random(6, 50, 37, dtype=dtype)
+    families = [
+        [random(6, n, 37, dtype=dtype, seed=n) for n in (1, 3, 200)],
+        [wide[:, 1:], wide[:, :1], wide[:, :0]],
+        [wide[:1].expand(6, 50, 37), wide],
+        [random(50, 37, dtype=dtype).expand(6, 50, 37), wide],
+        [random(6, 1, 37, dtype=dtype).expand(6, 50, 37), wide],
+        [wide[::2], wide[1::2].flip(1), wide[:3]],
+        [wide.transpose(0, 1).contiguous().transpose(0, 1), wide],
+        [wide[..., 3:], wide[..., :3]],
+        [wide, wide.to(vesta.complex128)],
+    ]
+    for tensors in families:
+        for dim in range(3):
+            if all(t.shape[d] == tensors[0].shape[d] for t in tensors for d in range(3) if d != dim):
+                both = vesta.cat(tensors, dim)
+                np.testing.assert_array_equal(both.numpy(), np.concatenate([t.numpy() for t in tensors], dim))
+                out = vesta.empty(both.shape, dtype=both.dtype)
+                assert_same(vesta.cat(tensors, dim, out=out), both, "out")
+    np.testing.assert_array_equal(wide.roll(1, 1).numpy(), np.roll(wide.numpy(), 1, 1))
+    np.testing.assert_array_equal(vesta.stack([wide, wide], 1).numpy(), np.stack([wide.numpy()] * 2, 1))
+
+
+@pytest.mark.parametrize("count", [1, 5, 300, 3000])
+def test_classes_become_rows_of_one_one(count: int) -> None:
+    classes = (random(7, 301).abs() * 1e6).long() % count
+    for x in (classes, classes.t(), classes[:, ::3], classes[0, 0]):
+        made = F.one_hot(x, count)
+        assert made.dtype == vesta.int64 and made.shape == (*x.shape, count)
+        np.testing.assert_array_equal(made.numpy(), np.eye(count, dtype=np.int64)[x.numpy()])
+    with pytest.raises(RuntimeError, match="must be smaller than num_classes, got .* for"):
+        F.one_hot(classes + 1 if count == 1 else classes + count, count)
+    with pytest.raises(RuntimeError, match="must be non-negative"):
+        F.one_hot(classes - count, count)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1, 7, 255, 256, 257, 520, 1024])
+def test_rows_times_a_vector_do_not_depend_on_their_number(dtype: str, length: int) -> None:
+    rows, vector, bias = random(75, length, dtype=dtype), random(length, dtype=dtype, seed=1), random(1, dtype=dtype)
+    alone = [(rows[i : i + 1] @ vector).item() for i in range(75)]
+    for count in (75, 64, 33, 31):
+        assert (rows[:count] @ vector).tolist() == alone[:count]
+        assert F.linear(rows[:count], vector[None]).flatten().tolist() == alone[:count]
+        assert F.linear(vector[None], rows[:count]).flatten().tolist() == alone[:count]
+    wide = random(75, 1024, dtype=dtype)[:, :length] if length <= 1024 else rows
+    assert (wide @ vector).tolist() == [(wide[i : i + 1] @ vector).item() for i in range(75)]
+    assert_same(F.linear(rows, vector[None], bias), F.linear(rows, vector[None]) + bias, "bias")

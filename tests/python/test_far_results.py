@@ -120,3 +120,18 @@ def test_batch_norm_of_pixels() -> None:
             results.append((y.detach(), *vesta.autograd.grad(y, each, each.detach() * 0.5)))
         for rows, of_pixels in zip(*results):
             assert_same(rows, of_pixels.contiguous(), f"training {training}")
+
+
+@pytest.mark.parametrize("count", [700, 3000])  # classes of a row that is put together in the first cache, and longer
+def test_classes(count: int) -> None:
+    classes = vesta.arange(2 * ROWS * LENGTH // count) * 7 % count
+    made = F.one_hot(classes, count)
+    assert int(made.sum()) == classes.numel()
+    np.testing.assert_array_equal(made.argmax(1).numpy(), classes.numpy())
+
+
+@pytest.mark.parametrize("first", [LENGTH, 10])
+def test_tensors_side_by_side(first: int) -> None:
+    x = vesta.arange(ROWS * (LENGTH + 8)).view(ROWS, LENGTH + 8)
+    both = vesta.cat([x[:, first:], x[:, :first]], 1)
+    np.testing.assert_array_equal(both.numpy(), np.roll(x.numpy(), -first, 1))

@@ -68,41 +68,48 @@ void add_row(const RowAddition& a) {
   }
 }
 
-/// Rows that come next, which the CPU is asked for: those at random places are no stream that it foresees.
-class Ahead {
+/// The rows of a move, in the order in which they are processed. Those that come next are asked for: at random places
+/// they are no stream that the CPU foresees.
+class RowPairs {
  public:
-  VESTA_INLINE Ahead(const RowsAtPlaces& a, int64_t bytes)
-      : a_(a), bytes_(bytes < kMost ? bytes : kMost), rows_(bytes < kMost ? 1 + kMost / 2 / (bytes + 1) : 1) {}
-  /// Asks for a row some way behind row k.
+  VESTA_INLINE RowPairs(const RowsAtPlaces& a, int64_t bytes)
+      : a_(a), bytes_(bytes < kMost ? bytes : kMost), ahead_(bytes < kMost ? 1 + kMost / 2 / (bytes + 1) : 1) {}
+  VESTA_INLINE char* place(int64_t k) const { return a_.base + a_.offset[number(k)]; }
+  VESTA_INLINE char* run(int64_t k) const { return a_.run + number(k) * a_.run_step; }
+  /// Asks for the rows some way behind row k.
   VESTA_INLINE void expect(int64_t k) const {
-    if (k + rows_ >= a_.rows) return;
-    const char* const row = a_.base + a_.offset[k + rows_];
-    for (int64_t i = 0; i < bytes_; i += kLine) __builtin_prefetch(row + i);
+    if (k + ahead_ >= a_.rows) return;
+    const char *const there = place(k + ahead_), *const here = run(k + ahead_);
+    for (int64_t i = 0; i < bytes_; i += kLine) __builtin_prefetch(there + i);
+    if (a_.order == nullptr) return;
+    for (int64_t i = 0; i < bytes_; i += kLine) __builtin_prefetch(here + i);
   }
 
  private:
   static constexpr int64_t kMost = 2048;  // bytes: what follows in a long row is foreseen
+  VESTA_INLINE int64_t number(int64_t k) const { return a_.order != nullptr ? a_.order[k] : k; }
+
   const RowsAtPlaces& a_;
-  const int64_t bytes_, rows_;
+  const int64_t bytes_, ahead_;
 };
 
 template <bool put>
 void move_rows(const RowsAtPlaces& a) {
-  const Ahead ahead(a, a.n);
+  const RowPairs rows(a, a.n);
   for (int64_t k = 0; k < a.rows; ++k) {
-    char *const row = a.base + a.offset[k], *const run = a.run + k * a.run_step;
-    ahead.expect(k);
+    char *const row = rows.place(k), *const run = rows.run(k);
+    rows.expect(k);
     if (put) copy_row(row, run, a.n);
     else copy_row(run, row, a.n);
   }
 }
 template <class T>
 void add_rows(const RowsAtPlaces& a) {
-  const Ahead ahead(a, a.n * int64_t(sizeof(T)));
+  const RowPairs rows(a, a.n * int64_t(sizeof(T)));
   for (int64_t k = 0; k < a.rows; ++k) {
-    T* const to = reinterpret_cast<T*>(a.base + a.offset[k]);
-    const T* const from = reinterpret_cast<const T*>(a.run + k * a.run_step);
-    ahead.expect(k);
+    T* const to = reinterpret_cast<T*>(rows.place(k));
+    const T* const from = reinterpret_cast<const T*>(rows.run(k));
+    rows.expect(k);
 #pragma GCC ivdep  // the rows of the run lie apart from the places
     for (int64_t i = 0; i < a.n; ++i) add_to(to[i], from[i], a.alpha);
   }
