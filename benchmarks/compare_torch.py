@@ -115,6 +115,7 @@ class Library:
         return json.loads(line)
 
     def time(self, family: str, case: str, form: str | None, budget: float) -> dict:
+        time.sleep(0.02)  # the other library's threads spin for milliseconds after its last loop
         request = {"family": family, "case": case, "form": form, "budget": budget}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
