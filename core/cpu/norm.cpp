@@ -107,8 +107,6 @@ void by_channels(const Runs& runs, int64_t together, int64_t lists, F f) {
     for (int64_t i = b; i < e; ++i) f(i * together, std::min(together, runs.channels - i * together), numbers.data());
   });
 }
-constexpr int64_t kReadAhead = 4096;  // bytes (build/bin/bandwidth 'batch_norm, training')
-
 /// parallel_for() from the end of a range to its begin: what was read last is in the last cache still
 /// (build/bin/bandwidth batch_norm).
 template <class F>
@@ -116,6 +114,9 @@ void backwards(int64_t n, int64_t grain, F f) {
   parallel_for(n, grain, [&](int64_t b, int64_t e) { f(n - e, n - b); });
 }
 int64_t runs_per_task(const Runs& runs) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.inner, 1)); }
+/// Returns how many channels' numbers of all runs a task adds up: those of whole cache lines, or it reads every line
+/// for a part of it (a third of batch norm's time with 4096 images; build/bin/bandwidth 'batch_norm, training').
+int64_t channels_per_task(const Runs& runs) { return std::max<int64_t>(16, 8192 / std::max<int64_t>(runs.batch, 1)); }
 /// Returns which rows of a tensor runs [begin, end) are.
 ChannelRows rows_of(const Runs& runs, int64_t begin, int64_t end) {
   return {begin % runs.channels, runs.channels, end - begin, runs.inner};
@@ -178,10 +179,10 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
   const int64_t count = runs.batch * runs.channels, grain = runs_per_task(runs);
   const OfRuns mean(training && runs.inner ? count : 0), squares(mean.size());
   parallel_for(mean.size(), grain, [&](int64_t b, int64_t e) {
-    k.statistics(from + b * runs.bytes, e - b, runs.inner, mean.data() + b, squares.data() + b, {kReadAhead, 0});
+    k.statistics(from + b * runs.bytes, e - b, runs.inner, mean.data() + b, squares.data() + b, {});
   });
   OfChannels center(size_t(runs.channels)), scale(center.size()), shift(center.size());
-  parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
+  parallel_for(runs.channels, channels_per_task(runs), [&](int64_t b, int64_t e) {
     const double inner = double(runs.inner);
     for (int64_t n = 1; n < runs.batch && mean.size() > 0; ++n) {  // the first image's numbers become those of all
       const int64_t at = n * runs.channels + b;
@@ -400,11 +401,13 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
     k.gradient_sums_rows(gp + b * runs.bytes, xp + b * runs.bytes, rows_of(runs, b, e), means.data(), sums.data() + b,
                          dots.data() + b);
   });
-  parallel_for(runs.channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(runs.batch, 1)), [&](int64_t b, int64_t e) {
+  parallel_for(runs.channels, channels_per_task(runs), [&](int64_t b, int64_t e) {
+    OfChannels sum(size_t(e - b)), dot(sum.size());
+    for (int64_t r = b; r < count; r += runs.channels) {
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += sums[r + int64_t(i)], dot[i] += dots[r + int64_t(i)];
+    }
     for (auto c = size_t(b); c < size_t(e); ++c) {
-      double sum = 0, dot = 0;
-      for (int64_t r = int64_t(c); r < count; r += runs.channels) sum += sums[r], dot += dots[r];
-      const ChannelGradient of = settle(int64_t(c), sum, dot);
+      const ChannelGradient of = settle(int64_t(c), sum[c - size_t(b)], dot[c - size_t(b)]);
       scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
     }
   });

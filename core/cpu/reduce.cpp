@@ -227,6 +227,19 @@ void moments_of_run(const char* x, int64_t n, char* out) {
   s.count = double(n);
   row_kernels(dtype_of<T>).statistics(x, 1, n, &s.mean, &s.squares, {});
 }
+/// Does that for rows `stride` bytes apart, many at a time where they lie one after the other.
+template <class T>
+void moments_of_runs(const char* x, int64_t stride, int64_t rows, int64_t n, char* out) {
+  constexpr int64_t kRows = 64;
+  auto* const to = reinterpret_cast<Statistics*>(out);
+  double mean[kRows], squares[kRows];
+  const int64_t together = stride == n * int64_t(sizeof(T)) ? kRows : 1;
+  for (int64_t r = 0; r < rows; r += together) {
+    const int64_t count = std::min(together, rows - r);
+    row_kernels(dtype_of<T>).statistics(x + r * stride, count, n, mean, squares, {});
+    for (int64_t i = 0; i < count; ++i) to[r + i] = {double(n), mean[i], squares[i]};
+  }
+}
 void combine_moments(char* into, const char* from, int64_t n) {
   auto* const a = reinterpret_cast<Statistics*>(into);
   const auto* const b = reinterpret_cast<const Statistics*>(from);
@@ -238,8 +251,11 @@ void register_moments() {
   VESTA_ON_ISA(register_column_moments, columns);
   const auto one = [&]<class T>() {
     const int d = int(dtype_of<T>);
-    moment_kernels[d] = {
-        .acc_bytes = sizeof(Statistics), .run = &moments_of_run<T>, .columns = columns[d], .combine = &combine_moments};
+    moment_kernels[d] = {.acc_bytes = sizeof(Statistics),
+                         .run = &moments_of_run<T>,
+                         .runs = &moments_of_runs<T>,
+                         .columns = columns[d],
+                         .combine = &combine_moments};
   };
   one.template operator()<float>(), one.template operator()<double>();
   one.template operator()<Half>(), one.template operator()<BFloat16>();

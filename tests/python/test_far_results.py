@@ -108,6 +108,33 @@ def test_windows_of_three(width: int) -> None:
         assert_same(y[plane], F.max_pool2d(x[plane : plane + 1].clone(), 3, 1, 1)[0], f"plane {plane}")
 
 
+@pytest.mark.parametrize("width", [64, 60])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: F.avg_pool2d(x, 3, 1, 1),
+        lambda x: F.interpolate(x[:, :32, :30], size=(64, x.shape[3]), mode="bilinear"),
+        lambda x: F.interpolate(x.flatten(1, 2), scale_factor=2, mode="linear"),
+    ],
+    ids=["average", "bilinear", "linear"],
+)
+def test_resampled_lines(op, width: int) -> None:
+    x = random(ROWS * LENGTH // (64 * width), 2, 32, width)
+    x = vesta.cat([x, x.flip(2)], 2)
+    y = op(x)
+    for plane in (0, 1, x.shape[0] // 2, x.shape[0] - 1):
+        assert_same(y[plane], op(x[plane : plane + 1].clone())[0], f"plane {plane}")
+
+
+@pytest.mark.parametrize("length", [LENGTH, LENGTH + 1])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "float16", "complex128"])
+def test_flips(dtype: str, length: int) -> None:
+    rows = ROWS * 4 // getattr(vesta, dtype).itemsize
+    x = (vesta.arange(rows * length) % 251).view(rows, length).to(getattr(vesta, dtype))
+    for dims in ((0,), (1,), (0, 1)):
+        np.testing.assert_array_equal(x.flip(dims).numpy(), np.flip(x.numpy(), dims))
+
+
 def test_batch_norm_of_pixels() -> None:
     x = random(3, 64, 210, 225)
     mean, variance = random(64, seed=1), random(64, seed=2).abs() + 1

@@ -56,6 +56,21 @@ void reverse_items(char* to, const char* from, int64_t n) {
   for (; i < n; ++i) p[i] = q[-i];
 }
 
+/// reverse_items() of whole lines of the cache, past the caches; finish() must follow before another thread reads.
+template <class T>
+void reverse_items_far(char* to, const char* from, int64_t n) {
+  constexpr int64_t kItems = kLine / int64_t(sizeof(T));
+  const T* q = reinterpret_cast<const T*>(from) + n - 1;
+  for (int64_t i = 0; i < n; i += kItems, q -= kItems) {
+    alignas(kLine) T line[kItems];
+    for (int64_t k = 0; k < kItems; ++k) line[k] = q[-k];
+    for (int64_t k = 0; k < kLine; k += kVectorBytes) {
+      Vec<float>::load(reinterpret_cast<const float*>(reinterpret_cast<const char*>(line) + k))
+          .stream(reinterpret_cast<float*>(to + i * int64_t(sizeof(T)) + k));
+    }
+  }
+}
+
 /// write_far(); finish() must follow before another thread reads.
 VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {
   const int64_t before = std::min(n, int64_t(-reinterpret_cast<uintptr_t>(to) % kLine));
@@ -229,8 +244,8 @@ void join_rows(const JoinedRows& j) {
   if (j.far) finish();
 }
 
-void reverse(char* to, const char* from, int64_t item, int64_t n) {
-  of_size(item, [&]<class T>() { reverse_items<T>(to, from, n); });
+void reverse(char* to, const char* from, int64_t item, int64_t n, bool far) {
+  of_size(item, [&]<class T>() { far ? reverse_items_far<T>(to, from, n) : reverse_items<T>(to, from, n); });
 }
 
 void transpose(const Transposition& t) {

@@ -12,14 +12,17 @@ template <int known, bool expects, class T>
 void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t any, T* y, int64_t n,
               int64_t ahead) {
   using V = Vec<T>;
-  const int64_t terms = known ? known : any;
-  const T* first = x + places[0] * inner;
+  constexpr int kKept = known ? known : 1;  // which the compiler would read again for each vector, as y may be anywhere
+  const T* rows[kKept];
+  V factors[kKept];
+  for (int k = 0; k < kKept; ++k) rows[k] = x + places[k] * inner, factors[k] = V(weights[k]);
   auto at = [&](int64_t i, auto load) __attribute__((always_inline)) {
     if constexpr (expects) {
-      for (int64_t k = 0; k < terms; ++k) __builtin_prefetch(x + places[k] * inner + ahead + i, 0, 2);
+      for (int64_t k = 0; k < (known ? known : any); ++k) __builtin_prefetch(x + places[k] * inner + ahead + i, 0, 2);
     }
-    V sum = V(weights[0]) * load(first + i);
-    for (int64_t k = 1; k < terms; ++k) sum = sum + V(weights[k]) * load(x + places[k] * inner + i);
+    V sum = factors[0] * load(rows[0] + i);
+    for (int k = 1; k < kKept; ++k) sum = sum + factors[k] * load(rows[k] + i);
+    for (int64_t k = kKept; !known && k < any; ++k) sum = sum + V(weights[k]) * load(x + places[k] * inner + i);
     return sum;
   };
   int64_t i = 0;
@@ -87,74 +90,106 @@ VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float>::Bits at) {
 }
 #endif
 
-/// Computes the results of the blocks from b on that have this kind, and `known` terms if that is not 0; returns the
-/// first block that is of another kind.
-template <int known, auto kind, class T>
-const ResampleBlock<T>* blocks_of(const T* x, const ResampleBlock<T>* b, const ResampleBlock<T>* end, T* y, bool far) {
+/// Lines that go through the same blocks: `in` and `out` elements from one to the next.
+template <class T>
+struct Lines {
+  const T* x;
+  std::int64_t in;
+  T* y;
+  std::int64_t out;
+  bool far;
+};
+
+template <class T>
+VESTA_INLINE void store_block(Vec<T> v, T* y, int64_t count, bool far) {
+  if (far) v.stream(y);
+  else if (count == Vec<T>::N) [[likely]] v.store(y);
+  else v.store_partial(y, count);
+}
+
+/// Computes the results of `lines` lines for the blocks from b on that have this kind, and `known` terms if that is not
+/// 0; returns the first block that is of another kind.
+template <int lines, int known, auto kind, class T>
+const ResampleBlock<T>* blocks_of(const Lines<T>& l, const ResampleBlock<T>* b, const ResampleBlock<T>* end, T* y) {
   using V = Vec<T>;
   using Terms = typename ResampleBlock<T>::Terms;
+  const T* const x = l.x;
+  const int64_t in = l.in, out = l.out;
+  const bool far = l.far;
   for (; b < end && b->kind == kind && (known == 0 || b->terms == known); y += b->count, ++b) {
     const T* const base = x + b->base;
-    const auto term = [&](int k) __attribute__((always_inline)) {
-      if constexpr (kind == Terms::beside) {
-        return V::load(base + b->at[k][0]);
-      } else {
-        const auto places = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
-        if constexpr (kind == Terms::near) return pick(V::load(base), places);
-        else return pick(V::load(base), V::load(base + V::N), places);
+    V sum[lines];
+    const auto add = [&](int k, bool first) __attribute__((always_inline)) {
+      const V weight = V::load(b->weights[k]);
+#pragma GCC unroll 2
+      for (int i = 0; i < lines; ++i) {
+        V term;
+        if constexpr (kind == Terms::beside) {
+          term = V::load(base + i * in + b->at[k][0]);
+        } else {
+          const auto places = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
+          if constexpr (kind == Terms::near) term = pick(V::load(base + i * in), places);
+          else term = pick(V::load(base + i * in), V::load(base + i * in + V::N), places);
+        }
+        sum[i] = first ? weight * term : sum[i] + weight * term;
       }
     };
-    V sum = V::load(b->weights[0]) * term(0);
+    add(0, true);
 #pragma GCC unroll 4
-    for (int k = 1; k < (known ? known : b->terms); ++k) sum = sum + V::load(b->weights[k]) * term(k);
-    if (far) sum.stream(y);
-    else if (b->count == V::N) [[likely]] sum.store(y);
-    else sum.store_partial(y, b->count);
+    for (int k = 1; k < (known ? known : b->terms); ++k) add(k, false);
+#pragma GCC unroll 2
+    for (int i = 0; i < lines; ++i) store_block(sum[i], y + i * out, b->count, far);
   }
   return b;
 }
 
+/// Computes one block of a line some of whose results leave terms out.
 template <class T>
-void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y, bool far) {
+void some_terms(const T* x, const ResampleBlock<T>& b, T* y, bool far) {
   using V = Vec<T>;
   using Bits = typename V::Bits;
+  const V low = V::load(x + b.base), high = V::load(x + b.base + V::N);
+  V sum(T(0));
+  for (int k = 0; k < b.terms; ++k) {
+    const Bits at = V::load(reinterpret_cast<const T*>(b.at[k])).bits();
+    const V term = V::load(b.weights[k]) * pick(low, high, at);
+    // as bits: a term that is left out must not turn an infinity beside it into NaN
+    const Bits left_out = at >> (8 * static_cast<int>(sizeof(T)) - 1);
+    const V next = k == 0 ? term : sum + term;
+    sum = V::from_bits((sum.bits() & left_out) | (next.bits() & ~left_out));
+  }
+  store_block(sum, y, b.count, far);
+}
+
+template <int lines, class T>
+void lines_of(const Lines<T>& l, const ResampleBlock<T>* blocks, int64_t count) {
   using Terms = typename ResampleBlock<T>::Terms;
+  T* y = l.y;
   for (const ResampleBlock<T>*b = blocks, *const end = blocks + count; b < end;) {
-    const ResampleBlock<T>* next = b;
+    const ResampleBlock<T>* next = b + 1;
     switch (b->kind) {
       case Terms::beside:
-        next = b->terms == 3 ? blocks_of<3, Terms::beside>(x, b, end, y, far)
-                             : blocks_of<0, Terms::beside>(x, b, end, y, far);
+        next = b->terms == 3 ? blocks_of<lines, 3, Terms::beside>(l, b, end, y)
+                             : blocks_of<lines, 0, Terms::beside>(l, b, end, y);
         break;
       case Terms::near:
-        next =
-            b->terms == 2 ? blocks_of<2, Terms::near>(x, b, end, y, far) : blocks_of<0, Terms::near>(x, b, end, y, far);
+        next = b->terms == 2 ? blocks_of<lines, 2, Terms::near>(l, b, end, y)
+                             : blocks_of<lines, 0, Terms::near>(l, b, end, y);
         break;
       case Terms::all:
-        next =
-            b->terms == 2 ? blocks_of<2, Terms::all>(x, b, end, y, far) : blocks_of<0, Terms::all>(x, b, end, y, far);
+        next = b->terms == 2 ? blocks_of<lines, 2, Terms::all>(l, b, end, y)
+                             : blocks_of<lines, 0, Terms::all>(l, b, end, y);
         break;
-      case Terms::some: break;
+      case Terms::some:
+        for (int i = 0; i < lines; ++i) some_terms(l.x + i * l.in, *b, y + i * l.out, l.far);
     }
-    if (next != b) {
-      for (; b < next; ++b) y += b->count;
-      continue;
-    }
-    const V low = V::load(x + b->base), high = V::load(x + b->base + V::N);
-    V sum(T(0));
-    for (int k = 0; k < b->terms; ++k) {
-      const Bits at = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
-      const V term = V::load(b->weights[k]) * pick(low, high, at);
-      // as bits: a term that is left out must not turn an infinity beside it into NaN
-      const Bits left_out = at >> (8 * static_cast<int>(sizeof(T)) - 1);
-      const V next_sum = k == 0 ? term : sum + term;
-      sum = V::from_bits((sum.bits() & left_out) | (next_sum.bits() & ~left_out));
-    }
-    if (far) sum.stream(y);
-    else if (b->count == V::N) sum.store(y);
-    else sum.store_partial(y, b->count);
-    y += b->count, ++b;
+    for (; b < next; ++b) y += b->count;
   }
+}
+
+template <class T>
+void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y, bool far) {
+  lines_of<1, T>({x, 0, y, 0, far}, blocks, count);
 }
 
 template <class T>
@@ -167,10 +202,14 @@ void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
     }
     T* const y = p.y + o * p.out_width;
     int64_t l = 0;
-    for (; l + p.lines <= rows; l += p.lines) {
-      line(p.room + l * p.pitch, p.lines_together, p.together_blocks, y + l * p.out_width, p.far);
+    const auto lines_at = [&](int64_t apart) {
+      return Lines<T>{p.room + l * p.pitch, apart * p.pitch, y + l * p.out_width, apart * p.out_width, p.far};
+    };
+    for (; l + 2 * p.lines <= rows; l += 2 * p.lines) {
+      lines_of<2>(lines_at(p.lines), p.lines_together, p.together_blocks);
     }
-    for (; l < rows; ++l) line(p.room + l * p.pitch, p.line, p.line_blocks, y + l * p.out_width, p.far);
+    for (; l + p.lines <= rows; l += p.lines) lines_of<1>(lines_at(0), p.lines_together, p.together_blocks);
+    for (; l < rows; ++l) lines_of<1>(lines_at(0), p.line, p.line_blocks);
     o += rows;
   }
 }

@@ -73,7 +73,7 @@ VESTA_INLINE void sum_pixels(int64_t n, std::array<Vec<C>, sums> (&total)[ways],
   }
 }
 
-constexpr int64_t kPixelsAhead = 8;  // that are asked for before they are read
+constexpr int64_t kPixelsAhead = 32;  // that are asked for before they are read (build/bin/bandwidth 'pixels, tr.')
 
 /// Calls f.operator()<ways>(first channel, channels of a vector) for vectors of `count` channels.
 template <class C, class F>
