@@ -50,13 +50,14 @@ std::vector<char> narrowed(const Pixels& p, const std::vector<double>& v) {
   return out;
 }
 
-/// Calls f(first pixel's offset in bytes, pixels, whether the results at `to` are far) for pieces of all samples.
+/// Calls f(first pixel's offset in bytes, pixels, whether the results at `to` are far) for pieces of all samples, from
+/// the last one on: the last cache has it still where all were read before.
 template <class F>
 void over_pixels(const Pixels& p, const char* to, F f) {
   const int64_t row = p.channels * itemsize(p.dtype), all = p.batch * p.inner;
   const bool far = is_far_in_lines(to, all, row);
   parallel_for(all, std::max<int64_t>(1, kPixelElements / p.channels), [&](int64_t begin, int64_t end) {
-    f(begin * row, end - begin, far);
+    f((all - end) * row, end - begin, far);
     if (far) finish_far();
   });
 }

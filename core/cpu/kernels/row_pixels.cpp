@@ -46,6 +46,7 @@ VESTA_INLINE void sum_pixels(int64_t n, std::array<Vec<C>, sums> (&total)[ways],
     }
   };
   add_rounds(std::integral_constant<int64_t, 4>{});
+  add_rounds(std::integral_constant<int64_t, 2>{});
   add_rounds(std::integral_constant<int64_t, 1>{});
   constexpr std::integral_constant<int64_t, 1> one{};
   const int64_t rest = whole - rounds * kSlots;
@@ -93,8 +94,9 @@ void statistics_pixels(const char* xb, int64_t n, int64_t channels, int64_t coun
   const double part = 1 / double(n);
   strips_of_channels<C>(count, [&]<int ways>(int64_t c, int64_t width) {
     const T* const x = reinterpret_cast<const T*>(xb) + c;
-    const auto at = [&](int64_t p, int w)
-                        __attribute__((always_inline)) { return load_row<C>(x + p * channels + w * N, width); };
+    const auto at = [&](int64_t p, int w) __attribute__((always_inline)) {
+      return load_row<C>(x + p * channels + w * N, ways > 1 ? N : width);  // which the compiler knows of whole vectors
+    };
     V near[ways];
     std::array<V, 1> first[ways];
     std::array<V, 2> both[ways];
@@ -153,7 +155,8 @@ void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t cha
       const int64_t at = p * channels + w * N;
       __builtin_prefetch(g + at + kPixelsAhead * channels, 0, 2);
       __builtin_prefetch(x + at + kPixelsAhead * channels, 0, 2);
-      return std::array{load_row<C>(g + at, width), load_row<C>(x + at, width) - m[w]};
+      const int64_t wide = ways > 1 ? N : width;
+      return std::array{load_row<C>(g + at, wide), load_row<C>(x + at, wide) - m[w]};
     });
     for (int w = 0; w < ways; ++w) {
       for (int64_t l = 0; l < width; ++l) {
