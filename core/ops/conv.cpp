@@ -12,6 +12,7 @@
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
+#include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -171,8 +172,32 @@ class IntegerConvolution {
 
 bool is_integer(const Tensor& t) { return is_integral(t.dtype()) && !is_bool(t.dtype()); }
 
+/// Convolves complex tensors by four convolutions of their real and imaginary parts. `convolve_parts` is linear in
+/// both.
+template <class ConvolveParts>
+Tensor convolve_complex(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
+                        const char* op, ConvolveParts convolve_parts) {
+  check_same_dtype(input, "input", weight, "a weight", op);
+  check_same_dtype(input, "input", bias, "a bias", op);
+  const Tensor a = real(input), b = imag(input), c = real(weight), d = imag(weight);
+  const Tensor y =
+      complex(sub(convolve_parts(a, c), convolve_parts(b, d)), add(convolve_parts(a, d), convolve_parts(b, c)));
+  if (!bias.defined()) return y;
+  const int64_t channels = y.size(-dims - 1);
+  VESTA_CHECK(bias->dim() == 1 && bias->size(0) == channels, runtime, op, ": expected a bias [", channels, "], got ",
+              bias->sizes(), ".");
+  Dims column(size_t(dims + 1), 1);
+  column[0] = channels;
+  return add(y, reshape(*bias, column));
+}
+
 Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, IntList stride,
                 IntList padding, IntList dilation, int64_t groups) {
+  if (input.is_complex()) {
+    return convolve_complex(dims, input, weight, bias, conv_name(dims), [&](const Tensor& x, const Tensor& w) {
+      return convolve(dims, x, w, {}, stride, padding, dilation, groups);
+    });
+  }
   if (is_integer(input)) {
     const Tensor x = batch_of(input, dims, conv_name(dims));
     const Window w = check_shapes(x, weight, bias, stride, padding, dilation, groups);
@@ -213,6 +238,11 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
                            IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
   constexpr const char* kNames[] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
   const char* op = kNames[dims - 1];
+  if (input.is_complex()) {
+    return convolve_complex(dims, input, weight, bias, op, [&](const Tensor& x, const Tensor& w) {
+      return convolve_transposed(dims, x, w, {}, stride, padding, output_padding, groups, dilation);
+    });
+  }
   const Tensor x = batch_of(input, dims, op);
   VESTA_CHECK(weight.dim() == dims + 2, runtime, op, ": expected a ", dims + 2,
               "-d weight [in, out / groups, kernel...], got ", weight.sizes(), ".");

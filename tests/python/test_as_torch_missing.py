@@ -500,3 +500,40 @@ def test_errors_have_the_names_of_pytorchs(tmp_path: Path) -> None:
         "('_LinAlgError', True, True)",
         "_IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])",
     ]
+
+
+def test_losses_and_layers_written_like_pytorchs_run(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, torch.nn as nn, torch.nn.functional as F, warnings
+        from torch.nn import _reduction as _Reduction
+        from torch.optim.optimizer import required
+        warnings.simplefilter("ignore")
+        print(_Reduction.legacy_get_string(None, False), _Reduction.legacy_get_string(False, None),
+              F._Reduction.get_enum("sum"), _Reduction.legacy_get_enum(True, True), F._get_softmax_dim("softmax", 4, 3))
+        try:
+            _Reduction.get_enum("max")
+        except ValueError as error:
+            print(error)
+
+        class Scaled(nn.ConvTranspose2d):
+            def forward(self, input, output_size=None):
+                padding = self._output_padding(
+                    input, output_size, self.stride, self.padding, self.kernel_size, 2, self.dilation
+                )
+                return F.conv_transpose2d(input, self.weight * 0, None, self.stride, self.padding, padding)
+
+        print(Scaled(1, 1, 3, stride=2)(torch.ones(1, 1, 4, 4), [10, 9]).shape, required)
+        layer = nn.Linear(2, 2)
+        print(torch.equal(layer._call_impl(torch.ones(1, 2)), layer(torch.ones(1, 2))))
+        print(torch.get_num_interop_threads())
+        """,
+    )
+    assert out.splitlines() == [
+        "none sum 2 1 1",
+        "max is not a valid value for reduction",
+        "torch.Size([1, 1, 10, 9]) <required parameter>",
+        "True",
+        "1",
+    ]

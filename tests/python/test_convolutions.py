@@ -128,3 +128,35 @@ def test_gradients_as_functions_refuse_what_does_not_fit():
             call()
     with pytest.raises(TypeError, match="nn.grad.conv2d_input: argument 'stride' .* must be tuple of ints, not str"):
         nn.grad.conv2d_input(x.shape, w, g, stride="one")
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_complex_tensors_are_convolved(dims: int, transposed: bool) -> None:
+    """As sums of products of complex numbers, with the gradients of one."""
+    generator = np.random.RandomState(dims)
+
+    def drawn(*shape: int) -> vesta.Tensor:
+        return vesta.from_numpy(generator.standard_normal(shape) + 1j * generator.standard_normal(shape))
+
+    x, bias = drawn(2, 2, *[5] * dims), drawn(4)
+    weight = drawn(2, 4, *[3] * dims) if transposed else drawn(4, 2, *[3] * dims)
+    name = f"conv_transpose{dims}d" if transposed else f"conv{dims}d"
+    convolve = getattr(vesta.nn.functional, name)
+    y = convolve(x, weight, bias, stride=2, padding=1)
+    whole = vesta.zeros_like(y)
+    rotations = [
+        (1, x.real, weight.real),
+        (-1, x.imag, weight.imag),
+        (1j, x.real, weight.imag),
+        (1j, x.imag, weight.real),
+    ]
+    for factor, a, b in rotations:
+        whole = whole + factor * convolve(a.contiguous(), b.contiguous(), stride=2, padding=1)
+    vesta.testing.assert_close(y, whole + bias.view(4, *[1] * dims))
+    vesta.testing.assert_close(convolve(x[0], weight, bias, stride=2, padding=1), y[0])
+    if dims == 1:
+        operands = [t.requires_grad_() for t in (x, weight, bias)]
+        assert vesta.autograd.gradcheck(lambda *args: convolve(*args, stride=2, padding=1), operands)
+    with pytest.raises(RuntimeError):
+        convolve(x, weight.real)

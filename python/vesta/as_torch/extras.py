@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -161,6 +162,15 @@ def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dt
     return result if input_dtype is None else result.to(input_dtype)
 
 
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """Returns the dimension that softmax takes if none is given, with PyTorch's warning."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
 def _addindent(s_: str, numSpaces: int) -> str:
     """Indents all lines of a text but the first."""
     first, *rest = s_.split("\n")
@@ -171,6 +181,12 @@ def _future_type() -> Any:
     from vesta.futures import Future
 
     return Future
+
+
+def _reductions() -> Any:
+    from .only import nn___reduction
+
+    return nn___reduction
 
 
 def _row_format() -> Any:
@@ -203,6 +219,7 @@ _NAMES: dict[str, Any] = {
     "torch._softmax_backward_data": _softmax_backward_data,
     "torch._log_softmax_backward_data": _log_softmax_backward_data,
     "torch.nn.modules.module._addindent": _addindent,
+    "torch.nn.functional._get_softmax_dim": _get_softmax_dim,
     "torch.autograd._is_checkpoint_valid": _true,
     "torch.autograd.set_multithreading_enabled": set_multithreading_enabled,
     "torch.autograd.grad_mode.set_multithreading_enabled": set_multithreading_enabled,
@@ -218,6 +235,8 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.Future": _future_type,
     "torch._C.Future": _future_type,
     "torch.legacy_contiguous_format": _row_format,
+    "torch.nn.functional._Reduction": _reductions,
+    "torch.nn.modules.loss._Reduction": _reductions,
     **{
         f"torch.{home}.{name}": _overrides(name)
         for home in ("nn.functional", "functional", "_C")

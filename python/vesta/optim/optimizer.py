@@ -35,7 +35,15 @@ __all__ = [
 ParamsT = Union[Iterable[Tensor], Iterable[tuple[str, Tensor]], Iterable[dict[str, Any]]]
 R = TypeVar("R")
 
-required: Any = object()  # marks a hyperparameter without a default
+
+class _RequiredParameter:
+    """The mark of a hyperparameter without a default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required: Any = _RequiredParameter()
 
 _global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 _global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()

@@ -214,9 +214,23 @@ class _ConvTransposeNd(_ConvNd):
             dtype,
         )
 
-    def _output_padding(self, input: Tensor, output_size: Ints) -> tuple[int, ...]:
-        """Returns the padding that gives ``output_size``, with or without batch and channels."""
-        op, dims = type(self).__name__, self._dims
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: Ints | None,
+        stride: tuple[int, ...] | None = None,
+        padding: tuple[int, ...] | None = None,
+        kernel_size: tuple[int, ...] | None = None,
+        num_spatial_dims: int | None = None,
+        dilation: tuple[int, ...] | None = None,
+    ) -> tuple[int, ...]:
+        """Returns the padding that gives ``output_size``, with or without batch and channels.
+
+        Subclasses with a ``forward`` of their own call it with the layer's attributes, which it takes where not given.
+        """
+        op, dims = type(self).__name__, num_spatial_dims or self._dims
+        stride, padding = stride or self.stride, padding or self.padding
+        kernel_size, dilation = kernel_size or self.kernel_size, dilation or self.dilation
         expect(op, "input", input, Tensor, "Tensor")
         if output_size is None:
             return self.output_padding
@@ -231,16 +245,11 @@ class _ConvTransposeNd(_ConvNd):
         result = []
         for i, size in enumerate(wanted):
             expect(op, "output_size", size, int, "a list of integers")
-            least = (
-                (input.size(i + lead) - 1) * self.stride[i]
-                - 2 * self.padding[i]
-                + self.dilation[i] * (self.kernel_size[i] - 1)
-                + 1
-            )
-            if not least <= size < least + self.stride[i]:
+            least = (input.size(i + lead) - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + 1
+            if not least <= size < least + stride[i]:
                 raise ValueError(
                     f"requested an output size of {list(output_size)}, but valid sizes of dimension {i} range from "
-                    f"{least} to {least + self.stride[i] - 1} (for an input of {input.size()[lead:]})"
+                    f"{least} to {least + stride[i] - 1} (for an input of {input.size()[lead:]})"
                 )
             result.append(size - least)
         return tuple(result)

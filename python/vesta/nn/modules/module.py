@@ -148,6 +148,8 @@ class Module(HooksMixin, StateDictMixin):
                 name_module(error, self)
                 raise
 
+        _call_impl = _wrapped_call_impl = __call__  # PyTorch's names, for programs that call or replace them
+
         def __getattr__(self, name: str) -> Any:
             """Finds what is in a table: for subclasses whose own ``__getattr__`` calls this one.
 
