@@ -1,5 +1,9 @@
 #include <vesta/autograd/register.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/rules/rules.h>
@@ -8,8 +12,86 @@
 #include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/meta/register.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta::autograd {
+namespace {
+
+/// Returns the step behind input 0 (or another) if it has this name without Backward0; null if not, or if `n` is null.
+const Node* step_before(const Node* n, std::string_view name, size_t input = 0) {
+  const Node* before = n && n->edges().size() > input ? n->edges()[input].node.get() : nullptr;
+  return before && before->name() == std::string(name) + "Backward0" ? before : nullptr;
+}
+
+/// Returns PyTorch's name of a step that is several here, of which `fn` is the last; empty if it is none of these.
+std::string joined_step(const Node& fn, const std::string& name, bool is_number) {
+  const bool is_mean = name == "MeanBackward0", is_sum = name == "SumBackward0", is_quotient = name == "DivBackward0";
+  const Node* total = is_sum ? &fn : is_quotient ? step_before(&fn, "Sum") : nullptr;
+  if (is_number && (step_before(total, "CrossEntropy") || step_before(step_before(total, "Where"), "Neg", 1))) {
+    return "NllLossBackward0";
+  }
+  if (name == "ViewBackward0" && step_before(&fn, "CrossEntropy")) return "NllLossBackward0";
+  if (is_number && (is_mean || is_sum)) {
+    if (step_before(step_before(&fn, "Square"), "Sub")) return "MseLossBackward0";
+    if (step_before(&fn, "BinaryCrossEntropy")) return "BinaryCrossEntropyBackward0";
+    if (step_before(step_before(&fn, "Sub"), "Logsigmoid", 1)) return "BinaryCrossEntropyWithLogitsBackward0";
+  }
+  if (name == "ToCopyBackward0") {
+    if (step_before(step_before(&fn, "Div"), "Moments")) return "VarBackward0";
+    if (step_before(step_before(step_before(&fn, "Root"), "Div"), "Moments")) return "StdBackward0";
+  }
+  if (name == "CatBackward0") {
+    bool is_stack = !fn.edges().empty();
+    for (size_t i = 0; i < fn.edges().size(); ++i) is_stack = is_stack && step_before(&fn, "Unsqueeze", i);
+    if (is_stack) return "StackBackward0";
+  }
+  return {};
+}
+
+/// Returns PyTorch's name of the step that made `t`, as a printed tensor of a PyTorch program shows it. Some steps here
+/// are several there, which the shape tells apart, or one there, which the steps before tell.
+std::string pytorchs_step(const Node& fn, const Tensor& t) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"GeluErfBackward0", "GeluBackward0"},
+      {"GeluTanhBackward0", "GeluBackward0"},
+      {"GatedBackward0", "GluBackward0"},
+      {"RootBackward0", "LinalgVectorNormBackward0"},
+      {"Log1pBackward0", "Log1PBackward0"},
+      {"LogsigmoidBackward0", "LogSigmoidBackward0"},
+      {"SeluBackward0", "EluBackward0"},
+      {"PreluBackward0", "PreluKernelBackward0"},
+      {"SquareBackward0", "PowBackward0"},
+      {"ClampBetweenBackward0", "ClampBackward1"},
+      {"NativeDropoutBackward0", "MulBackward0"},
+      {"CopyBackward0", "CopyBackwards"},
+      {"ConvolutionBackwardInputBackward0", "ConvolutionBackward0"},
+  };
+  const std::string name = fn.name();
+  for (const auto& [ours, theirs] : kNames) {
+    if (name == ours) return std::string(theirs);
+  }
+  const int64_t dims = t.dim();
+  if (std::string joined = joined_step(fn, name, dims == 0); !joined.empty()) return joined;
+  if (name == "LinearBackward0") {
+    const bool has_bias = fn.edges().size() > 2 && fn.edges()[2].node;
+    if (dims == 2) return has_bias ? "AddmmBackward0" : "MmBackward0";
+    return dims == 1 && !has_bias ? "SqueezeBackward4" : "UnsafeViewBackward0";
+  }
+  if (name == "MatmulBackward0") {
+    constexpr const char* kByDims[] = {"DotBackward0", "MvBackward0", "MmBackward0"};
+    return dims <= 2 ? kByDims[dims] : "UnsafeViewBackward0";
+  }
+  if (name == "SumBackward0") return dims ? "SumBackward1" : name;
+  if (name == "MeanBackward0") return dims ? "MeanBackward1" : name;
+  if (name == "AmaxBackward0") return dims ? name : "MaxBackward1";
+  if (name == "AminBackward0") return dims ? name : "MinBackward1";
+  if (name == "MaxPoolBackward0" && dims >= 4) {
+    return dims == 4 ? "MaxPool2DWithIndicesBackward0" : "MaxPool3DWithIndicesBackward0";
+  }
+  return name;
+}
+
+}  // namespace
 
 void register_autograd() {
   rules::register_pointwise();
@@ -51,7 +133,7 @@ void register_autograd() {
   autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
     if (!requires_grad(t)) return {};
     NodePtr fn = grad_fn(t);
-    return fn ? "grad_fn=<" + fn->name() + ">" : "requires_grad=True";
+    return fn ? "grad_fn=<" + (follows_torch() ? pytorchs_step(*fn, t) : fn->name()) + ">" : "requires_grad=True";
   };
 }
 
