@@ -66,7 +66,7 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
       {"CopyBackward0", "CopyBackwards"},
       {"ConvolutionBackwardInputBackward0", "ConvolutionBackward0"},
   };
-  const std::string name = fn.name();
+  std::string name = fn.name();
   for (const auto& [ours, theirs] : kNames) {
     if (name == ours) return std::string(theirs);
   }

@@ -180,8 +180,7 @@ Tensor convolve_complex(int64_t dims, const Tensor& input, const Tensor& weight,
   check_same_dtype(input, "input", weight, "a weight", op);
   check_same_dtype(input, "input", bias, "a bias", op);
   const Tensor a = real(input), b = imag(input), c = real(weight), d = imag(weight);
-  const Tensor y =
-      complex(sub(convolve_parts(a, c), convolve_parts(b, d)), add(convolve_parts(a, d), convolve_parts(b, c)));
+  Tensor y = complex(sub(convolve_parts(a, c), convolve_parts(b, d)), add(convolve_parts(a, d), convolve_parts(b, c)));
   if (!bias.defined()) return y;
   const int64_t channels = y.size(-dims - 1);
   VESTA_CHECK(bias->dim() == 1 && bias->size(0) == channels, runtime, op, ": expected a bias [", channels, "], got ",
