@@ -237,7 +237,7 @@ std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
   const std::int64_t whole = p.k / kStep * kStep;
   std::int64_t l0 = 0;
   for (; l0 + kGroups * W <= p.lines; l0 += kGroups * W) {
-    V sum[kGroups][kFew] = {}, total[kGroups][kFew];
+    V sum[kGroups][kFew] = {}, total[kGroups][kFew] = {};
     // Adds the sums of a block of k to those of the blocks before it.
     const auto end_block = [&](int g, std::int64_t k) {
 #pragma GCC unroll 2
