@@ -266,11 +266,10 @@ ExpSum weights(char* bytes, int64_t n) {
   if (n == 0) return {0, 0};
   const C m = finite_max(row_max(x, n));
   const Vec<C> shift(m);
-  const double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-    const Vec<C> e = exp_down(load_row<C>(x + i, w) - shift);
-    store_row<C>(e, x + i, w);
-    return e;
-  });
+  const auto shifted = [&](int64_t i, int64_t w)
+                           __attribute__((always_inline)) { return load_row<C>(x + i, w) - shift; };
+  const double sum = sum_exponentials<C>(
+      n, shifted, [&](Vec<C> e, int64_t i, int64_t w) __attribute__((always_inline)) { store_row<C>(e, x + i, w); });
   const Vec<C> scale{sum == 0 ? C(0) : C(1 / sum)};
   each_vector<C>(n, [&](int64_t i, int64_t w)
                         __attribute__((always_inline)) { store_row<C>(load_row<C>(x + i, w) * scale, x + i, w); });
