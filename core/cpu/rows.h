@@ -33,12 +33,28 @@ VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
   store_row(v, p, n);
 }
 
+/// Moves a line of the cache. Not __builtin_memcpy(), of which GCC makes moves of 16 bytes: one store a cycle, half of
+/// what a core writes to the caches, and less where lines are crossed (benchmarks/compare_torch.py, roll and slices).
+VESTA_INLINE void move_line(char* to, const char* from) {
+  typedef long long Part __attribute__((vector_size(kVectorBytes), aligned(1), may_alias));
+  constexpr int kParts = 64 / kVectorBytes;
+  Part part[kParts];
+#pragma GCC unroll 4
+  for (int k = 0; k < kParts; ++k) part[k] = *reinterpret_cast<const Part*>(from + k * kVectorBytes);
+#pragma GCC unroll 4
+  for (int k = 0; k < kParts; ++k) *reinterpret_cast<Part*>(to + k * kVectorBytes) = part[k];
+}
+
 /// Copies a row of any length in moves of fixed sizes; the last one may overlap the one before.
 VESTA_INLINE void copy_row(char* to, const char* from, int64_t n) {
   auto moves = [&]<int64_t size>(std::integral_constant<int64_t, size>) __attribute__((always_inline)) {
+    const auto move = [&](int64_t i) __attribute__((always_inline)) {
+      if constexpr (size == 64) move_line(to + i, from + i);
+      else __builtin_memcpy(to + i, from + i, size);
+    };
     int64_t i = 0;
-    for (; i + size <= n; i += size) __builtin_memcpy(to + i, from + i, size);
-    if (i < n) __builtin_memcpy(to + n - size, from + n - size, size);
+    for (; i + size <= n; i += size) move(i);
+    if (i < n) move(n - size);
   };
   if (n > 4096) __builtin_memcpy(to, from, size_t(n));
   else if (n >= 64) moves(std::integral_constant<int64_t, 64>{});
