@@ -126,7 +126,7 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
 }
 
 /// Runs D's formula with D::numbers[known] over whole blocks of vectors, each with one test of what it may take for
-/// granted: a test for every vector took a third of the time of x ** 3. Returns how many elements it has done.
+/// granted: a test for every vector took a quarter of the time of x ** 3. Returns how many elements it has done.
 template <class T, class D, int known>
 VESTA_INLINE int64_t known_blocks(const LoopArgs& a) {
   using C = compute_t<T>;
