@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include <vesta/core/cpu/row_exponentials.h>
+#include <vesta/core/cpu/row_sums.h>
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/cpu/wide_statistics.h>
@@ -14,115 +16,8 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-constexpr int64_t kBlock = 64;  // vectors of a chain
-
 constexpr int64_t kNear = 1 << 18;  // bytes of a row that L2 keeps from one pass to the next
 constexpr int64_t kKept = 4096;     // numbers of a row that are kept on the stack
-
-/// Returns v with zeros in the lanes from n on.
-template <class C>
-VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
-  constexpr auto number = []<int... I>(std::integer_sequence<int, I...>) {
-    return typename Vec<C>::Raw{C(I)...};
-  }(std::make_integer_sequence<int, Vec<C>::N>{});
-  return select(Vec<C>(number) < Vec<C>(C(n)), v, Vec<C>(C(0)));
-}
-
-/// The sums of some vectors.
-template <class C, int count>
-using Sums = std::array<Vec<C>, count>;
-
-/// Adds up vectors.
-struct Plus {
-  template <class S>
-  VESTA_INLINE void operator()(S& sums, const S& v) const {
-#pragma GCC unroll 4
-    for (size_t k = 0; k < v.size(); ++k) sums[k] = sums[k] + v[k];
-  }
-};
-/// Adds up the first of two vectors, and their products.
-struct PlusProduct {
-  template <class S>
-  VESTA_INLINE void operator()(S& sums, const S& v) const {
-    sums[0] = sums[0] + v[0], sums[1] = mul_add(v[0], v[1], sums[1]);
-  }
-};
-
-/// Adds up, as Plus or Add says, the `count` vectors of f(i, n) over the vectors of [begin, end) in four chains;
-/// returns what these have come to.
-template <class C, int count, class Add = Plus, class F>
-VESTA_INLINE Sums<C, count> add_to_chains(int64_t begin, int64_t end, Sums<C, count> (&chain)[4], F f) {
-  constexpr int64_t N = Vec<C>::N;
-  constexpr Add add;
-  int64_t i = begin;
-  for (; i + 4 * N <= end; i += 4 * N) {
-#pragma GCC unroll 4
-    for (int w = 0; w < 4; ++w) add(chain[w], f(i + w * N, N));
-  }
-#pragma GCC unroll 3
-  for (int w = 0; w < 3; ++w) {  // numbers that the compiler knows, so that the chains stay in registers
-    if (i + N <= end) add(chain[w], f(i, N)), i += N;
-  }
-  if (i < end) {  // lanes past the end must not count, whatever f returns for their zeros
-    Sums<C, count> v = f(i, end - i);
-    for (Vec<C>& one : v) one = first_lanes(one, end - i);
-    add(chain[3], v);
-  }
-  Sums<C, count> all;
-  for (int k = 0; k < count; ++k) all[k] = (chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k]);
-  return all;
-}
-/// Sets four chains to zeros.
-template <class C, int count>
-VESTA_INLINE void clear_chains(Sums<C, count> (&chain)[4]) {
-  for (auto& c : chain) c.fill(Vec<C>(C(0)));
-}
-/// Adds them up over a block of at most kBlock vectors.
-template <class C, int count, class Add = Plus, class F>
-VESTA_INLINE Sums<C, count> sum_block(int64_t begin, int64_t end, F f) {
-  Sums<C, count> chain[4];
-  clear_chains<C, count>(chain);
-  return add_to_chains<C, count, Add>(begin, end, chain, f);
-}
-
-/// Adds the lanes of a vector by halves.
-template <class C>
-VESTA_INLINE C sum_of_lanes(Vec<C> v) {
-  constexpr int64_t N = Vec<C>::N;
-  C rest[N];
-  v.store(rest);
-  for (int64_t half = N / 2; half; half /= 2) {
-    for (int64_t j = 0; j < half; ++j) rest[j] += rest[j + half];
-  }
-  return rest[0];
-}
-
-/// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in blocks of at most kBlock vectors, the
-/// blocks in double.
-template <class C, int count, class Add = Plus, class F>
-VESTA_INLINE void sum_all(int64_t n, double* totals, F f) {
-  constexpr int64_t N = Vec<C>::N;
-  for (int k = 0; k < count; ++k) totals[k] = 0;
-  for (int64_t i = 0; i < n; i += N * kBlock) {
-    const Sums<C, count> sums = sum_block<C, count, Add>(i, std::min(n, i + N * kBlock), f);
-    for (int k = 0; k < count; ++k) totals[k] += double(sum_of_lanes(sums[k]));
-  }
-}
-
-/// Adds up f(i, n), one vector.
-template <class C, class F>
-VESTA_INLINE double sum_vectors(int64_t n, F f) {
-  double total;
-  sum_all<C, 1>(n, &total, [&](int64_t i, int64_t w) __attribute__((always_inline)) { return std::array{f(i, w)}; });
-  return total;
-}
-/// Adds up the first one of the two vectors of f(i, n), and their products, in one pass.
-template <class C, class F>
-VESTA_INLINE void sum_products(int64_t n, double* first, double* second, F f) {
-  double totals[2];
-  sum_all<C, 2, PlusProduct>(n, totals, f);
-  *first = totals[0], *second = totals[1];
-}
 
 /// Returns the largest number of a row, NaN left aside: exp(NaN - m) is NaN whatever m is.
 template <class T>
@@ -146,96 +41,6 @@ compute_t<T> row_max(const T* x, int64_t n) {
   }
   higher_or_first(higher_or_first(best[0], best[1]), higher_or_first(best[2], best[3])).store(lanes);
   return *std::max_element(lanes, lanes + N);
-}
-
-/// The constants of exp_of_normal(), which the compiler does not see through: it keeps some in registers and reads the
-/// others where they are used. Those that it knows it makes anew for each vector, which takes as long as the rest
-/// (build/bin/bandwidth 'logsumexp(1)' of 4 MiB with AVX2).
-struct ExpConstants {
-  using V = Vec<float>;
-  V least{-87.0f}, scale{0x1.715476p+0f}, magic{kExpMagic}, high{-kLogHigh}, low{-kLogLow}, one{1.0f};
-  V c0{0x1.fffffcp-2f}, c1{0x1.555492p-3f}, c2{0x1.5558f2p-5f}, c3{0x1.1239e2p-7f}, c4{0x1.6a2432p-10f};
-  VESTA_INLINE ExpConstants() {
-    hide(least), hide(scale), hide(magic), hide(high), hide(low), hide(one);
-    hide(c0), hide(c1), hide(c2), hide(c3), hide(c4);
-  }
-  VESTA_INLINE static void hide(V& v) { asm("" : "+x"(v.raw)); }
-  /// Whether e^x is a normal number for every lane of x <= 0: the exponent may be added to the bits then.
-  VESTA_INLINE Mask<float> is_normal(V x) const { return x >= least; }
-  /// Computes e^x there, with the bits of math::exp: two instructions, which wait for nobody, scale in place of nine.
-  VESTA_INLINE V exp_of_normal(V x) const {
-    const V shifted = mul_add(x, scale, magic), n = shifted - magic;
-    const V r = mul_add(n, low, mul_add(n, high, x));
-    const V q = mul_add(r, mul_add(r, mul_add(r, mul_add(r, c4, c3), c2), c1), c0);
-    const V e = mul_add(r * r, q, r) + one;
-    return V::from_bits(e.bits() + (shifted.bits() << 23));
-  }
-};
-
-[[gnu::noinline]] Vec<float> exp_of_any(Vec<float> x) { return math::exp(x); }
-/// Computes e^x for x <= 0 or NaN (of other lanes anything), with the bits of math::exp.
-template <class C>
-VESTA_INLINE Vec<C> exp_down(const ExpConstants& constants, Vec<C> x) {
-  if constexpr (std::is_same_v<C, float>) {
-    if (all(constants.is_normal(x))) [[likely]]
-      return constants.exp_of_normal(x);
-    return exp_of_any(x);
-  }
-  return math::exp(x);
-}
-
-[[gnu::noinline]] void exp_of_four(Vec<float>* v) {
-#pragma GCC unroll 1
-  for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
-}
-/// exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
-/// 'logsumexp(1)' of 4 MiB: 1.4 times as fast with AVX2).
-template <class C>
-VESTA_INLINE void exp_down_four(const ExpConstants& k, Vec<C> (&v)[4]) {
-  if constexpr (std::is_same_v<C, float>) {
-    if (all((k.is_normal(v[0]) & k.is_normal(v[1])) & (k.is_normal(v[2]) & k.is_normal(v[3])))) [[likely]] {
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) v[w] = k.exp_of_normal(v[w]);
-      return;
-    }
-    Vec<C> kept[4] = {v[0], v[1], v[2], v[3]};  // v stays in registers
-    exp_of_four(kept);
-#pragma GCC unroll 4
-    for (int w = 0; w < 4; ++w) v[w] = kept[w];
-  } else {
-#pragma GCC unroll 4
-    for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
-  }
-}
-
-/// Adds up the exponentials of the vectors of x(i, n), which are not above 0, over those of a row, in the order of
-/// sum_all; each goes to keep(e, i, n).
-template <class C, class X, class Keep>
-VESTA_INLINE double sum_exponentials(int64_t n, X x, Keep keep) {
-  constexpr int64_t N = Vec<C>::N;
-  const ExpConstants constants;
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += N * kBlock) {
-    const int64_t end = std::min(n, begin + N * kBlock);
-    Sums<C, 1> chain[4];
-    clear_chains<C, 1>(chain);
-    int64_t i = begin;
-    for (; i + 4 * N <= end; i += 4 * N) {
-      Vec<C> v[4];
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) v[w] = x(i + w * N, N);
-      exp_down_four(constants, v);
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) keep(v[w], i + w * N, N), chain[w][0] = chain[w][0] + v[w];
-    }
-    const auto one = [&](int64_t k, int64_t w) __attribute__((always_inline)) {
-      const Vec<C> e = exp_down(constants, x(k, w));
-      keep(e, k, w);
-      return std::array{e};
-    };
-    total += double(sum_of_lanes(add_to_chains<C, 1>(i, end, chain, one)[0]));
-  }
-  return total;
 }
 
 /// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
@@ -410,7 +215,7 @@ VESTA_INLINE Vec<C> sums_of_lanes(Vec<C>* v) {
   }
 }
 
-/// Adds up the deviations of n <= N * kBlock elements from a center, and their squares.
+/// Adds up the deviations of n <= N * kChainVectors elements from a center, and their squares.
 template <class T>
 VESTA_INLINE Sums<compute_t<T>, 2> deviations(const T* row, int64_t n, compute_t<T> center, const Expected& next) {
   using C = compute_t<T>;
@@ -423,8 +228,8 @@ VESTA_INLINE Sums<compute_t<T>, 2> deviations(const T* row, int64_t n, compute_t
   });
 }
 
-/// Computes the statistics of `count` <= N pieces of n <= N * kBlock elements, `step` elements apart: Note [Statistics
-/// in one pass].
+/// Computes the statistics of `count` <= N pieces of n <= N * kChainVectors elements, `step` elements apart: Note
+/// [Statistics in one pass].
 template <class T>
 void piece_statistics(const T* x, int64_t step, int64_t count, int64_t n, double* mean, double* squares,
                       const Expected& next) {
@@ -464,7 +269,7 @@ void piece_statistics(const T* x, int64_t step, int64_t count, int64_t n, double
 
 template <class T>
 void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* squares, const Expected& expected) {
-  constexpr int64_t N = Vec<compute_t<T>>::N, kPiece = N * kBlock, kReadAhead = 4096;
+  constexpr int64_t N = Vec<compute_t<T>>::N, kPiece = N * kChainVectors, kReadAhead = 4096;
   const T* x = reinterpret_cast<const T*>(xb);
   // What comes next is asked for, the first elements of all pieces of a group included, which are read first
   // (build/bin/bandwidth 'var(1)' and 'batch_norm, training').
@@ -555,7 +360,7 @@ void gradient_sums_rows(const char* gb, const char* xb, const ChannelRows& rows,
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
   const int64_t bytes = rows.n * int64_t(sizeof(T));
-  if (rows.n > N * kBlock) {
+  if (rows.n > N * kChainVectors) {
     for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
       if (c == rows.channels) c = 0;
       gradient_sums<T>(gb + r * bytes, xb + r * bytes, mean[c], rows.n, sum + r, product + r);
@@ -614,7 +419,7 @@ void add_slots(C* slots, int64_t count) {
 /// `totals`, in double. `slots` is for 4 N rows of C.
 template <class C, class Add>
 VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals, Add add) {
-  constexpr int64_t kSlots = 4 * Vec<C>::N, kPiece = Vec<C>::N * kBlock;
+  constexpr int64_t kSlots = 4 * Vec<C>::N, kPiece = Vec<C>::N * kChainVectors;
   std::fill_n(totals, count, 0.0);
   for (int64_t begin = 0; begin < n; begin += kPiece) {
     const int64_t rows = std::min(kPiece, n - begin);
@@ -890,7 +695,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
                .affine_rows = &affine_rows<T>,
                .combine_rows = &combine_rows<T>,
                .gradient_sums_rows = &gradient_sums_rows<T>,
-               .chain = kBlock * Vec<compute_t<T>>::N,
+               .chain = kChainVectors * Vec<compute_t<T>>::N,
                .slots = 4 * Vec<compute_t<T>>::N,
                .normalize = &normalize<T>,
                .normalize_sums = &normalize_sums<T>,
