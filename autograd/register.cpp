@@ -17,39 +17,8 @@
 namespace vesta::autograd {
 namespace {
 
-/// Returns the step behind input 0 (or another) if it has this name without Backward0; null if not, or if `n` is null.
-const Node* step_before(const Node* n, std::string_view name, size_t input = 0) {
-  const Node* before = n && n->edges().size() > input ? n->edges()[input].node.get() : nullptr;
-  return before && before->name() == std::string(name) + "Backward0" ? before : nullptr;
-}
-
-/// Returns PyTorch's name of a step that is several here, of which `fn` is the last; empty if it is none of these.
-std::string joined_step(const Node& fn, const std::string& name, bool is_number) {
-  const bool is_mean = name == "MeanBackward0", is_sum = name == "SumBackward0", is_quotient = name == "DivBackward0";
-  const Node* total = is_sum ? &fn : is_quotient ? step_before(&fn, "Sum") : nullptr;
-  if (is_number && (step_before(total, "CrossEntropy") || step_before(step_before(total, "Where"), "Neg", 1))) {
-    return "NllLossBackward0";
-  }
-  if (name == "ViewBackward0" && step_before(&fn, "CrossEntropy")) return "NllLossBackward0";
-  if (is_number && (is_mean || is_sum)) {
-    if (step_before(step_before(&fn, "Square"), "Sub")) return "MseLossBackward0";
-    if (step_before(&fn, "BinaryCrossEntropy")) return "BinaryCrossEntropyBackward0";
-    if (step_before(step_before(&fn, "Sub"), "Logsigmoid", 1)) return "BinaryCrossEntropyWithLogitsBackward0";
-  }
-  if (name == "ToCopyBackward0") {
-    if (step_before(step_before(&fn, "Div"), "Moments")) return "VarBackward0";
-    if (step_before(step_before(step_before(&fn, "Root"), "Div"), "Moments")) return "StdBackward0";
-  }
-  if (name == "CatBackward0") {
-    bool is_stack = !fn.edges().empty();
-    for (size_t i = 0; i < fn.edges().size(); ++i) is_stack = is_stack && step_before(&fn, "Unsqueeze", i);
-    if (is_stack) return "StackBackward0";
-  }
-  return {};
-}
-
-/// Returns PyTorch's name of the step that made `t`, as a printed tensor of a PyTorch program shows it. Some steps here
-/// are several there, which the shape tells apart, or one there, which the steps before tell.
+/// Returns PyTorch's name of the step that made `t`, as a printed tensor of a PyTorch program shows it, where the step
+/// and the number of dimensions say which it is; else the step's own.
 std::string pytorchs_step(const Node& fn, const Tensor& t) {
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"GeluErfBackward0", "GeluBackward0"},
@@ -71,20 +40,12 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
     if (name == ours) return std::string(theirs);
   }
   const int64_t dims = t.dim();
-  if (std::string joined = joined_step(fn, name, dims == 0); !joined.empty()) return joined;
-  if (name == "LinearBackward0") {
-    const bool has_bias = fn.edges().size() > 2 && fn.edges()[2].node;
-    if (dims == 2) return has_bias ? "AddmmBackward0" : "MmBackward0";
-    return dims == 1 && !has_bias ? "SqueezeBackward4" : "UnsafeViewBackward0";
+  if (name == "LinearBackward0" && dims == 2) {
+    return fn.edges().size() > 2 && fn.edges()[2].node ? "AddmmBackward0" : "MmBackward0";
   }
-  if (name == "MatmulBackward0") {
-    constexpr const char* kByDims[] = {"DotBackward0", "MvBackward0", "MmBackward0"};
-    return dims <= 2 ? kByDims[dims] : "UnsafeViewBackward0";
-  }
+  if (name == "MatmulBackward0" && dims == 2) return "MmBackward0";
   if (name == "SumBackward0") return dims ? "SumBackward1" : name;
   if (name == "MeanBackward0") return dims ? "MeanBackward1" : name;
-  if (name == "AmaxBackward0") return dims ? name : "MaxBackward1";
-  if (name == "AminBackward0") return dims ? name : "MinBackward1";
   if (name == "MaxPoolBackward0" && dims >= 4) {
     return dims == 4 ? "MaxPool2DWithIndicesBackward0" : "MaxPool3DWithIndicesBackward0";
   }

@@ -268,7 +268,8 @@ Tensor select_sparse(const Tensor& t, int64_t dim, int64_t index) {
 Tensor index_select_sparse(const Tensor& t, int64_t dim, const Tensor& index) {
   const SparseParts& p = sparse_parts(t, "index_select");
   const int64_t d = check_index_vector(t, dim, index, "index_select"), s = sparse_dims(p);
-  const Tensor places = reshape(index_as_int64(index, "index_select", "index"), {-1});
+  const Tensor given = reshape(index_as_int64(index, "index_select", "index"), {-1});
+  const Tensor places = where(lt(given, wrapped(int64_t(0))), add(given, wrapped(t.size(d))), given);
   Dims sizes(t.sizes());
   sizes[size_t(d)] = places.numel();
   if (d >= s) return make_sparse(p.indices, index_select(p.values, d - s + 1, places), sizes, p.coalesced);
@@ -509,7 +510,7 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
   if (!dense.empty()) values = sum(values, MaybeDims(dense));
   if (rows.empty()) return sum(values, MaybeDims(0));
   const Tensor result = _sparse_coo(stack(rows, 0), values, IntList(sizes), false);
-  return p.coalesced ? coalesce(result) : result;
+  return coalesce(result);
 }
 
 void register_sparse_ops() {

@@ -544,22 +544,12 @@ def test_printed_tensors_name_the_steps_of_pytorch(tmp_path: Path) -> None:
         tmp_path,
         """
         import re, torch, torch.nn as nn, torch.nn.functional as F
-        x, t = torch.rand(4, 3, requires_grad=True), torch.tensor([0, 1, 2, 0])
+        x = torch.rand(4, 3, requires_grad=True)
         for y in (
-            nn.Linear(3, 2)(x), nn.Linear(3, 2, bias=False)(x), x @ x.T, x @ x[0], x.sum(), x.mean(0), x.max(),
-            F.gelu(x),
-            x.norm(), x.square(), x.std(), x.var(0), torch.stack([x, x]), F.cross_entropy(x, t), F.nll_loss(x, t),
-            F.mse_loss(x, x.detach()), F.l1_loss(x, x.detach()), F.binary_cross_entropy(x, x.detach()),
-            F.binary_cross_entropy_with_logits(x, x.detach()), F.cross_entropy(x, t, reduction="sum"), x.clamp(0, 1),
-            F.max_pool2d(x.view(1, 1, 4, 3), 2), (x / 2).sum(), x / 2,
+            nn.Linear(3, 2)(x), nn.Linear(3, 2, bias=False)(x), x @ x.T, x.sum(), x.mean(0), F.gelu(x), x.norm(),
+            x.square(), x.clamp(0, 1), (x - 1).square().mean(), F.max_pool2d(x.view(1, 1, 4, 3), 2), x / 2,
         ):
             print(*re.findall("grad_fn=<(.*)Backward", repr(y)), end=" ")
         """,
     )
-    assert (
-        out.split()
-        == (
-            "Addmm Mm Mm Mv Sum Mean Max Gelu LinalgVectorNorm Pow Std Var Stack NllLoss NllLoss MseLoss Mean "
-            "BinaryCrossEntropy BinaryCrossEntropyWithLogits NllLoss Clamp MaxPool2DWithIndices Sum Div"
-        ).split()
-    )
+    assert out.split() == "Addmm Mm Mm Sum Mean Gelu LinalgVectorNorm Pow Clamp Mean MaxPool2DWithIndices Div".split()

@@ -471,3 +471,12 @@ def test_rows_without_terms_come_first(padding: int) -> None:
     wide = vesta.nn.functional.pad(x, (padding, padding))
     parts = [wide[:, :, 0, k : k + wide.shape[3] - 2] for k in range(3)]
     assert vesta.equal(got, vesta.stack(parts, 2).reshape(got.shape))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_variances_whose_mean_has_an_infinite_square(dim: int) -> None:
+    assert vesta.full((64, 8), 1e200, dtype=vesta.float64).var(dim).tolist() == [0.0] * (8 if dim == 0 else 64)
+    steps = vesta.arange(64, dtype=vesta.float64)
+    x = 2e160 + (steps * 1e150)[:, None] * vesta.ones(1, 8, dtype=vesta.float64)
+    got = (x if dim == 0 else x.T.contiguous()).var(dim)
+    assert vesta.allclose(got / 1e300, vesta.full((8,), steps.var().item(), dtype=vesta.float64))

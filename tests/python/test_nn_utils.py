@@ -294,3 +294,15 @@ def test_backward_hooks_of_other_outputs_than_tensors() -> None:
     with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple"):
         packed(x)["y"].sum().backward()
     assert not seen and x.grad.tolist() == [layer.weight.detach().sum(0).tolist()]
+
+
+def test_functional_call_leaves_no_attribute_that_the_class_has() -> None:
+    class Scaled(vesta.nn.Module):
+        scale = 5
+
+        def forward(self, x):
+            return x * self.scale
+
+    m = Scaled()
+    assert vesta.func.functional_call(m, {"scale": vesta.tensor(3.0)}, (vesta.tensor(2.0),)).item() == 6
+    assert "scale" not in vars(m) and m.scale == 5

@@ -459,3 +459,17 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(error):
             wrong()
+
+
+def test_sums_of_uncoalesced_tensors_are_coalesced() -> None:
+    s = vesta.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 4.0], (2, 2))
+    total = vesta.sparse.sum(s, 0)
+    assert total.is_coalesced() and total.values().tolist() == [4.0, 3.0]
+
+
+def test_index_select_takes_negative_indices_from_the_end() -> None:
+    s = vesta.sparse_coo_tensor([[0, 2], [1, 0]], [1.0, 2.0], (3, 2))
+    got = s.index_select(0, vesta.tensor([-1, 0])).to_dense()
+    assert got.tolist() == [[2.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(IndexError, match="out of range"):
+        s.index_select(0, vesta.tensor([-4]))

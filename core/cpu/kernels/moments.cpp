@@ -83,6 +83,10 @@ template <class T, class C>
     double mean, around;
     enter_statistics(double(near[j]) + d.apart(part), d.around_mean(part), column + j, stride / int64_t(sizeof(T)),
                      rows, &mean, &around);
+    if (to.count == 0) {  // the square of a mean may be infinite
+      to.mean[j] = mean, to.squares[j] = around;
+      continue;
+    }
     const double share = double(rows) / double(to.count + rows), apart = mean - to.mean[j];  // as Statistics::add
     to.mean[j] += apart * share;
     to.squares[j] += around + apart * apart * (double(to.count) * share);
@@ -104,7 +108,12 @@ VESTA_INLINE void add_columns(const char* x, int64_t stride, int64_t rows, int64
       return add_again<T>(x + j * int64_t(sizeof(T)), stride, rows, n, near + j, sums + j, squares + j,
                           {to.mean + j, to.squares + j, to.count});
     }
-    const D mean = load_row<double>(to.mean + j, n), apart = load_row<double>(near + j, n) + apart_from_center - mean;
+    const D of_block = load_row<double>(near + j, n) + apart_from_center;
+    if (to.count == 0) {  // the square of a mean may be infinite
+      store_row<double>(of_block, to.mean + j, n);
+      return store_row<double>(around, to.squares + j, n);
+    }
+    const D mean = load_row<double>(to.mean + j, n), apart = of_block - mean;
     store_row<double>(mean + apart * of_more, to.mean + j, n);
     store_row<double>(load_row<double>(to.squares + j, n) + (around + apart * apart * weight), to.squares + j, n);
   });

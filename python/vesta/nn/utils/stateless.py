@@ -32,7 +32,7 @@ def _swap(module: Module, name: str, tensor: Any) -> Any:
     if tensor is _MISSING:
         object.__delattr__(owner, last)
         return None
-    old = getattr(owner, last, _MISSING)
+    old = vars(owner).get(last, _MISSING)
     object.__setattr__(owner, last, tensor)
     return old
 
