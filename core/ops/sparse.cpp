@@ -24,6 +24,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/select.h>
 #include <vesta/core/ops/sort.h>
 #include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
