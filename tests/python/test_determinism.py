@@ -231,9 +231,8 @@ def test_denormals_are_flushed_by_all_threads_or_none() -> None:
     x = vesta.full((1 << 20,), 1e-39)
     try:
         vesta.set_num_threads(4)
-        if not vesta.set_flush_denormal(True):
-            pytest.skip("the processor has no such mode")
-        assert (x * 1).count_nonzero().item() == 0
+        flushes = vesta.set_flush_denormal(True)  # False where the processor has no such mode
+        assert (x * 1).count_nonzero().item() == (0 if flushes else x.numel())
         vesta.set_flush_denormal(False)
         assert (x * 1).count_nonzero().item() == x.numel()
     finally:
