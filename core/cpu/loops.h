@@ -94,7 +94,7 @@ VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
 }
 
 /// Runs `formula(Vec<C>...)` over vectors of elements stored as T. If D has a number as last operand, that is read
-/// once, and what follows from it alone is computed once; with `known`, when D::numbers[known] is compiled.
+/// once, and what follows from it alone is computed once; with `known`, when D::exponents[known] is compiled.
 template <class T, int operands, class D = void, int known = -1, class F>
 VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   using C = compute_t<T>;
@@ -118,14 +118,14 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
     if (i < n) at(i, n - i);
   };
   constexpr std::make_index_sequence<operands - 1> others{};
-  if constexpr (known >= 0) return loop(others, Vec<C>(C(D::numbers[known])));
+  if constexpr (known >= 0) return loop(others, Vec<C>(C(D::exponents[known])));
   if constexpr (traits::number_last<D>()) {
     if (advance[operands - 1] == 0) return loop(others, load_operand<T, C>(in[operands - 1], true, N));
   }
   loop(std::make_index_sequence<operands>{});
 }
 
-/// Runs D's formula with D::numbers[known] over whole blocks of vectors, each with one test of what it may take for
+/// Runs D's formula with D::exponents[known] over whole blocks of vectors, each with one test of what it may take for
 /// granted: a test for every vector took a quarter of the time of x ** 3. Returns how many elements it has done.
 template <class T, class D, int known>
 VESTA_INLINE int64_t known_blocks(const LoopArgs& a) {
@@ -140,9 +140,9 @@ VESTA_INLINE int64_t known_blocks(const LoopArgs& a) {
     Vec<C> v[kBlock];
 #pragma GCC unroll 4
     for (int k = 0; k < kBlock; ++k) v[k] = load_convert<C, T>(x + i + k * N);
-    if (!D::template forward_known<known>(v)) [[unlikely]] {
+    if (!raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{})) [[unlikely]] {
 #pragma GCC unroll 1
-      for (int k = 0; k < kBlock; ++k) v[k] = D::forward(v[k], Vec<C>(C(D::numbers[known])));
+      for (int k = 0; k < kBlock; ++k) v[k] = D::forward(v[k], Vec<C>(C(D::exponents[known])));
     }
 #pragma GCC unroll 4
     for (int k = 0; k < kBlock; ++k) store_convert(v[k], out + i + k * N);
@@ -150,8 +150,8 @@ VESTA_INLINE int64_t known_blocks(const LoopArgs& a) {
   return i;
 }
 
-/// Calls run<k>() if the last operand is D::numbers[k], repeated, else run<-1>(). Each is a function of its own: one of
-/// all loops is too long for the compiler to see the numbers through.
+/// Calls run<k>() if the last operand is D::exponents[k], repeated, else run<-1>(). Each is a function of its own: one
+/// of all loops is too long for the compiler to see the numbers through.
 template <class T, int operands, class D, class F>
 VESTA_INLINE void with_known_number(const LoopArgs& a, F run) {
   if constexpr (traits::number_last<D>()) {
@@ -159,8 +159,8 @@ VESTA_INLINE void with_known_number(const LoopArgs& a, F run) {
     if (a.n > 0 && a.step[operands - 1] == 0) {
       const C value = load_operand<T, C>(reinterpret_cast<const T*>(a.in[operands - 1]), true, 1)[0];
       const bool is_known = [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-        return ((value == C(D::numbers[I]) && (run.template operator()<int(I)>(), true)) || ...);
-      }(std::make_index_sequence<std::size(D::numbers)>{});
+        return ((value == C(D::exponents[I]) && (run.template operator()<int(I)>(), true)) || ...);
+      }(std::make_index_sequence<std::size(D::exponents)>{});
       if (is_known) return;
     }
   }

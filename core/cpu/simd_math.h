@@ -389,7 +389,7 @@ template <class T>
 /// Computes a^b by C's rules.
 template <class T>
 VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
-  // A number as exponent that the compiler knows, because the loop was compiled for it (Pow::numbers): its products
+  // A number as exponent that the compiler knows, because the loop was compiled for it (Pow::exponents): its products
   // alone, which run as fast as memory allows. The values are those of mixed_pow.
   const bool same = [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     return ((b.raw[I] == b.raw[0]) & ...);

@@ -71,6 +71,8 @@ struct CatPlan {
 };
 /// Checks cat's tensors and settles the result's dtype and shape.
 VESTA_API CatPlan cat_plan(TensorList tensors, int64_t dim);
+/// Copies the tensors of a cat, each to its part of the result, one after the other: of any strides and dtypes.
+VESTA_API void copy_parts(const Tensor& result, const CatPlan& plan, TensorList tensors);
 /// Makes the result of flip, not initialised: it lies in memory as a dense input does, else contiguous.
 VESTA_API Tensor flip_result(const Tensor& input);
 

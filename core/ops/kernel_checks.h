@@ -5,8 +5,6 @@
 
 namespace vesta {
 
-struct CatPlan;
-
 /// Returns whether a tensor has values to look at. One on the meta device has none: checks of values leave it out.
 inline bool has_values(const Tensor& t) { return t.device().type != DeviceType::meta; }
 
@@ -27,8 +25,5 @@ VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_
 VESTA_API void check_place_of_all(const Tensor& input, const char* op);
 /// Checks linalg.eigh's triangle: 'L' or 'U', in either case.
 VESTA_API void check_uplo(Text uplo, const char* op);
-
-/// Copies the tensors of a cat, each to its part of the result, one after the other: of any strides and dtypes.
-VESTA_API void copy_parts(const Tensor& result, const CatPlan& plan, TensorList tensors);
 
 }  // namespace vesta

@@ -199,7 +199,7 @@ struct Pow {
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_exponent;
   static constexpr bool number_last = true;
-  static constexpr double numbers[] = {2, 3, 4, 5, 6, 7, 8, -1, -2, -3, 0.5, -0.5};  // a CPU's loop for each
+  static constexpr double exponents[] = {2, 3, 4, 5, 6, 7, 8, -1, -2, -3, 0.5, -0.5};  // a CPU's loop for each
   /// On a GPU small powers are products: CUDA's pow is a hundred instructions, and 2 units of the last place off.
   template <class V> VESTA_HD static V power(V a, V b) {
 #ifdef __CUDA_ARCH__
@@ -214,10 +214,6 @@ struct Pow {
   template <class V> VESTA_HD static V forward(V a, V b) {
     if constexpr (requires { a.raw; }) return power(a, b);  // vectors return a for b = 1; a test would cost 20 %
     else return math::select(b == lit<V>(1), a, power(a, b));
-  }
-  /// Raises a CPU's vectors to numbers[known] in place if one test tells that products and roots will do for all.
-  template <int known, class V, size_t n> static bool forward_known(V (&v)[n]) {
-    return raise_all(v, std::integral_constant<int, int(2 * numbers[known])>{});
   }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(b == lit<T>(0), lit<T>(0), g * math::conj(b * power(a, b - lit<T>(1))));
