@@ -1,5 +1,6 @@
 // Indexing: reading from places has writing to those places as its gradient, and the other way round.
 #include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/dense_gradient.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
@@ -70,7 +71,7 @@ struct IndexSelectRule {
     return {Dims(x.sizes()), dim, Saved(index)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    const Tensor dense = g.is_sparse() ? to_dense(g) : g;
+    const Tensor dense = dense_gradient(g);
     Tensor r = blank(sizes, dense);
     index_add_(r, dim, index(), dense);
     return r;
@@ -237,7 +238,7 @@ struct CatRule {
   GradList operator()(const Tensor& g, Needs needs) const {
     GradList r(lengths.size());
     int64_t at = 0;
-    const Tensor dense = g.is_sparse() ? to_dense(g) : g;
+    const Tensor dense = dense_gradient(g);
     for (size_t i = 0; i < lengths.size(); ++i) {
       if (needs[i] && lengths[i] >= 0) r[i] = slice(dense, dim, at, at + lengths[i]);
       else if (needs[i]) r[i] = zeros(0, g.dtype(), g.device());

@@ -4,11 +4,11 @@
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/as_strided.h>
+#include <vesta/autograd/rules/dense_gradient.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
-#include <vesta/core/ops/sparse.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
@@ -30,13 +30,10 @@ Tensor embedded(const Tensor& g, IntSpan sizes, View view) {
   return r;
 }
 
-/// Returns a gradient that comes sparse, as that of an element of a sparse tensor does, as a dense one.
-Tensor dense(const Tensor& g) { return g.is_sparse() ? to_dense(g) : g; }
-
 struct ReshapeRule {
   Dims sizes;
   static ReshapeRule save(const Tensor&, const Tensor& x, const auto&, Needs) { return {Dims(x.sizes())}; }
-  Tensor operator()(const Tensor& g, Needs) const { return reshape(dense(g), sizes); }
+  Tensor operator()(const Tensor& g, Needs) const { return reshape(dense_gradient(g), sizes); }
 };
 
 struct ExpandRule {
@@ -66,7 +63,7 @@ struct SelectRule {
     return {Dims(x.sizes()), dim, index};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    return embedded(dense(g), sizes, [&](const Tensor& t) { return select(t, dim, index); });
+    return embedded(dense_gradient(g), sizes, [&](const Tensor& t) { return select(t, dim, index); });
   }
 };
 

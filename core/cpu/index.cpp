@@ -375,7 +375,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   const int64_t count = check_one_hot(input, num_classes);
   Dims sizes(input.sizes());
   sizes.push_back(count);
-  const Tensor r = empty_tensor(sizes, DType::int64);
+  Tensor r = empty_tensor(sizes, DType::int64);
   if (r.numel() == 0) return r;
   const Tensor places = contiguous_values(input);
   const int64_t* const classes = places.data_ptr<int64_t>();
@@ -667,7 +667,7 @@ bool describe_piece(const Tensor& t, int64_t dim, RowPiece& piece) {
 
 Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
   const CatPlan plan = cat_plan(tensors, dim);
-  const Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype);
+  Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype);
   int64_t rows = 1;
   for (int64_t d = 0; d < plan.dim; ++d) rows *= plan.sizes[size_t(d)];
   SmallVector<RowPiece, 8> pieces;

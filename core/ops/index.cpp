@@ -337,7 +337,7 @@ namespace {
 
 Tensor cat_kernel(TensorList tensors, int64_t dim) {
   const CatPlan plan = cat_plan(tensors, dim);
-  const Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype, tensors[0].device());
+  Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype, tensors[0].device());
   copy_parts(r, plan, tensors);
   return r;
 }
