@@ -196,6 +196,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"gather", {&gathered}},
       {"index", {&gathered}},
       {"take", {&gathered}},
+      {"one_hot", {&per_element<0>}},
       {"sort", {&sorting}},
       {"argsort", {&sorting}},
       {"topk", {&sorting}},
