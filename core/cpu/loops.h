@@ -4,7 +4,7 @@
 // Body and tail run the same vector code on full and partial loads, so a value does not depend on where it lies.
 #pragma once
 #include <vesta/core/cpu/simd.h>
-#include <vesta/core/cpu/simd_powers.h>
+#include <vesta/core/cpu/simd_blocks.h>
 #include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
@@ -22,6 +22,11 @@ template <class T, class C>
 VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
+/// Whether a formula has a mask as result.
+template <class R>
+constexpr bool kIsMask = false;
+template <class C>
+constexpr bool kIsMask<Mask<C>> = true;
 
 /// Two vectors that are the parts of complex numbers.
 template <class C>
@@ -114,6 +119,17 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
       ((in[K] += advance[K]), ...);
     };
     int64_t i = 0;
+    if constexpr (kIsMask<decltype(formula(load_operand<T, C>(in[K], false, N)..., last...))>) {
+      Mask<C> m[4];
+      for (; i + 4 * N <= n; i += 4 * N) {
+#pragma GCC unroll 4
+        for (Mask<C>& one : m) {
+          one = formula(load_operand<T, C>(in[K], advance[K] == 0, N)..., last...);
+          ((in[K] += advance[K]), ...);
+        }
+        store_masks(m, reinterpret_cast<bool*>(out) + i);
+      }
+    }
     for (; i + N <= n; i += N) at(i, N);
     if (i < n) at(i, n - i);
   };
@@ -125,24 +141,37 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   loop(std::make_index_sequence<operands>{});
 }
 
-/// Runs D's formula with D::exponents[known] over whole blocks of vectors, each with one test of what it may take for
-/// granted: a test for every vector took a quarter of the time of x ** 3. Returns how many elements it has done.
+/// Whether one test of several vectors of C shortens D's formula.
+template <class D, class C>
+constexpr bool kAtOnce = std::is_same_v<C, float> && requires { D::exponent_is_operand; };
+
+/// Runs D's formula, with D::exponents[known] if known >= 0, over whole blocks of vectors, each with one test of what
+/// it may take for granted: a test for every vector took a quarter of the time of x ** 3. Returns how many elements it
+/// has done.
 template <class T, class D, int known>
-VESTA_INLINE int64_t known_blocks(const LoopArgs& a) {
+VESTA_INLINE int64_t run_blocks(const LoopArgs& a) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
   constexpr int kBlock = 4;
   const T* const x = reinterpret_cast<const T*>(a.in[0]);
   T* const out = reinterpret_cast<T*>(a.out);
   const int64_t n = a.step[0] == 1 ? a.n : 0;
+  const auto all_at_once = [](Vec<C>(&v)[kBlock]) __attribute__((always_inline)) {
+    if constexpr (known >= 0) return raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{});
+    else return compute_moderate<D>(v);
+  };
+  const auto one = [](Vec<C> v) __attribute__((always_inline)) {
+    if constexpr (known >= 0) return D::forward(v, Vec<C>(C(D::exponents[known])));
+    else return D::forward(v);
+  };
   int64_t i = 0;
   for (; i + kBlock * N <= n; i += kBlock * N) {
     Vec<C> v[kBlock];
 #pragma GCC unroll 4
     for (int k = 0; k < kBlock; ++k) v[k] = load_convert<C, T>(x + i + k * N);
-    if (!raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{})) [[unlikely]] {
+    if (!all_at_once(v)) [[unlikely]] {
 #pragma GCC unroll 1
-      for (int k = 0; k < kBlock; ++k) v[k] = D::forward(v[k], Vec<C>(C(D::exponents[known])));
+      for (int k = 0; k < kBlock; ++k) v[k] = one(v[k]);
     }
 #pragma GCC unroll 4
     for (int k = 0; k < kBlock; ++k) store_convert(v[k], out + i + k * N);
@@ -181,7 +210,9 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
     [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
       auto element = [&]<size_t k>(int64_t i) __attribute__((always_inline)) {
         using E = std::conditional_t<k == 0, First, T>;
-        return reinterpret_cast<const E*>(a.in[k])[i * step(int(k))];
+        // a bool that is negated as a byte: GCC 12 makes no vectors of it else
+        using Read = std::conditional_t<operands == 1 && std::is_same_v<E, bool>, uint8_t, E>;
+        return E(reinterpret_cast<const Read*>(a.in[k])[i * step(int(k))]);
       };
       using R = decltype(formula(element.template operator()<K>(0)...));
       if constexpr (requires(R r) { r.to; }) {
@@ -313,8 +344,8 @@ struct ForwardLoop {
     [[maybe_unused]] const OwnParameters<P> own(a.params);
     char* const second = second_of(a);
     LoopArgs rest = a;
-    if constexpr (known >= 0) {
-      const int64_t done = known_blocks<T, D, known>(a);
+    if constexpr (known >= 0 || kAtOnce<D, compute_t<T>>) {
+      const int64_t done = run_blocks<T, D, known>(a);
       rest.in[0] += done * int64_t(sizeof(T)), rest.out += done * int64_t(sizeof(T)), rest.n -= done;
     }
     vector_loop<T, inputs, D, known>(rest, [&](auto... v) __attribute__((always_inline)) {

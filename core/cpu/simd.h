@@ -130,6 +130,13 @@ struct Mask {
   }
   /// Writes the first n lanes (1 to N) as bytes 0 and 1.
   VESTA_INLINE void store(bool* p, std::int64_t n = N) const {
+#ifdef VESTA_SIMD_AVX512
+    if (n == N) {
+      const __m128i bytes = _mm_maskz_set1_epi8(static_cast<__mmask16>(raw), 1);
+      __builtin_memcpy(p, &bytes, N);
+      return;
+    }
+#endif
     const unsigned all = bits();
     if (n == N) {  // eight lanes at a time: bit i into byte i, any bit of a byte down to its lowest
       for (int i = 0; i < N; i += 8) {
@@ -158,6 +165,22 @@ struct Mask {
 #endif
   }
 };
+
+/// Writes the lanes of four masks as bytes 0 and 1.
+template <class T>
+VESTA_INLINE void store_masks(const Mask<T> (&m)[4], bool* p) {
+#ifdef VESTA_SIMD_AVX2
+  if constexpr (Mask<T>::N == 8) {  // packed within halves, then put in order (build/bin/bandwidth 'x < y')
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32((__m256i)m[0].raw, (__m256i)m[1].raw),
+                                             _mm256_packs_epi32((__m256i)m[2].raw, (__m256i)m[3].raw));
+    const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_and_si256(ordered, _mm256_set1_epi8(1)));
+    return;
+  }
+#endif
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) m[k].store(p + k * Mask<T>::N);
+}
 
 /// Returns whether any lane is true.
 template <class T>

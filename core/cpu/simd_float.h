@@ -81,11 +81,20 @@ VESTA_INLINE Vec<float> exp(Vec<float> x) {
 #endif
 }
 
-/// Computes e^(x + low) for x in [-87, 88], where one factor scales; low is small.
+/// Computes e^x, whose rest is r, for x in [-87, 88], where one factor scales.
+VESTA_INLINE Vec<float> exp_normal(const ExpSplit& s, Vec<float> r) {
+  const Vec<float> e = exp_fraction(r) + Vec<float>(1.0f);
+  return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));  // the magic number is shifted out at the top
+}
+/// Computes e^x there, with the bits of exp().
+VESTA_INLINE Vec<float> exp_normal(Vec<float> x) {
+  const ExpSplit s = split_exp(x);
+  return exp_normal(s, rest(s));
+}
+/// Computes e^(x + low) there; low is small.
 VESTA_INLINE Vec<float> exp_normal(Vec<float> x, Vec<float> low) {
   const ExpSplit s = split_exp(x);
-  const Vec<float> e = exp_fraction(rest(s, low)) + Vec<float>(1.0f);
-  return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));  // the magic number is shifted out at the top
+  return exp_normal(s, rest(s, low));
 }
 
 /// Computes e^x - 1 as 2^n (e^r - 1) + (2^n - 1). Error below 1.5 ulp.
@@ -203,6 +212,13 @@ VESTA_INLINE Vec<float> erfc(Vec<float> x) {
   return select(a < Vec<float>(0.75f), middle, select(x < Vec<float>(0.0f), Vec<float>(2.0f) - tail, tail));
 }
 
+/// Computes (1 + 1.5 a) e^(a^2 / 2) normal_cdf(-a) for a >= 0: G(q), a polynomial in q = (a - 4) / (a + 4).
+VESTA_INLINE Vec<float> normal_tail(Vec<float> a) {
+  const Vec<float> q = (a - Vec<float>(4.0f)) / (a + Vec<float>(4.0f));
+  return horner(q, 0x1.525e24p-1f, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f, 0x1.fe7f50p-6f,
+                -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f, -0x1.cb3f8ap-14f);
+}
+
 /// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the relative accuracy of erfc in
 /// the lower tail (rounding x / sqrt 2 would cost x^2 ulp). For a = |x|: e^(-a^2 / 2) G(q) / (1 + 1.5 a), q = (a - 4)
 /// / (a + 4), G a polynomial (error 2^-28.6); 1 - that for x > 0, and for a < 1 as 1/2 + x p(x^2) (2^-30). Error below
@@ -215,13 +231,29 @@ VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) {
   const Vec<float> middle = mul_add(x, p, half);
   const Mask<float> inner = a < Vec<float>(1.0f);
   if (all(inner)) return middle;
-  const Vec<float> q = (a - Vec<float>(4.0f)) / (a + Vec<float>(4.0f));
-  const Vec<float> g =
-      horner(q, 0x1.525e24p-1f, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f, 0x1.fe7f50p-6f,
-             -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f, -0x1.cb3f8ap-14f);
+  const Vec<float> g = normal_tail(a);
   const Vec<float> square = a * a;
   const Vec<float> tail = gaussian_tail(half * square, half * square_error(a, square), g, a, 1.5f);
   return select(inner, middle, select(x > Vec<float>(0.0f), Vec<float>(1.0f) - tail, tail));
+}
+
+/// Computes the slope of x normal_cdf(x), normal_cdf(x) + x density(x): for |x| < 1 as 1/2 + x p(x^2) (2^-29), beyond
+/// as e^(-a^2 / 2) (G(q) / (1 + 1.5 a) - a / sqrt(2 pi)) with a and G of normal_cdf(), or 1 - that; NaN for infinities,
+/// as in PyTorch's sum. Error below 1 ulp for x > 1, 2^-23 down to -1, beyond 5 ulp (7 without FMA).
+VESTA_INLINE Vec<float> normal_slope(Vec<float> x) {
+  const Vec<float> a = lower_or_first(abs(x), Vec<float>(16.0f)), one(1.0f);  // the slope at -16 rounds to 0
+  const Vec<float> p = horner(x * x, 0x1.988452p-1f, -0x1.10580cp-2f, 0x1.ea2d62p-5f, -0x1.36a6acp-7f, 0x1.2664a2p-10f,
+                              -0x1.6cdf10p-14f);
+  const Vec<float> middle = mul_add(x, p, Vec<float>(0.5f));
+  const Mask<float> inner = a < one;
+  if (all(inner)) return middle;
+  const Vec<float> square = a * a, half(0.5f);
+  const ExpSplit s = split_exp(-half * square);
+  const Vec<float> r = rest(s, -half * square_error(a, square));
+  const Vec<float> u = mul_add(a, Vec<float>(-0x1.988454p-2f), normal_tail(a) / mul_add(a, Vec<float>(1.5f), one));
+  const Vec<float> tail = scale(mul_add(u, exp_fraction(r), u), s);
+  const Vec<float> outer = select(x > Vec<float>(0.0f), one - tail, tail);
+  return select(inner, middle, select(isinf(x), x - x, outer));
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

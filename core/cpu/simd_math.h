@@ -459,6 +459,12 @@ VESTA_INLINE Vec<double> normal_cdf(Vec<double> x) {
   return Vec<double>(0.5) * (tail + tail * (slope * error));
 }
 
+/// Computes the slope of x normal_cdf(x).
+VESTA_INLINE Vec<double> normal_slope(Vec<double> x) {
+  const Vec<double> density = Vec<double>(0.3989422804014327) * exp(x * x * Vec<double>(-0.5));  // 1 / sqrt(2 pi)
+  return Vec<double>(0.5) * erfc(x * Vec<double>(-0.7071067811865476)) + x * density;
+}
+
 #undef VESTA_SLEEF_F
 #undef VESTA_SLEEF_D
 

@@ -76,11 +76,11 @@ VESTA_HD VESTA_INLINE V lit(double value) {
 // otherwise switch argument-dependent lookup off).
 namespace adl_call {
 #define VESTA_MATH_POISON(name) void name() = delete;
-#define VESTA_MATH_UNARY(X)                                                                                            \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)       \
-  X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(normal_cdf) X(lgamma) X(sigmoid) \
-  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)                       \
-  X(signbit)
+#define VESTA_MATH_UNARY(X)                                                                                           \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)      \
+  X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(normal_cdf)                     \
+  X(normal_slope) X(lgamma) X(sigmoid) X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan)      \
+  X(isinf) X(isfinite) X(signbit)
 #define VESTA_MATH_BINARY(X)                                                                                           \
   X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin) X(nextafter)
 VESTA_MATH_UNARY(VESTA_MATH_POISON)
@@ -221,6 +221,13 @@ VESTA_HD VESTA_INLINE T normal_cdf(T x) {
 #else
   return T(0.5 * ::erfc(static_cast<double>(x) * -0.70710678118654752440));  // x / sqrt 2 in float costs the tail
 #endif
+}
+
+/// Computes the slope of x normal_cdf(x), of gelu: normal_cdf(x) + x times the density.
+template <Real T>
+VESTA_HD VESTA_INLINE T normal_slope(T x) {
+  const T density = T(0.3989422804014327) * exp(x * x * T(-0.5));  // 1 / sqrt(2 pi)
+  return T(0.5) * erfc(x * T(-0.7071067811865476)) + x * density;
 }
 
 VESTA_HD VESTA_INLINE float abs(float x) { return ::fabsf(x); }

@@ -1,6 +1,7 @@
 // The functions of Vec<float> and Vec<double> against the C library one precision up: errors in units in the last
 // place, special values, signs of zero. Compiled once per instruction set (see simd_requirement.cpp).
 #include <vesta/core/cpu/simd.h>
+#include <vesta/core/cpu/simd_blocks.h>
 #include <vesta/core/ops/math.h>
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -240,6 +242,10 @@ W normal_cdf(W x) {
   return std::erfc(-x / std::sqrt(W(2))) / 2;
 }
 template <class W>
+W normal_slope(W x) {
+  return normal_cdf(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * std::acos(W(-1)));
+}
+template <class W>
 W sigmoid(W x) {
   return 1 / (1 + std::exp(-x));
 }
@@ -365,4 +371,56 @@ TEST_CASE(ISA "ordinary ranges, densely", "[simd]") {
       "normal_cdf", [](Vec<float> x) { return simd::normal_cdf(x); }, normal_cdf<double>, -14.5f, -0.01f,
       with_fma(2.5, 3.5));
   check("sigmoid", [](Vec<float> x) { return simd::sigmoid(x); }, sigmoid<double>, -105.0f, -0.01f, 2.5);
+}
+TEST_CASE(ISA "the slope of x normal_cdf(x)", "[simd]") {
+  const auto ulps = [](const char* name, float low, float high, double bound) {
+    report<float>(
+        name, sweep<float>([](Vec<float> x) { return simd::normal_slope(x); }, normal_slope<double>, low, high), bound);
+  };
+  ulps("normal_slope, lower tail", -15.0f, -1.0f, with_fma(5, 7));
+  ulps("normal_slope, upper tail", 1.0f, 1e30f, 1);
+  double worst = 0;  // beside its zero, at -0.75: in units of 2^-24
+  for (int i = -4096; i < 4096; i += Vec<float>::N) {
+    float x[Vec<float>::N], y[Vec<float>::N];
+    for (int k = 0; k < Vec<float>::N; ++k) x[k] = float(i + k) / 4096 * (k % 2 == 0 ? 1.0f : 1.5f);
+    simd::normal_slope(Vec<float>::load(x)).store(y);
+    for (int k = 0; k < Vec<float>::N; ++k) {
+      worst = std::max(worst, std::abs(double(y[k]) - normal_slope<double>(x[k])) * 0x1p24);
+    }
+  }
+  CHECK(worst < with_fma(2, 2.5));
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (float x : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+    CHECK(std::isnan(simd::normal_slope(Vec<float>(x))[0]));
+  }
+}
+namespace {
+/// The formulas whose loops test several vectors at once.
+struct ExpFormula {
+  template <class V> static V forward(V x) { return vesta::math::exp(x); }
+};
+struct SigmoidFormula {
+  template <class V> static V forward(V x) { return vesta::math::sigmoid(x); }
+};
+}  // namespace
+
+TEST_CASE(ISA "several vectors at once have the bits of one", "[simd]") {
+  const auto equal = [](Vec<float> a, Vec<float> b) { return std::memcmp(&a, &b, sizeof a) == 0; };
+  bool same = true;
+  for (int i = 0; i < 100000; ++i) {
+    Vec<float> x[4], e[4], s[4];
+    for (int k = 0; k < 4; ++k) {
+      float lanes[Vec<float>::N];
+      for (int l = 0; l < Vec<float>::N; ++l) lanes[l] = float((i * 4 + k) * Vec<float>::N + l) * 2.71828e-5f - 87.0f;
+      x[k] = e[k] = s[k] = simd::lower_or_first(Vec<float>::load(lanes), Vec<float>(87.0f));
+    }
+    REQUIRE(simd::compute_moderate<ExpFormula>(e));
+    REQUIRE(simd::compute_moderate<SigmoidFormula>(s));
+    for (int k = 0; k < 4; ++k) same = same && equal(e[k], simd::exp(x[k])) && equal(s[k], simd::sigmoid(x[k]));
+  }
+  CHECK(same);
+  for (float x : {88.0f, -88.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    Vec<float> v[4] = {Vec<float>(1.0f), Vec<float>(x), Vec<float>(0.0f), Vec<float>(2.0f)};
+    CHECK_FALSE(simd::compute_moderate<ExpFormula>(v));
+  }
 }

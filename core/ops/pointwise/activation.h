@@ -12,6 +12,7 @@ using math::lit;
 struct Sigmoid {
   static constexpr auto doc = "sigmoid(input): 1 / (1 + e ** -x), elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
+  static constexpr bool exponent_is_operand = true;  // as of Exp
   template <class V> VESTA_HD static V forward(V x) { return math::sigmoid(x); }
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * math::conj((lit<T>(1) - y) * y); }
 };
@@ -144,8 +145,12 @@ struct GeluErf {
       return slope_on_gpu<false>(g, x);
     }
 #endif
-    T density = lit<T>(0.3989422804014327) * math::exp(x * x * lit<T>(-0.5));  // 1 / sqrt(2 pi)
-    return g * (lit<T>(0.5) * math::erfc(x * lit<T>(-0.7071067811865476)) + x * density);
+    if constexpr (std::is_same_v<T, Tensor>) {
+      T density = lit<T>(0.3989422804014327) * math::exp(x * x * lit<T>(-0.5));  // 1 / sqrt(2 pi)
+      return g * (lit<T>(0.5) * math::erfc(x * lit<T>(-0.7071067811865476)) + x * density);
+    } else {
+      return g * math::normal_slope(x);
+    }
   }
 #ifdef __CUDA_ARCH__
   // Of elements of 16 bits, for the device's kernels.
@@ -224,6 +229,7 @@ struct Selu {
 struct Silu {
   static constexpr auto doc = "silu(input): x * sigmoid(x), elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
+  static constexpr bool exponent_is_operand = true;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x) { return math::product(x, math::sigmoid(x)); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {

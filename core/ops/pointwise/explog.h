@@ -9,6 +9,7 @@ using math::lit;
 struct Exp {
   static constexpr auto doc = "exp(input): e ** x, elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
+  static constexpr bool exponent_is_operand = true;  // or less it: a CPU's loop tests several at once
   template <class V> VESTA_HD static V forward(V x) { return math::exp(x); }
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * math::conj(y); }
 };
