@@ -62,7 +62,9 @@ void convert_run(const char* from, int64_t from_stride, char* to, int64_t to_str
     if constexpr (std::is_same_v<To, From>) {
       copy_bytes(to, from, size_t(n) * sizeof(To));
     } else {
-      auto* a = reinterpret_cast<const From*>(from);
+      // bools as the bytes 0 and 1, of which the compiler makes vectors
+      using Read = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
+      auto* a = reinterpret_cast<const Read*>(from);
       auto* b = reinterpret_cast<To*>(to);
       int64_t i = 0;
       if constexpr ((std::is_same_v<From, float> && std::is_same_v<To, Half>) ||

@@ -267,6 +267,15 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   constexpr int64_t kBlock = 128;
   Carries<Op, A> tree;
   for (int64_t i = 0; i < n; i += kBlock) {
+    if constexpr (std::is_same_v<Op, Sum> &&
+                  std::is_same_v<T, bool>) {  // as bytes, of which the compiler makes vectors
+      if (i + kBlock <= n) {
+        uint8_t sum = 0;
+        for (int64_t k = 0; k < kBlock; ++k) sum = uint8_t(sum + uint8_t(bytes[i + k] != 0));
+        tree.add(A(sum));
+        continue;
+      }
+    }
     A a = Op::template identity<A>();
     for (int64_t k = i; k < std::min(n, i + kBlock); ++k) a = Op::template combine<A>(a, widen<Op, A>(x[k]));
     tree.add(a);
@@ -374,25 +383,46 @@ void identity(char* acc, int64_t n) {
   std::fill_n(reinterpret_cast<A*>(acc), n, Op::template identity<A>());
 }
 
-/// Finds the first of n elements that is `best`, or NaN.
+/// Finds the first of n numbers that is `best`, one of them; of NaNs any is.
 template <class T>
+  requires(!std::is_integral_v<T>)
 int64_t find_in_span(const T* x, int64_t n, compute_t<T> best) {
   using C = compute_t<T>;
-  // A block is searched for any match, which the compiler turns into vectors, before it is searched for the first.
-  constexpr int64_t kBlock = 128;
-  const auto matches = [&](int64_t i) __attribute__((always_inline)) {
-    const C v = static_cast<C>(x[i]);
-    return unsigned(v == best) | unsigned(v != v);
+  using V = Vec<C>;
+  constexpr int64_t N = V::N, kBlock = 4 * N;
+  const auto find = [&](auto matches) __attribute__((always_inline)) {
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      Mask<C> m[4];
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < 4; ++k) m[k] = matches(load_convert<C, T>(x + i + k * N));
+      if (any((m[0] | m[1]) | (m[2] | m[3]))) break;
+    }
+    for (; i < n; i += N) {
+      const int64_t w = std::min(N, n - i);
+      const unsigned found = matches(load_row<C>(x + i, w)).bits() & ((w < N ? 1u << w : 0u) - 1u);
+      if (found != 0) return i + __builtin_ctz(found);
+    }
+    return int64_t(0);
   };
+  if (best != best) return find([](V v) __attribute__((always_inline)) { return v != v; });
+  return find([b = V(best)](V v) __attribute__((always_inline)) { return v == b; });
+}
+/// Finds the first of n integers that is `best`: a block is searched for any match, which the compiler turns into
+/// vectors, before it is searched for the first.
+template <class T>
+  requires std::is_integral_v<T>
+int64_t find_in_span(const T* x, int64_t n, T best) {
+  constexpr int64_t kBlock = 128;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);
     unsigned any = 0;
     if (end - begin == kBlock) {
-      for (int64_t i = 0; i < kBlock; ++i) any |= matches(begin + i);
+      for (int64_t i = 0; i < kBlock; ++i) any |= unsigned(x[begin + i] == best);
       if (!any) continue;
     }
     for (int64_t i = begin; i < end; ++i) {
-      if (matches(i)) return i;
+      if (x[i] == best) return i;
     }
   }
   return 0;
