@@ -98,68 +98,63 @@ struct Square {
   typedef T Vector __attribute__((vector_size(kBytes)));
   typedef T Unaligned __attribute__((vector_size(kBytes), aligned(1), may_alias));
 
-  /// Transposes in registers: each stage interleaves the first half of the rows with the second, and log2(N) such
-  /// stages bring item (r, c) to (c, r). `streamed` rows pass by the caches; they are aligned.
-  template <bool streamed = false>
+  /// Transposes in registers. Each stage interleaves the first half of the rows with the second, and log2(N) such
+  /// stages bring item (r, c) to (c, r). Vectors of two halves, whose items take longer to cross between them, are put
+  /// together of the halves of two rows instead, and each half is transposed by itself.
   VESTA_INLINE static void transpose(const char* from, int64_t from_row, char* to, int64_t to_row) {
-    Vector v[N], w[N];
+    constexpr bool kHalves = kBytes == 32;
+    constexpr int kRows = kHalves ? N / 2 : N;  // vectors that are transposed together
+#pragma GCC unroll 2
+    for (int part = 0; part < N / kRows; ++part) {
+      Vector v[kRows], w[kRows];
 #pragma GCC unroll 16
-    for (int r = 0; r < N; ++r) v[r] = *reinterpret_cast<const Unaligned*>(from + r * from_row);
+      for (int r = 0; r < kRows; ++r) {
+        const char* const at = from + r * from_row + part * 16;
+        if constexpr (kHalves) v[r] = joined(at, at + kRows * from_row, std::make_index_sequence<N>{});
+        else v[r] = *reinterpret_cast<const Unaligned*>(at);
+      }
 #pragma GCC unroll 4
-    for (int stage = 1; stage < N; stage *= 2) {
+      for (int stage = 1; stage < kRows; stage *= 2) {
 #pragma GCC unroll 8
-      for (int r = 0; r < N / 2; ++r) {
-        w[2 * r] = interleave<0>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
-        w[2 * r + 1] = interleave<N / 2>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
+        for (int r = 0; r < kRows / 2; ++r) {
+          w[2 * r] = interleave<kRows, 0>(v[r], v[r + kRows / 2], std::make_index_sequence<N>{});
+          w[2 * r + 1] = interleave<kRows, kRows / 2>(v[r], v[r + kRows / 2], std::make_index_sequence<N>{});
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) v[r] = w[r];
       }
 #pragma GCC unroll 16
-      for (int r = 0; r < N; ++r) v[r] = w[r];
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < N; ++r) {
-      if constexpr (streamed) Vec<float>((Vec<float>::Raw)v[r]).stream(reinterpret_cast<float*>(to + r * to_row));
-      else *reinterpret_cast<Unaligned*>(to + r * to_row) = v[r];
+      for (int r = 0; r < kRows; ++r) *reinterpret_cast<Unaligned*>(to + (part * kRows + r) * to_row) = v[r];
     }
   }
 
  private:
-  template <int first, size_t... I>
+  /// Interleaves items from `first` on of each `width` ones of two vectors.
+  template <int width, int first, size_t... I>
   VESTA_INLINE static Vector interleave(Vector a, Vector b, std::index_sequence<I...>) {
-    return __builtin_shufflevector(a, b, (int(I) % 2 ? N : 0) + first + int(I) / 2 ...);
+    return __builtin_shufflevector(a, b,
+                                   (int(I) % 2 ? N : 0) + int(I) / width * width + first + int(I) % width / 2 ...);
+  }
+  /// Reads 16 bytes from two places each.
+  template <size_t... I>
+  VESTA_INLINE static Vector joined(const char* low, const char* high, std::index_sequence<I...>) {
+    typedef T Half __attribute__((vector_size(16)));
+    typedef T Piece __attribute__((vector_size(16), aligned(1), may_alias));
+    const Half a = *reinterpret_cast<const Piece*>(low), b = *reinterpret_cast<const Piece*>(high);
+    return __builtin_shufflevector(a, b, int(I)...);
   }
 };
 
 /// Asks for `rows` rows of n bytes: rows far apart are no stream that the processor foresees.
 VESTA_INLINE void expect_tile(const char* from, int64_t row, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(from + r * row + i);
-  }
-}
-
-/// Transposes a tile of whole squares without a buffer: a square's rows are whole vectors on both sides. Squares of the
-/// next tile, `ahead` bytes behind this one's, are asked for, and what is written next to the caches.
-template <class T, bool streamed>
-void transpose_tile(const char* from, int64_t from_row, char* to, int64_t to_row, int64_t rows, int64_t columns,
-                    int64_t ahead) {
-  constexpr int64_t N = Square<T>::N, kSize = sizeof(T);
-  for (int64_t c = 0; c < columns; c += N) {
-    for (int64_t r = 0; r < rows; r += N) {
-      const char* const square = from + r * from_row + c * kSize;
-      if (ahead) {
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < N; ++k) __builtin_prefetch(square + k * from_row + ahead);
-      }
-      if (!streamed && c + N < columns) {
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < N; ++k) __builtin_prefetch(to + (c + N + k) * to_row + r * kSize, 1);
-      }
-      Square<T>::template transpose<streamed>(square, from_row, to + c * to_row + r * kSize, to_row);
-    }
+    for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(from + r * row + i, 0, 2);
   }
 }
 
 // A tile is read row by row, each a whole number of cache lines, into a buffer that is laid out transposed, and written
-// row by row. Reading columns directly would fetch the same lines again: rows a power of two apart share a cache set.
+// row by row. Reading columns directly, or writing pieces of lines, would fetch the same lines again: rows a power of
+// two apart share a cache set (benchmarks/compare_torch.py, x + y.t(): 1.6 times as long without the buffer).
 template <class T>
 void transpose_items(const Transposition& t) {
   constexpr int64_t kSize = sizeof(T),
@@ -167,25 +162,14 @@ void transpose_items(const Transposition& t) {
                             : kSize == 8 ? 32
                                          : 16,
                     kSide = kSquareBytes<kSize> / kSize;
-  constexpr int64_t kRow = kTile * kSize + 16;  // of the buffer, in bytes
+  constexpr int64_t kRow = kTile * kSize + 32;  // of the buffer, in bytes
   alignas(64) char tile[kTile * kRow];
-  // Lines are written whole where both the first one and the step between them are aligned.
-  const bool aligned = (reinterpret_cast<uintptr_t>(t.to) | uintptr_t(t.to_row)) % kLine == 0;
-  constexpr bool kWide = kSide > 1 && kSquareBytes<kSize> == kVectorBytes;
   for (int64_t i = 0; i < t.rows; i += kTile) {
     int64_t rows = t.rows - i < kTile ? t.rows - i : kTile;
     for (int64_t j = 0; j < t.columns; j += kTile) {
       int64_t columns = t.columns - j < kTile ? t.columns - j : kTile;
       const char* from = t.from + i * t.from_row + j * kSize;
       char* to = t.to + j * t.to_row + i * kSize;
-      if constexpr (kWide) {
-        if ((aligned || !t.far) && rows % kSide == 0 && columns % kSide == 0) {
-          const int64_t ahead = j + kTile < t.columns ? kTile * kSize : 0;
-          if (t.far) transpose_tile<T, true>(from, t.from_row, to, t.to_row, rows, columns, ahead);
-          else transpose_tile<T, false>(from, t.from_row, to, t.to_row, rows, columns, ahead);
-          continue;
-        }
-      }
       if (t.far) expect_tile(from + kTile * kSize, t.from_row, rows, std::min(kTile, t.columns - j - columns) * kSize);
       auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
         for (; c < end; ++c) {
@@ -206,7 +190,7 @@ void transpose_items(const Transposition& t) {
       items(r, rows - r, 0, columns);
       for (int64_t c = 0; c < columns; ++c) {
         if (t.far) stream_bytes(to + c * t.to_row, tile + c * kRow, rows * kSize);
-        else std::memcpy(to + c * t.to_row, tile + c * kRow, size_t(rows * kSize));
+        else copy_row(to + c * t.to_row, tile + c * kRow, rows * kSize);
       }
     }
   }
