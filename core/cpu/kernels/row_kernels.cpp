@@ -89,13 +89,15 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   if (n == 0) return;
   const C top = row_max(x, n);
   const Vec<C> shift(log ? finite_max(top) : top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
-  const auto shifted = [&](int64_t i, int64_t w)
-                           __attribute__((always_inline)) { return load_row<C>(x + i, w) - shift; };
+  const Expected next{n * int64_t(sizeof(T)), 0};  // read while this row is computed
+  const auto shifted = [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    next.read(x, i);
+    return load_row<C>(x + i, w) - shift;
+  };
   const auto nowhere = [](Vec<C>, int64_t, int64_t) {};
   if (log) {
     const Vec<C> rest{C(std::log(sum_exponentials<C>(n, shifted, nowhere)))};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
       store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, far);
     });
     return;
@@ -107,7 +109,6 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
                                                __attribute__((always_inline)) { store_row<C>(e, kept + i, w); });
     const Vec<C> scale{C(1.0 / sum)};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      Expected{n * int64_t(sizeof(T)), 0}.read(x, i);
       store_result<C>(load_row<C>(kept + i, w) * scale, y + i, w, past);
     });
   };
@@ -119,7 +120,8 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
     if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y, false);
   }
   const Vec<C> scale{C(1.0 / sum_exponentials<C>(n, shifted, nowhere))};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(exp_down({}, shifted(i, w)) * scale, y + i, w); });
+  each_vector<C>(
+      n, [&](int64_t i, int64_t w) { store_row<C>(exp_down({}, load_row<C>(x + i, w) - shift) * scale, y + i, w); });
 }
 
 template <class T>
