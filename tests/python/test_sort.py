@@ -36,6 +36,35 @@ def test_integers_over_their_whole_range() -> None:
         assert vesta.tensor(x).sort().values.tolist() == np.sort(x).tolist()
 
 
+@pytest.mark.parametrize("n", [512, 1000, 4099])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_best_of_long_lines(n: int, dtype: str) -> None:
+    """They are sought among a few candidates, unless some are equal, NaN or infinite."""
+    random = np.random.default_rng(n)
+    plain = random.standard_normal((8, n)).astype(dtype)
+    rounded, special, ends = np.round(plain * 3), plain.copy(), plain.copy()
+    special[2, 5] = special[3, n - 1] = NAN
+    special[4], special[5] = -INF, INF
+    ends[:, -1], ends[:, 0] = 100, -100
+    for x in (plain, rounded, special, ends):
+        for largest in (True, False):
+            ordered = vesta.tensor(x).sort(1, descending=largest).values.numpy()
+            for k in (1, 7, 31, 32):
+                values, places = vesta.tensor(x).topk(k, largest=largest)
+                assert np.array_equal(values.numpy(), ordered[:, :k], equal_nan=True)
+                assert np.array_equal(np.take_along_axis(x, places.numpy(), 1), values.numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "int32", "int8", "uint8", "bool"])
+def test_long_lines_of_every_width(dtype: str) -> None:
+    for n in (257, 300, 1001, 5000):
+        x = (np.random.default_rng(n).standard_normal((3, n)) * 50).astype(dtype)
+        for descending in (False, True):
+            places = vesta.tensor(x).sort(dim=1, stable=True, descending=descending).indices.numpy()
+            keys = x.astype("float64")
+            assert np.array_equal(places, np.argsort(-keys if descending else keys, axis=1, kind="stable"))
+
+
 def test_results_have_names_and_go_to_out() -> None:
     x = vesta.tensor([[3.0, 1.0], [2.0, 4.0]])
     out = vesta.empty(0), vesta.empty(0, dtype=vesta.int64)

@@ -1,6 +1,8 @@
 // The search for elements that may be among the best: most of a line only pass by.
 #include <vesta/core/cpu/sort_kernels.h>
 
+#include <limits>
+
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/sort_key.h>
@@ -49,11 +51,63 @@ int64_t skip(const void* line, int64_t i, int64_t n, const void* root, bool desc
   }
 }
 
+/// The line is seen as rows of kColumns elements. The count-th best of the columns' best is no better than the count-th
+/// best of all, and hardly worse.
+template <class T>
+int64_t candidates(const void* line, int64_t n, int64_t count, bool descending, int64_t* places) {
+  using C = compute_t<T>;
+  using V = Vec<C>;
+  constexpr int64_t N = V::N, kColumns = 64, kVectors = kColumns / N;
+  static_assert(kMostBest <= kColumns);
+  const T* const x = static_cast<const T*>(line);
+  const typename V::Bits flip = descending ? typename V::Bits{} : sign_bit<C>();
+  const auto value = [&](int64_t i, int64_t w)
+                         __attribute__((always_inline)) { return V::from_bits(load_row<C>(x + i, w).bits() ^ flip); };
+  V best[kVectors];
+  for (V& b : best) b = V(-std::numeric_limits<C>::infinity());
+  for (int64_t i = 0; i + kColumns <= n; i += kColumns) {
+#pragma GCC unroll 16
+    for (int64_t k = 0; k < kVectors; ++k) best[k] = higher_or_first(best[k], value(i + k * N, N));
+  }
+  C columns[kColumns], top[kMostBest];
+  for (int64_t k = 0; k < kVectors; ++k) best[k].store(columns + k * N);
+  for (int64_t k = 0; k < kColumns; ++k) {  // an insertion sort of the best ones
+    int64_t at = k < count ? k : count;
+    if (k >= count && columns[k] <= top[count - 1]) continue;
+    if (k >= count) --at;
+    for (; at > 0 && top[at - 1] < columns[k]; --at) top[at] = top[at - 1];
+    top[at] = columns[k];
+  }
+  const V least(top[count - 1]);
+  int64_t found = 0;
+  for (int64_t i = 0; i < n; i += 4 * N) {
+    unsigned bits = 0;
+    if (i + 4 * N <= n) {
+      V v[4];
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < 4; ++k) v[k] = value(i + k * N, N);
+      const auto seen = [&](V one) __attribute__((always_inline)) { return ~(one < least); };  // NaN too
+      if (!any((seen(v[0]) | seen(v[1])) | (seen(v[2]) | seen(v[3])))) continue;
+    }
+    for (int64_t j = i; j < n && j < i + 4 * N; j += N) {
+      const int64_t w = n - j < N ? n - j : N;
+      const V v = value(j, w);
+      if (any(v != v)) return 0;
+      for (bits = (v >= least).bits() & ((w < N ? 1u << w : 0u) - 1u); bits != 0; bits &= bits - 1) {
+        if (found == kMostCandidates) return 0;
+        places[found++] = j + __builtin_ctz(bits);
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
-void register_skips(SkipKernel (&skips)[kNumDTypes]) {
-#define VESTA_X(name, type, text) \
-  if constexpr (!is_complex(DType::name)) skips[int(DType::name)] = &skip<type>;
+void register_sort_kernels(SkipKernel (&skips)[kNumDTypes], CandidatesKernel (&all_candidates)[kNumDTypes]) {
+#define VESTA_X(name, type, text)                                                                         \
+  if constexpr (!is_complex(DType::name)) skips[int(DType::name)] = &skip<type>;                          \
+  if constexpr (is_float(DType::name)) all_candidates[int(DType::name)] = &candidates<type>;
   VESTA_DTYPES(VESTA_X)
 #undef VESTA_X
 }
