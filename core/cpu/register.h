@@ -20,6 +20,7 @@ void register_norm();
 void register_pool();
 void register_resample();
 void register_flip();
+void register_triangle();
 void register_pad();
 void register_indexing();
 void register_mask();
@@ -46,6 +47,7 @@ inline void register_all() {
   register_pool();
   register_resample();
   register_flip();
+  register_triangle();
   register_pad();
   register_indexing();
   register_mask();

@@ -197,6 +197,8 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"index", {&gathered}},
       {"take", {&gathered}},
       {"one_hot", {&per_element<0>}},
+      {"tril", {&per_element<0>}},
+      {"triu", {&per_element<0>}},
       {"sort", {&sorting}},
       {"argsort", {&sorting}},
       {"topk", {&sorting}},

@@ -186,3 +186,25 @@ def test_empty_permuted() -> None:
     for order, words in (((0,), "does not match"), ((0, 0), "each of 0 to 1 once"), ((0, 2), "each of 0 to 1 once")):
         with pytest.raises(RuntimeError, match=words):
             vesta.empty_permuted((2, 3), order)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "float16", "complex64"])
+def test_triangles_of_any_diagonal(dtype: str) -> None:
+    for shape in ((5, 7), (7, 5), (3, 4, 6), (1, 9), (9, 1), (300, 70)):
+        a = (np.random.default_rng(0).random(shape) * 10).astype(dtype)
+        x = vesta.tensor(a)
+        for d in (-(2**63), -9, -1, 0, 1, 4, 2**63 - 1):
+            near = max(-400, min(400, d))
+            assert np.array_equal(x.tril(d).numpy(), np.tril(a, near)) and np.array_equal(
+                x.triu(d).numpy(), np.triu(a, near)
+            )
+            assert np.array_equal(x.mT.tril(d).numpy(), np.tril(np.swapaxes(a, -1, -2), near))
+            assert np.array_equal(x.clone().tril_(d).numpy(), np.tril(a, near))
+            out = vesta.empty(0, dtype=x.dtype)
+            assert np.array_equal(vesta.triu(x, d, out=out).numpy(), np.triu(a, near))
+
+
+def test_triangles_that_no_cache_holds() -> None:
+    x = vesta.rand(3000, 4099)
+    assert np.array_equal(x.tril(5).numpy(), np.tril(x.numpy(), 5))
+    assert np.array_equal(x.triu(-5).numpy(), np.triu(x.numpy(), -5))
