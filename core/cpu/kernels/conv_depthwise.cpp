@@ -500,58 +500,62 @@ void add_taps(const DepthwiseGradient<typename X::T>& d, const Blocks<X, kStep>&
   }
 }
 
-// add_taps for all taps of a window (DepthwiseProduct::is_window): a row of the image is read once for the three rows
-// of outputs that it belongs to. The sums of a vector are those of kDepthwiseLanes.
+// add_taps for all taps of a window (DepthwiseProduct::is_window), one of the vectors of kDepthwiseLanes after the
+// other. Where the registers hold three rows of the image beside the sums, each row is read once for the three rows of
+// outputs that it belongs to.
 template <class X>
 void add_window(const DepthwiseGradient<typename X::T>& d, const Blocks<X, 1>& blocks, const typename X::T* x,
                 const typename X::T* gy, const Part& part) {
   using T = typename X::T;
   using V = typename X::V;
-  constexpr int W = X::kWidth;
+  constexpr int W = X::kWidth, L = static_cast<int>(kDepthwiseLanes) / W;
+  constexpr bool kHoldsRows = W * sizeof(T) == 64;  // of 32 registers
   const DepthwiseProduct& p = *d.product;
-  V sum[9];
-#pragma GCC unroll 9
-  for (V& s : sum) s = X::zero();
   const auto line = [&](std::int64_t row, int k) __attribute__((always_inline)) {
     const std::int64_t at = p.lines[row * 3 + k];
     return (at < 0 ? d.zeros : x + at) + p.column[0];
   };
-  for (std::int64_t b = part.block; b < part.end_block; ++b) {
-    const auto add = [&](auto load, auto load_g) __attribute__((always_inline)) {
-      const auto read = [&](const T* row, V(&v)[3]) __attribute__((always_inline)) {
-#pragma GCC unroll 3
-        for (int t = 0; t < 3; ++t) v[t] = load(row + b * W + t, t);
-      };
-      V above[3], here[3], below[3];
-      read(line(part.row, 0), above);
-      read(line(part.row, 1), here);
-      for (std::int64_t row = part.row; row < part.end_row; ++row) {
-        read(line(row, 2), below);
-        const V g = load_g(gy + p.out[row] + b * W);
-#pragma GCC unroll 3
-        for (int t = 0; t < 3; ++t) {
-          sum[t] = X::fma(above[t], g, sum[t]);
-          sum[3 + t] = X::fma(here[t], g, sum[3 + t]);
-          sum[6 + t] = X::fma(below[t], g, sum[6 + t]);
-          above[t] = here[t], here[t] = below[t];
-        }
-      }
-    };
-    if (blocks.inside(b)) {
-      const auto load = [](const T* at, int) __attribute__((always_inline)) { return X::load(at); };
-      add(load, [](const T* at) __attribute__((always_inline)) { return X::load(at); });
-    } else {
-      const Lanes<X>* const e = blocks.kept_edges(b);
-      const Lanes<X> in[3] = {e[0], e[1], e[2]};
-      const auto wanted = X::mask(within(p.columns - b * W, W));
-      add([&](const T* at, int t) __attribute__((always_inline)) { return load_between<X>(at, in[t]); },
-          [&](const T* at) __attribute__((always_inline)) { return X::load(at, wanted); });
-    }
-  }
+  for (int l = 0; l < L; ++l) {
+    V sum[9];
 #pragma GCC unroll 9
-  for (int t = 0; t < 9; ++t) {
-    T* const to = d.sums + t * kDepthwiseLanes;
-    X::store(to, X::add(X::load(to), sum[t]));
+    for (V& s : sum) s = X::zero();
+    for (std::int64_t b = part.block * L + l; b < part.end_block * L && b < blocks.count(); b += L) {
+      const auto add = [&](auto load, auto load_g) __attribute__((always_inline)) {
+        const auto read = [&](const T* row, V(&v)[3]) __attribute__((always_inline)) {
+#pragma GCC unroll 3
+          for (int t = 0; t < 3; ++t) v[t] = load(row + b * W + t, t);
+        };
+        V above[3], here[3], below[3];
+        if constexpr (kHoldsRows) read(line(part.row, 0), above), read(line(part.row, 1), here);
+        for (std::int64_t row = part.row; row < part.end_row; ++row) {
+          if constexpr (!kHoldsRows) read(line(row, 0), above), read(line(row, 1), here);
+          read(line(row, 2), below);
+          const V g = load_g(gy + p.out[row] + b * W);
+#pragma GCC unroll 3
+          for (int t = 0; t < 3; ++t) {
+            sum[t] = X::fma(above[t], g, sum[t]);
+            sum[3 + t] = X::fma(here[t], g, sum[3 + t]);
+            sum[6 + t] = X::fma(below[t], g, sum[6 + t]);
+            if constexpr (kHoldsRows) above[t] = here[t], here[t] = below[t];
+          }
+        }
+      };
+      if (blocks.inside(b)) {
+        const auto load = [](const T* at, int) __attribute__((always_inline)) { return X::load(at); };
+        add(load, [](const T* at) __attribute__((always_inline)) { return X::load(at); });
+      } else {
+        const Lanes<X>* const e = blocks.kept_edges(b);
+        const Lanes<X> in[3] = {e[0], e[1], e[2]};
+        const auto wanted = X::mask(within(p.columns - b * W, W));
+        add([&](const T* at, int t) __attribute__((always_inline)) { return load_between<X>(at, in[t]); },
+            [&](const T* at) __attribute__((always_inline)) { return X::load(at, wanted); });
+      }
+    }
+#pragma GCC unroll 9
+    for (int t = 0; t < 9; ++t) {
+      T* const to = d.sums + t * kDepthwiseLanes + l * W;
+      X::store(to, X::add(X::load(to), sum[t]));
+    }
   }
 }
 
@@ -603,7 +607,7 @@ void gradient_by_step(const DepthwiseGradient<typename X::T>& d) {
       for (std::int64_t block = 0; block < row_blocks; block += kChain) {
         const Part part{row, row + rows < p.rows ? row + rows : p.rows, block,
                         block + kChain < row_blocks ? block + kChain : row_blocks};
-        if constexpr (kStep == 1 && X::kWidth == kDepthwiseLanes) {
+        if constexpr (kStep == 1) {
           if (p.is_window && blocks.kept()) {
             add_window<X>(d, blocks, x, gy, part);
             if (d.bias_sums != nullptr) add_outputs<X>(d, gy, part);
