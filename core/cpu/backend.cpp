@@ -213,7 +213,8 @@ class TransposedBlocks {
 
  private:
   static constexpr int64_t kColumns = 1024, kRows = 32;  // of a block: rows as in a tile of the transposition
-  static constexpr int64_t kBufferBytes = kColumns * kRows * 16;
+  static constexpr int64_t kGap = 64;  // bytes behind a row: rows a page apart would share a set of the first cache
+  static constexpr int64_t kBufferBytes = (kColumns * 16 + kGap) * kRows;
 
   const PointwisePlan::Operand& operand(int i) const { return i == 0 ? p_.out : p_.in[i - 1]; }
 
@@ -233,7 +234,7 @@ class TransposedBlocks {
       Transposition t;
       t.item = item, t.rows = sizes[0], t.columns = sizes[1];
       t.from = to.data, t.from_row = from.strides[0];
-      t.to = to.data = buffers + (i - 1) * kBufferBytes, t.to_row = sizes[0] * item;
+      t.to = to.data = buffers + (i - 1) * kBufferBytes, t.to_row = sizes[0] * item + kGap;
       VESTA_ON_ISA(transpose, t);
       strides[i][0] = item, strides[i][1] = t.to_row;
     }
