@@ -22,13 +22,28 @@ VESTA_INLINE Vec<C> lowest() {
   return Vec<C>(-std::numeric_limits<C>::infinity());
 }
 
-/// Returns every other number of two vectors, from number 0 or 1 on.
-template <int from, class C>
-VESTA_INLINE Vec<C> every_other(Vec<C> low, Vec<C> high) {
-  return [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
-    return Vec<C>(__builtin_shufflevector(low.raw, high.raw, (2 * I + from)...));
-  }(std::make_integer_sequence<int, Vec<C>::N>{});
-}
+/// Every other number of two vectors, from number 0 or 1 on, quarter by quarter: each 16 bytes hold those of the first
+/// vector's 16 bytes there, then the second one's. That is one instruction, and maxima do not mind the order.
+template <class C>
+struct InQuarters {
+  static constexpr int N = Vec<C>::N, Q = 16 / int(sizeof(C));
+  Vec<C> v;
+  template <int from>
+  VESTA_INLINE static InQuarters every_other(Vec<C> low, Vec<C> high) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+      return InQuarters{Vec<C>(__builtin_shufflevector(
+          low.raw, high.raw, (I / Q * Q + I % Q % (Q / 2) * 2 + from + (I % Q < Q / 2 ? 0 : N))...))};
+    }(std::make_integer_sequence<int, N>{});
+  }
+  /// Returns the numbers in their order.
+  VESTA_INLINE Vec<C> in_order() const {
+    return [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+      return Vec<C>(__builtin_shufflevector(v.raw, v.raw,
+                                            (I % (N / 2) / (Q / 2) * Q + I % (Q / 2) + (I < N / 2 ? 0 : Q / 2))...));
+    }(std::make_integer_sequence<int, N>{});
+  }
+  VESTA_INLINE friend InQuarters larger(InQuarters a, InQuarters b) { return {higher_or_first(a.v, b.v)}; }
+};
 
 /// Halves n elements: the larger of each two neighbours.
 template <class T, class C>
@@ -37,7 +52,8 @@ VESTA_INLINE Mask<C> pairs_along(const T* x, std::int64_t n, C* to) {
   Mask<C> nan(false);
   const auto pool = [&](Vec<C> low, Vec<C> high, C* at) __attribute__((always_inline)) {
     nan = nan | (low != low) | (high != high);
-    higher_or_first(every_other<0>(low, high), every_other<1>(low, high)).store(at);
+    using Q = InQuarters<C>;
+    larger(Q::template every_other<0>(low, high), Q::template every_other<1>(low, high)).in_order().store(at);
   };
   std::int64_t i = 0;
   for (; i + 2 * N <= n; i += 2 * N) {
@@ -73,18 +89,23 @@ VESTA_INLINE void along(const C* line, std::int64_t any, std::int64_t any_taps, 
   constexpr std::int64_t N = V::N;
   const std::int64_t stride = known ? known : any, taps = known_taps ? known_taps : any_taps;
   const std::int64_t dilation = known ? 1 : any_dilation;
+  if constexpr (known == 2) {
+    using Q = InQuarters<C>;
+    for (std::int64_t j = 0; j < out; j += N) {
+      const C* const from = line + 2 * j;
+      const V low = V::load(from), high = V::load(from + N);
+      Q best = larger(Q::template every_other<0>(low, high), Q::template every_other<1>(low, high));
+      if (taps == 3) best = larger(best, Q::template every_other<0>(V::load(from + 2), V::load(from + 2 + N)));
+      best.in_order().store(to + j);
+    }
+    return;
+  }
   const auto tap = [&](std::int64_t j, std::int64_t k) __attribute__((always_inline)) {
     const C* const from = line + j * stride + k * dilation;
-    if constexpr (known == 1) {
-      return V::load(from);
-    } else if constexpr (known == 2) {
-      return every_other<0>(V::load(from), V::load(from + N));
-    } else {
-      if (stride == 1) return V::load(from);
-      C lanes[N];
-      for (std::int64_t i = 0; i < N; ++i) lanes[i] = from[i * stride];
-      return V::load(lanes);
-    }
+    if (known == 1 || stride == 1) return V::load(from);
+    C lanes[N];
+    for (std::int64_t i = 0; i < N; ++i) lanes[i] = from[i * stride];
+    return V::load(lanes);
   };
   for (std::int64_t j = 0; j < out; j += N) {
     V best = tap(j, 0);
