@@ -36,6 +36,7 @@ _LAZY = {
     **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
     **dict.fromkeys(("empty_permuted", "nonzero_static"), "._shape_functions"),
     **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "._lowrank"),
+    **dict.fromkeys(("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "._fake_quantize"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
         "_native_batch_norm_legit _native_batch_norm_legit_no_training "
@@ -54,7 +55,7 @@ _LAZY = {
     "einsum": "._einsum",
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("from_torch", "to_torch"), ".adapters.torch"),
-    **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
+    **dict.fromkeys(("TypedStorage", "UntypedStorage", "from_file"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
     **dict.fromkeys(
         ("__config__", "accelerator", "profiler", "quasirandom", "random", "testing", "torch_version", "types"), ""

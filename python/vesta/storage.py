@@ -11,9 +11,9 @@ from . import _C
 from ._C import Tensor
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device
+    from vesta._C._types import Device, DType
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = ["TypedStorage", "UntypedStorage", "from_file"]
 
 
 class UntypedStorage:
@@ -268,5 +268,46 @@ CLASSES = {
         ("ComplexFloatStorage", _C.complex64),
     )
 }
+
+
+def from_file(
+    filename: str,
+    shared: bool = False,
+    size: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Returns a tensor of one dimension over the beginning of a file, as ``UntypedStorage.from_file`` maps it.
+
+    Args:
+        filename: the file's path.
+        shared: whether what is written goes to the file, which is then made, or made larger, where it has to be.
+        size: the number of elements.
+        dtype: the default dtype unless given.
+        device: the CPU, where mapped memory is.
+        pin_memory: accepted for PyTorch's sake; mapped memory is not pinned.
+
+    Raises:
+        OSError: the file cannot be opened.
+        RuntimeError: the file has fewer bytes, or ``device`` is not the CPU.
+
+    Example::
+
+        >>> import tempfile, vesta
+        >>> file = tempfile.NamedTemporaryFile()
+        >>> vesta.from_file(file.name, shared=True, size=2).fill_(3.0)
+        tensor([3., 3.])
+        >>> vesta.from_file(file.name, size=1)
+        tensor([3.])
+    """
+    kind = _C.get_default_dtype() if dtype is None else dtype
+    if device is not None and vesta.device(device).type != "cpu":
+        raise RuntimeError(f"from_file: expected the CPU, got {device} (device).")
+    mapped = UntypedStorage.from_file(filename, shared, size * kind.itemsize)._bytes
+    return mapped.view(kind).requires_grad_(requires_grad)
+
 
 __dir__ = listing(globals())

@@ -582,6 +582,11 @@ def test_saved_tensors_may_be_written_to() -> None:
         z.add_(3)
         z.sum().backward()
     assert np.allclose(x.grad.numpy(), np.exp([1.0, 2.0]))
+    with autograd.graph.allow_mutation_on_saved_tensors() as copies:
+        y = (x * x).sum()
+    copies.clear()
+    with pytest.raises(RuntimeError, match="has been cleared"):
+        y.backward()
 
 
 def test_functions_may_return_what_is_no_tensor() -> None:

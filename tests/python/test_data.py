@@ -205,3 +205,31 @@ def test_a_subset_must_override_both() -> None:
         Odd([1], [0])
     with pytest.warns(FutureWarning, match="renamed"):
         assert data.ConcatDataset([[1, 2], [3]]).cummulative_sizes == [2, 3]
+
+
+def test_a_loader_that_never_ends_sets_its_batch_sampler() -> None:
+    class Repeated:
+        def __init__(self, batches: data.BatchSampler) -> None:
+            self.batches = batches
+
+        def __iter__(self):
+            while True:
+                yield from self.batches
+
+    class Endless(data.DataLoader):
+        def __init__(self, *args, **kwargs) -> None:
+            super().__init__(*args, **kwargs)
+            self._DataLoader__initialized = False
+            self.batch_sampler = Repeated(self.batch_sampler)
+            self._DataLoader__initialized = True
+            self.batches = super().__iter__()
+
+        def __iter__(self):
+            for _ in range(len(self.batch_sampler.batches)):
+                yield next(self.batches)
+
+    loader = Endless(vesta.arange(4), batch_size=2)
+    for _ in range(2):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="should not be set"):
+        loader.batch_sampler = None

@@ -192,6 +192,10 @@ def test_storages_over_files(tmp_path: Path) -> None:
     path = tmp_path / "bytes"
     path.write_bytes(bytes(range(16)))
     storage = vesta.UntypedStorage.from_file(str(path), nbytes=16)
+    mapped = vesta.from_file(str(path), size=2, dtype=vesta.int64)
+    assert mapped.tolist() == storage._bytes.view(vesta.int64).tolist() and mapped.dtype == vesta.int64
+    with pytest.raises(RuntimeError, match="expected the CPU"):
+        vesta.from_file(str(path), size=2, device="meta")
     part = vesta.asarray(storage[4:8], dtype=vesta.uint8)
     assert part.tolist() == [4, 5, 6, 7] and part.view(vesta.int32).tolist() == [0x07060504]
     part[0] = 99

@@ -243,3 +243,23 @@ def test_options_have_pytorchs_order(name: str) -> None:
     optimizer = getattr(vesta.optim, name)([vesta.nn.Parameter(vesta.ones(2, 2))], lr=0.1)
     assert list(optimizer.param_groups[0]) == ["params", *ORDERS[name].split()]
     assert list(optimizer.state_dict()["param_groups"][0]) == [*ORDERS[name].split(), "params"]
+
+
+def test_shares_of_lbfgs_are_in_its_state() -> None:
+    x = nn.Parameter(vesta.tensor([3.0, -2.0]))
+    optimizer = optim.LBFGS([x], lr=0.5, max_iter=4, history_size=7)
+
+    def closure() -> vesta.Tensor:
+        optimizer.zero_grad()
+        loss = (x**2 * vesta.tensor([1.0, 5.0])).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    shares = optimizer.state_dict()["state"][0]["al"]
+    kept = len(optimizer.state[x]["old_dirs"])
+    assert len(shares) == 7 and 0 < kept < 7
+    assert all(share is not None for share in shares[:kept]) and shares[kept:] == [None] * (7 - kept)
+    other = optim.LBFGS([nn.Parameter(x.detach().clone())], lr=0.5, max_iter=4, history_size=7)
+    other.load_state_dict(optimizer.state_dict())
+    assert other.state_dict()["state"][0]["al"] == shares

@@ -250,3 +250,34 @@ def test_zeta_at_poles_and_between_them() -> None:
     assert got[5] == pytest.approx(0.11810202582086413, rel=1e-12)  # PyTorch 2.15
     assert vesta.special.zeta(2, numbers(1.0)).item() == pytest.approx(math.pi**2 / 6, rel=1e-15)
     assert vesta.special.zeta(numbers(1e300), numbers(0.5)).item() == math.inf
+
+
+def test_values_that_a_quantized_tensor_can_hold() -> None:
+    x = vesta.tensor([0.26, -3.0, 30.0, math.inf, -math.inf, math.nan], requires_grad=True)
+    y = vesta.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 255)
+    exact = np.float32(0.1) * np.array([3.0, -3.0, 252.0, 252.0, -3.0, -3.0], np.float32)
+    np.testing.assert_allclose(y.detach().numpy(), exact, rtol=1e-6)
+    (y * vesta.arange(1.0, 7.0)).nansum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    with vesta.no_grad():
+        assert vesta.equal(vesta.fake_quantize_per_tensor_affine(x, vesta.tensor(0.1), vesta.tensor(3), 0, 255), y)
+    for wrong in ((0.1, 300, 0, 255), (0.1, 0, 5, 4)):
+        with pytest.raises(RuntimeError, match="quant_min"):
+            vesta.fake_quantize_per_tensor_affine(x, *wrong)
+    with pytest.raises(RuntimeError, match="expected a floating-point dtype"):
+        vesta.fake_quantize_per_tensor_affine(vesta.ones(2, dtype=vesta.int64), 0.1, 0, 0, 255)
+
+
+def test_each_channel_has_its_step() -> None:
+    x, scale, zero = vesta.linspace(-2, 2, 24).reshape(2, 3, 4), vesta.tensor([0.1, 0.25, 1.0]), vesta.tensor([0, 4, 7])
+    y = vesta.fake_quantize_per_channel_affine(x, scale, zero, 1, -8, 7)
+    for c in range(3):
+        one = vesta.fake_quantize_per_tensor_affine(x[:, c], scale[c], int(zero[c]), -8, 7)
+        assert vesta.equal(y[:, c], one)
+    assert vesta.equal(vesta.fake_quantize_per_channel_affine(x, scale, zero, -2, -8, 7), y)
+    with pytest.raises(IndexError):
+        vesta.fake_quantize_per_channel_affine(x, scale, zero, 3, -8, 7)
+    with pytest.raises(RuntimeError, match="3 channels"):
+        vesta.fake_quantize_per_channel_affine(x, scale[:2], zero, 1, -8, 7)
+    with pytest.raises(RuntimeError, match="zero_point"):
+        vesta.fake_quantize_per_channel_affine(x, scale, zero + 1, 1, -8, 7)

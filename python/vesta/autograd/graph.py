@@ -118,11 +118,41 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         _C._increment_version(each)
 
 
+class _Copy:
+    """A copy of a saved tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor: Tensor | None = tensor.detach().clone()
+
+    def get(self) -> Tensor:
+        if self.tensor is None:
+            raise RuntimeError("allow_mutation_on_saved_tensors: the copy that backward needs has been cleared.")
+        return self.tensor
+
+
+class _Copies:
+    """The copies that a context of ``allow_mutation_on_saved_tensors`` has made and graphs still hold."""
+
+    def __init__(self) -> None:
+        self._made: weakref.WeakSet[_Copy] = weakref.WeakSet()
+
+    def _keep(self, tensor: Tensor) -> _Copy:
+        copy = _Copy(tensor)
+        self._made.add(copy)
+        return copy
+
+    def clear(self) -> None:
+        """Frees the copies; a graph that needs them cannot be walked any more."""
+        for copy in self._made:
+            copy.tensor = None
+
+
 @contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
+def allow_mutation_on_saved_tensors() -> Iterator[_Copies]:
     """A context in which tensors that were saved for backward may be written to: backward sees what was saved.
 
-    Every saved tensor is copied, which costs its memory once more; PyTorch copies those that are written to.
+    Every saved tensor is copied, which costs its memory once more; PyTorch copies those that are written to. What
+    ``with`` gives has a method ``clear()``, which frees the copies.
 
     Example::
 
@@ -136,8 +166,9 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
         >>> x.grad
         tensor([-0.8323, -0.8323])
     """
-    with saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda copy: copy):
-        yield
+    copies = _Copies()
+    with saved_tensors_hooks(copies._keep, _Copy.get):
+        yield copies
 
 
 class _Gradients:

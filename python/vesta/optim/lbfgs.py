@@ -190,12 +190,14 @@ class LBFGS(Optimizer):
     def _direction(self, state: dict[str, Any], gradient: Tensor) -> Tensor:
         """Returns minus the inverse Hessian's estimate times the gradient, by two loops over the pairs."""
         pairs = list(zip(state["old_dirs"], state["old_stps"], map(number, state["ro"])))  # files hold 0-d tensors
-        shares, q = [], -gradient
-        for y, s, inverse in reversed(pairs):
-            shares.append(s.dot(q).item() * inverse)
-            q.add_(y, alpha=-shares[-1])
+        shares = state.setdefault("al", [None] * self.param_groups[0]["history_size"])
+        q = -gradient
+        for i in range(len(pairs) - 1, -1, -1):
+            y, s, inverse = pairs[i]
+            shares[i] = s.dot(q).item() * inverse
+            q.add_(y, alpha=-shares[i])
         r = q.mul_(number(state["H_diag"]))
-        for (y, s, inverse), share in zip(pairs, reversed(shares)):
+        for (y, s, inverse), share in zip(pairs, shares):
             r.add_(s, alpha=share - y.dot(r).item() * inverse)
         return r
 

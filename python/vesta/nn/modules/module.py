@@ -203,7 +203,8 @@ class Module(HooksMixin, StateDictMixin):
         self._checked_name("parameter", name, table)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_typename(param)}' object to parameter '{name}' (vesta.nn.Parameter or None required)"
+                f"cannot assign '{vesta.typename(param)}' object "
+                f"to parameter '{name}' ({_home()}.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
@@ -230,7 +231,8 @@ class Module(HooksMixin, StateDictMixin):
         self._checked_name("buffer", name, table)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (vesta.Tensor or None required)"
+                f"cannot assign '{vesta.typename(tensor)}' object "
+                f"to buffer '{name}' ({_home()}.Tensor or None required)"
             )
         table[name] = _told(_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -247,7 +249,7 @@ class Module(HooksMixin, StateDictMixin):
             ReLU()
         """
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass.{convert_hint(module)}")
+            raise TypeError(f"{vesta.typename(module)} is not a Module subclass.{convert_hint(module)}")
         table = self._table("_modules")
         self._checked_name("module", name, table)
         table[name] = _told(_module_registration_hooks, self, name, module)
@@ -265,7 +267,8 @@ class Module(HooksMixin, StateDictMixin):
         elif name in state.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' (vesta.nn.Parameter or None expected)"
+                    f"cannot assign '{vesta.typename(value)}' "
+                    f"as parameter '{name}' ({_home()}.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
         elif isinstance(value, Module):
@@ -275,7 +278,8 @@ class Module(HooksMixin, StateDictMixin):
         elif name in state.get("_modules", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' (vesta.nn.Module or None expected)"
+                    f"cannot assign '{vesta.typename(value)}' "
+                    f"as child module '{name}' ({_home()}.nn.Module or None expected)"
                 )
             state["_modules"][name] = value
         elif isinstance(value, Buffer):
@@ -285,13 +289,14 @@ class Module(HooksMixin, StateDictMixin):
         elif name in state.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as buffer '{name}' (vesta.Tensor or None expected)"
+                    f"cannot assign '{vesta.typename(value)}' "
+                    f"as buffer '{name}' ({_home()}.Tensor or None expected)"
                 )
             state["_buffers"][name] = value
         elif isinstance(value, _pytorchs_members()):
             raise TypeError(
-                f"{type(self).__name__}.{name}: expected a member of Vesta's, got a {_typename(value)}, which would be "
-                f"none.{convert_hint(value)} To keep it as it is, put it into a list."
+                f"{type(self).__name__}.{name}: expected a member of Vesta's, got a {vesta.typename(value)}, "
+                f"which would be none.{convert_hint(value)} To keep it as it is, put it into a list."
             )
         else:
             object.__setattr__(self, name, value)
@@ -708,9 +713,9 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _typename(value: Any) -> str:
-    cls = type(value)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+def _home() -> str:
+    """Returns what the package is called: "torch" in a PyTorch program."""
+    return Parameter.__module__.partition(".")[0]
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:

@@ -265,7 +265,7 @@ class DataLoader(Generic[T_co]):
         self.__multiprocessing_context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._FIXED and "_DataLoader__initialized" in self.__dict__:
+        if name in self._FIXED and self.__dict__.get("_DataLoader__initialized"):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
