@@ -34,8 +34,13 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
       {"NativeDropoutBackward0", "MulBackward0"},
       {"CopyBackward0", "CopyBackwards"},
       {"ConvolutionBackwardInputBackward0", "ConvolutionBackward0"},
+      {"FftC2cBackward0", "FftC2CBackward0"},
+      {"FftR2cBackward0", "FftR2CBackward0"},
+      {"FftC2rBackward0", "FftC2RBackward0"},
+      {"FusedAttentionBackward0", "ScaledDotProductFlashAttentionForCpuBackward0"},
   };
-  std::string name = fn.name();
+  std::string name = fn.shown_name();
+  if (name != fn.name()) return name;
   for (const auto& [ours, theirs] : kNames) {
     if (name == ours) return std::string(theirs);
   }
@@ -44,6 +49,8 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
     return fn.edges().size() > 2 && fn.edges()[2].node ? "AddmmBackward0" : "MmBackward0";
   }
   if (name == "MatmulBackward0" && dims == 2) return "MmBackward0";
+  if (name == "MatmulBackward0" && dims == 0) return "DotBackward0";
+  if (name == "MatmulBackward0" && dims > 2) return "UnsafeViewBackward0";
   if (name == "SumBackward0") return dims ? "SumBackward1" : name;
   if (name == "MeanBackward0") return dims ? "MeanBackward1" : name;
   if (name == "MaxPoolBackward0" && dims >= 4) {
@@ -91,6 +98,9 @@ void register_autograd() {
   autograd_port.is_leaf = &is_leaf;
   autograd_port.become_view = &become_view;
   autograd_port.check_inplace = [](const Tensor& t, const char* op) { check_inplace(t, false, op); };
+  autograd_port.name_step = [](const Tensor& t, const char* name) {
+    if (const NodePtr fn = grad_fn(t)) fn->show_as(name);
+  };
   autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
     if (!requires_grad(t)) return {};
     NodePtr fn = grad_fn(t);

@@ -18,6 +18,8 @@ struct AutogradPort {
   void (*check_inplace)(const Tensor& t, const char* op) = nullptr;
   /// Returns the end of repr(): `requires_grad=True`, `grad_fn=<AddBackward0>` or nothing.
   std::string (*repr_suffix)(const Tensor& t) = nullptr;
+  /// Shows the node that made `t` by another name, a literal.
+  void (*name_step)(const Tensor& t, const char* name) = nullptr;
 };
 extern VESTA_API AutogradPort autograd_port;
 

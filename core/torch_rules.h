@@ -2,11 +2,21 @@
 // an operation would raise otherwise, so that it costs nothing.
 #pragma once
 #include <vesta/core/base/macros.h>
+#include <vesta/core/tensor.h>
 
 namespace vesta {
 
 /// False, unless the process has been told otherwise. Any thread may ask and set.
 VESTA_API bool follows_torch();
 VESTA_API void follow_torch(bool on);
+
+/// Returns `t`, the result of ops that PyTorch records as one step, whose node is shown by that step's name
+/// ("DetBackward0") where programs follow PyTorch; elsewhere by its own. Only for results that are made by these ops,
+/// never an operand.
+VESTA_API Tensor named_step(Tensor t, const char* step);
+/// The same for two results.
+VESTA_API TensorPair named_step(TensorPair pair, const char* step);
+/// The same for each of a list.
+VESTA_API TensorVector named_step(TensorVector list, const char* step);
 
 }  // namespace vesta

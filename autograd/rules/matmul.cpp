@@ -12,6 +12,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/sparse.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -148,6 +149,14 @@ struct FusedLinearRule {
   }
 };
 
+/// Records linear. PyTorch multiplies rows and views them as a batch, or adds the bias to the batch afterwards.
+Tensor recorded_linear(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
+  Tensor r = recording::call<ops::linear, LinearRule, recording::Kind::fresh, Tensor, const Tensor&, const Tensor&,
+                             MaybeTensor>(input, weight, bias);
+  if (r.dim() <= 2) return r;
+  return named_step(std::move(r), bias.defined() && !input.is_contiguous() ? "AddBackward0" : "UnsafeViewBackward0");
+}
+
 /// The gradient through an activation in ops, for what is recorded.
 Tensor linear_activation_gradient_formula(const Tensor& g, const Tensor& weight, const Tensor& used, bool use_gelu,
                                           MaybeTensor) {
@@ -161,7 +170,7 @@ Tensor linear_activation_gradient_formula(const Tensor& g, const Tensor& weight,
 
 void register_matmul() {
   record<ops::matmul, MatmulRule>();
-  record<ops::linear, LinearRule>();
+  ops::linear.set_layer(Layer::autograd, &recorded_linear);
   record<ops::_fused_linear, FusedLinearRule>();
   record_composite<ops::_linear_backward_activation, &linear_activation_gradient_formula>();
 }

@@ -10,6 +10,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta::autograd::rules {
 
@@ -108,11 +109,20 @@ struct ViewAsComplexRule {
   Tensor operator()(const Tensor& g, Needs) const { return view_as_real(g); }
 };
 
+/// Records squeeze; PyTorch's names of the step count its forms: all dimensions, one, several.
+Tensor recorded_squeeze(const Tensor& t, const MaybeDims& dim) {
+  Tensor r =
+      recording::call<ops::_squeeze, ReshapeRule, recording::Kind::view, Tensor, const Tensor&, const MaybeDims&>(t,
+                                                                                                                  dim);
+  if (!dim) return r;
+  return named_step(std::move(r), (*dim).size() == 1 ? "SqueezeBackward1" : "SqueezeBackward2");
+}
+
 }  // namespace
 
 void register_view() {
   record_view<ops::view, ReshapeRule>();
-  record_view<ops::_squeeze, ReshapeRule>();
+  ops::_squeeze.set_layer(Layer::autograd, &recorded_squeeze);
   record_view<ops::unsqueeze, ReshapeRule>();
   record_view<ops::expand, ExpandRule>();
   record_view<ops::permute, PermuteRule>();

@@ -19,8 +19,8 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
-#include <vesta/core/torch_rules.h>
 #include <vesta/core/sparse.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -61,8 +61,8 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max) {
     Tensor r = low.defined() ? maximum(input, low) : input;
     return high.defined() ? minimum(r, high) : r;
   }
-  if (!high.defined()) return clamp_min(input, low);
-  if (!low.defined()) return clamp_max(input, high);
+  if (!high.defined()) return named_step(clamp_min(input, low), "ClampBackward1");
+  if (!low.defined()) return named_step(clamp_max(input, high), "ClampBackward1");
   return _clamp_between(input, low, high);
 }
 
@@ -105,7 +105,7 @@ Tensor flatten_composite(const Tensor& input, int64_t start_dim, int64_t end_dim
 
 Tensor t_composite(const Tensor& input) {
   VESTA_CHECK(input.dim() <= 2, runtime, "t: expected a tensor with <= 2 dimensions, but self is ", input.dim(), "D.");
-  return transpose(input, 0, input.dim() < 2 ? 0 : 1);
+  return named_step(transpose(input, 0, input.dim() < 2 ? 0 : 1), "TBackward0");
 }
 
 Tensor mT_composite(const Tensor& input) {
@@ -153,7 +153,7 @@ TensorVector unbind_composite(const Tensor& input, int64_t dim) {
   int64_t d = wrap_dim(dim, input.dim(), "unbind");
   TensorVector r;
   for (int64_t i = 0; i < input.sizes()[size_t(d)]; ++i) r.push_back(select(input, d, i));
-  return r;
+  return named_step(std::move(r), "UnbindBackward0");
 }
 
 namespace {
@@ -191,7 +191,7 @@ TensorVector split_with_sizes_composite(const Tensor& input, IntList split_sizes
     r.push_back(narrow(input, d, at, n));
     at += n;
   }
-  return r;
+  return named_step(std::move(r), "SplitWithSizesBackward0");
 }
 
 TensorVector split_composite(const Tensor& input, IntList split_size, int64_t dim) {
@@ -202,7 +202,7 @@ TensorVector split_composite(const Tensor& input, IntList split_size, int64_t di
     VESTA_CHECK(size >= 0, runtime, "split: expects split_size be non-negative, but got split_size=", size, ".");
     VESTA_CHECK(size > 0 || n == 0, runtime,
                 "split: split_size can only be 0 if dimension size is 0, but got dimension size of ", n, ".");
-    return pieces(input, d, size);
+    return named_step(pieces(input, d, size), "SplitBackward0");
   }
   int64_t sum = 0;
   for (int64_t s : split_size) {
@@ -219,7 +219,7 @@ TensorVector split_composite(const Tensor& input, IntList split_size, int64_t di
     r.push_back(slice(input, d, at, at + s, 1));
     at += s;
   }
-  return r;
+  return named_step(std::move(r), "SplitWithSizesBackward0");
 }
 
 TensorVector chunk_composite(const Tensor& input, int64_t chunks, int64_t dim) {
@@ -231,7 +231,7 @@ TensorVector chunk_composite(const Tensor& input, int64_t chunks, int64_t dim) {
                 ".");
     return TensorVector(size_t(chunks), slice(input, d, 0, 0, 1));
   }
-  return pieces(input, d, n / chunks + (n % chunks != 0));
+  return named_step(pieces(input, d, n / chunks + (n % chunks != 0)), "SplitBackward0");
 }
 
 Tensor stack_composite(TensorList tensors, int64_t dim) {
@@ -250,9 +250,9 @@ Tensor stack_composite(TensorList tensors, int64_t dim) {
   if (d < tensors[0].dim() && tensors[0].numel() && std::ranges::all_of(tensors, suggests_channels_last)) {
     Dims sizes(tensors[0].sizes());  // side by side, channels last
     sizes.insert(size_t(d), int64_t(tensors.size()));
-    return view(cat(tensors, d), sizes);
+    return named_step(view(cat(tensors, d), sizes), "StackBackward0");
   }
-  return cat(list, d);
+  return named_step(cat(list, d), "StackBackward0");
 }
 
 Tensor sum_to_size_composite(const Tensor& input, IntList size) {
@@ -320,22 +320,26 @@ Tensor _sum_of_squares_composite(const Tensor& input, const MaybeDims& dim, bool
 }
 
 Tensor var_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
-  return std::get<0>(variance(input, dim, correction, keepdim, "var")).to(real_dtype(input.dtype()));
+  return named_step(std::get<0>(variance(input, dim, correction, keepdim, "var")).to(real_dtype(input.dtype())),
+                    "VarBackward0");
 }
 
 Tensor std_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
-  return _root(std::get<0>(variance(input, dim, correction, keepdim, "std")), 0.5).to(real_dtype(input.dtype()));
+  return named_step(
+      _root(std::get<0>(variance(input, dim, correction, keepdim, "std")), 0.5).to(real_dtype(input.dtype())),
+      "StdBackward0");
 }
 
 TensorPair var_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
                                          bool keepdim) {
   const auto [squares, center] = variance(input, dim, correction, keepdim, "var_mean");
-  return {squares.to(real_dtype(input.dtype())), center.to(input.dtype())};
+  return named_step(TensorPair(squares.to(real_dtype(input.dtype())), center.to(input.dtype())), "VarMeanBackward0");
 }
 TensorPair std_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
                                          bool keepdim) {
   const auto [squares, center] = variance(input, dim, correction, keepdim, "std_mean");
-  return {_root(squares, 0.5).to(real_dtype(input.dtype())), center.to(input.dtype())};
+  return named_step(TensorPair(_root(squares, 0.5).to(real_dtype(input.dtype())), center.to(input.dtype())),
+                    "StdMeanBackward0");
 }
 
 Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
@@ -360,7 +364,7 @@ TensorPair aminmax_composite(const Tensor& input, MaybeInt dim, bool keepdim) {
   const MaybeDims dims = dim ? MaybeDims(*dim) : MaybeDims();
   VESTA_CHECK(dim || input.numel() > 0, runtime,
               "aminmax: cannot compute aminmax over an empty dimension as the operation has no identity.");
-  return {amin(input, dims, keepdim), amax(input, dims, keepdim)};
+  return named_step(TensorPair(amin(input, dims, keepdim), amax(input, dims, keepdim)), "AminmaxBackward0");
 }
 
 Tensor count_nonzero_dim_IntList_composite(const Tensor& input, IntList dim) {
@@ -371,7 +375,9 @@ Tensor count_nonzero_dim_IntList_composite(const Tensor& input, IntList dim) {
 Tensor nansum_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   check_real(input, "nansum");
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  return sum(is_float(input.dtype()) ? _nan_to_num(input, 0, infinity, -infinity) : input, dim, keepdim, dtype);
+  return named_step(
+      sum(is_float(input.dtype()) ? _nan_to_num(input, 0, infinity, -infinity) : input, dim, keepdim, dtype),
+      "NansumBackward0");
 }
 
 Tensor nanmean_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
@@ -430,13 +436,13 @@ Tensor max_composite(const Tensor& input) {
   VESTA_CHECK(input.numel() > 0, runtime,
               "max: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
-  return amax(input);
+  return named_step(amax(input), "MaxBackward1");
 }
 Tensor min_composite(const Tensor& input) {
   VESTA_CHECK(input.numel() > 0, runtime,
               "min: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
-  return amin(input);
+  return named_step(amin(input), "MinBackward1");
 }
 Tensor max_other_composite(const Tensor& input, const Tensor& other) { return maximum(input, other); }
 Tensor min_other_composite(const Tensor& input, const Tensor& other) { return minimum(input, other); }
@@ -462,7 +468,8 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
 }  // namespace
 
 Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  return contiguous(where(mask, fill_value_of(input, mask, value), input));  // as PyTorch has it, whatever input is
+  return named_step(contiguous(where(mask, fill_value_of(input, mask, value), input)),
+                    "MaskedFillBackward0");  // as PyTorch has it, whatever input is
 }
 
 Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {
@@ -527,7 +534,7 @@ Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
   return copy_(input, value);
 }
 
-Tensor zero__composite(const Tensor& input) { return fill_(input, 0); }
+Tensor zero__composite(const Tensor& input) { return named_step(fill_(input, 0), "ZeroBackward0"); }
 
 namespace {
 

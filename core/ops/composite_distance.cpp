@@ -15,12 +15,13 @@
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
 Tensor dist_composite(const Tensor& input, const Tensor& other, double p) {
   check_floating_or_complex(is_differentiable(other.dtype()) ? other : input, "dist");
-  return norm(sub(input, other), p);
+  return named_step(norm(sub(input, other), p), "DistBackward0");
 }
 
 Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
@@ -76,8 +77,10 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
   if (x1.size(-1) == 0 || rows == 0 || columns == 0) {  // zeros that belong to the graph
     return sum(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), MaybeDims(-1));
   }
-  if (p == 2 && !never && (always || rows > 25 || columns > 25)) return euclidean_by_product(x1, x2);
-  return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, MaybeDims(-1));
+  if (p == 2 && !never && (always || rows > 25 || columns > 25)) {
+    return named_step(euclidean_by_product(x1, x2), "CdistBackward0");
+  }
+  return named_step(norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, MaybeDims(-1)), "CdistBackward0");
 }
 
 Tensor pdist_composite(const Tensor& input, double p) {
@@ -86,7 +89,7 @@ Tensor pdist_composite(const Tensor& input, double p) {
   VESTA_CHECK(p >= 0, runtime, "pdist: only supports non-negative p values, got ", p, " (p).");
   const Tensor pairs = triu_indices(input.size(0), input.size(0), 1, DType::int64, input.device());
   const Tensor from = index_select(input, 0, select(pairs, 0, 0)), to = index_select(input, 0, select(pairs, 0, 1));
-  return norm(sub(from, to), p, MaybeDims(1));
+  return named_step(norm(sub(from, to), p, MaybeDims(1)), "PdistBackward0");
 }
 
 Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxnorm) {
@@ -102,7 +105,8 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   const Tensor size = norm(input, p, MaybeDims(others), true);
   const Tensor factor =
       where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
-  return contiguous(mul(input, factor.to(size.dtype())));  // as PyTorch has it, whatever input is
+  return named_step(contiguous(mul(input, factor.to(size.dtype()))),
+                    "RenormBackward0");  // as PyTorch has it, whatever input is
 }
 
 // ---- products ----
@@ -116,7 +120,8 @@ Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t 
   VESTA_CHECK(input.dtype() != DType::bool_ || other.dtype() != DType::bool_, not_implemented,
               "linalg.cross: expected a number dtype, got bool.");
   const auto shifted = [&](const Tensor& x, int64_t by) { return roll(x, IntList(-by), IntList(d)); };
-  return sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1)));
+  return named_step(sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1))),
+                    "LinalgCrossBackward0");
 }
 
 Tensor cross_composite(const Tensor& input, const Tensor& other, MaybeInt dim) {

@@ -14,6 +14,7 @@
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -193,7 +194,7 @@ Tensor take_composite(const Tensor& input, const Tensor& index) {
   VESTA_CHECK(index.dtype() == DType::int64, runtime, "take: Expected a long tensor for index, but got ", index.dtype(),
               ".");
   VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "take: tried to take from an empty tensor.");
-  return _index(reshape(input, -1), {index});
+  return named_step(_index(reshape(input, -1), {index}), "TakeBackward0");
 }
 
 Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, MaybeInt dim) {

@@ -19,6 +19,7 @@
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -240,7 +241,7 @@ Tensor linalg_solve_composite(const Tensor& A, const Tensor& B, bool left) {
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
   check_info(info, op, "The solver failed because the input matrix is singular (U", " is zero).");
   const Tensor x = linalg_lu_solve(LU, pivots, right, left);
-  return vector ? squeeze(x, -1) : x;
+  return named_step(vector ? squeeze(x, -1) : x, "LinalgSolveExBackward0");
 }
 
 Tensor linalg_inv_composite(const Tensor& A) {
@@ -250,7 +251,7 @@ Tensor linalg_inv_composite(const Tensor& A) {
   check_info(info, op, "The diagonal element ",
              " is zero, the inversion could not be completed because the input "
              "matrix is singular.");
-  return linalg_lu_solve(LU, pivots, expand(identity_like(A), A.sizes()));
+  return named_step(linalg_lu_solve(LU, pivots, expand(identity_like(A), A.sizes())), "LinalgInvExBackward0");
 }
 Tensor inverse_composite(const Tensor& input) {
   check_square(input, "inverse", "input");
@@ -285,7 +286,7 @@ Tensor exchanges_sign(const Tensor& pivots, const Tensor& like) {
 Tensor linalg_det_composite(const Tensor& A) {
   check_square(A, "linalg.det");
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
-  return mul(prod(diagonal(LU, 0, -2, -1), -1), exchanges_sign(pivots, A));
+  return named_step(mul(prod(diagonal(LU, 0, -2, -1), -1), exchanges_sign(pivots, A)), "LinalgDetBackward0");
 }
 Tensor det_composite(const Tensor& input) { return linalg_det(input); }
 
@@ -293,7 +294,8 @@ TensorPair linalg_slogdet_composite(const Tensor& A) {
   check_square(A, "linalg.slogdet");
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
   const Tensor d = diagonal(LU, 0, -2, -1);
-  return {mul(prod(sgn(d), -1), exchanges_sign(pivots, A)), sum(log(abs(d)), MaybeDims(-1))};
+  return named_step(TensorPair(mul(prod(sgn(d), -1), exchanges_sign(pivots, A)), sum(log(abs(d)), MaybeDims(-1))),
+                    "LinalgSlogdetBackward0");
 }
 TensorPair slogdet_composite(const Tensor& input) { return linalg_slogdet(input); }
 

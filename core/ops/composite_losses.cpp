@@ -19,6 +19,7 @@
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -118,7 +119,7 @@ Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Ten
   if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0)));
   Tensor loss = sub(mul(rest, input), log_one);
   if (weight.defined()) loss = mul(loss, *weight);
-  return reduced(loss, how);
+  return named_step(reduced(loss, how), "BinaryCrossEntropyWithLogitsBackward0");
 }
 
 namespace {
@@ -126,6 +127,15 @@ namespace {
 Tensor widened(const Tensor& t, MaybeDType dtype) {
   const bool narrow = dtype && t.defined() && is_float(t.dtype()) && itemsize(t.dtype()) < itemsize(*dtype);
   return narrow ? t.to(*dtype) : t;
+}
+}  // namespace
+
+namespace {
+/// Returns PyTorch's name of the last step of a loss of classes: images have a step of their own, and smoothed labels
+/// add two losses.
+const char* class_step(const Tensor& input, double label_smoothing) {
+  if (label_smoothing > 0) return "AddBackward0";
+  return input.dim() == 4 ? "NllLoss2DBackward0" : "NllLossBackward0";
 }
 }  // namespace
 
@@ -140,7 +150,7 @@ Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeT
   const bool kernel_widens = dtype == DType::float32;
   ClassRows rows(kernel_widens ? input : widened(input, dtype), target, "cross_entropy");
   Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, w, ignore_index, label_smoothing, dtype));
-  return class_loss(loss, rows, w, ignore_index, r);
+  return named_step(class_loss(loss, rows, w, ignore_index, r), class_step(input, label_smoothing));
 }
 
 Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
@@ -161,7 +171,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
   Tensor loss = where(counted, neg(picked), wrapped(0.0));
   if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
-  return class_loss(loss, rows, weight, ignore_index, r);
+  return named_step(class_loss(loss, rows, weight, ignore_index, r), class_step(input, 0));
 }
 
 Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
@@ -171,7 +181,7 @@ Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduct
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
               "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
               ". Reshape one; broadcasting here is nearly always a mistake.");
-  return reduced(square(sub(input, target)), r);
+  return named_step(reduced(square(sub(input, target)), r), "MseLossBackward0");
 }
 
 // ---- Of differences ----
@@ -202,8 +212,9 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
   check_floating(input, op);
   const Tensor d = abs(sub(input, target));
-  if (beta == 0) return reduced(d, r);
-  return reduced(where(lt(d, beta), mul(square(d), 0.5 / beta), sub(d, 0.5 * beta)), r);
+  if (beta == 0) return named_step(reduced(d, r), "SmoothL1LossBackward0");
+  return named_step(reduced(where(lt(d, beta), mul(square(d), 0.5 / beta), sub(d, 0.5 * beta)), r),
+                    "SmoothL1LossBackward0");
 }
 
 Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double delta) {
@@ -212,7 +223,8 @@ Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text redu
   VESTA_CHECK(delta > 0, runtime, op, " does not support non-positive values for delta, got ", delta, ".");
   check_floating(input, op);
   const Tensor d = abs(sub(input, target));
-  return reduced(where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), r);
+  return named_step(reduced(where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), r),
+                    "HuberLossBackward0");
 }
 
 // ---- Of probabilities ----
@@ -233,7 +245,7 @@ Tensor binary_cross_entropy_composite(const Tensor& input, const Tensor& target,
   }
   Tensor loss = _binary_cross_entropy(input, target);
   if (weight.defined()) loss = mul(loss, *weight);
-  return reduced(loss, r);
+  return named_step(reduced(loss, r), "BinaryCrossEntropyBackward0");
 }
 
 Tensor kl_div_composite(const Tensor& input, const Tensor& target, Text reduction, bool log_target) {
@@ -273,7 +285,7 @@ Tensor soft_margin_loss_composite(const Tensor& input, const Tensor& target, Tex
   constexpr const char* op = "soft_margin_loss";
   const Reduce r = reduction_of(reduction, op);
   check_floating(input, op);
-  return reduced(neg(logsigmoid(mul(input, target))), r);
+  return named_step(reduced(neg(logsigmoid(mul(input, target))), r), "SoftMarginLossBackward0");
 }
 
 Tensor margin_ranking_loss_composite(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,

@@ -19,6 +19,7 @@
 #include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -67,7 +68,7 @@ Tensor ldexp_composite(const Tensor& input, const Tensor& other) {
 
 Tensor angle_composite(const Tensor& input) {
   if (!input.is_complex()) return _angle(input);
-  return atan2(imag(input), real(input));
+  return named_step(atan2(imag(input), real(input)), "AngleBackward0");
 }
 
 Tensor real_composite(const Tensor& input) { return input.is_complex() ? select(view_as_real(input), -1, 0) : input; }

@@ -14,6 +14,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -85,7 +86,7 @@ Tensor bmm_composite(const Tensor& a, const Tensor& b) {
   VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
               "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
   check_number(a, "bmm");
-  return matmul(a, b);
+  return named_step(matmul(a, b), "BmmBackward0");
 }
 
 namespace {
@@ -169,7 +170,8 @@ Tensor _addmm_activation_composite(const Tensor& input, const Tensor& mat1, cons
 Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   check_batches(a, b, "baddbmm");
   whole_factors(a, &beta, &alpha);
-  return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, "baddbmm", product_of);
+  return named_step(added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, "baddbmm", product_of),
+                    "BaddbmmBackward0");
 }
 Tensor addbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   check_batches(a, b, "addbmm");
@@ -218,17 +220,17 @@ Tensor mv_composite(const Tensor& input, const Tensor& vec) {
   VESTA_CHECK(input.size(1) == vec.size(0), runtime, "mv: size mismatch, got input ", input.sizes(), ", vec ",
               vec.sizes(), ".");
   check_number(input, "mv");
-  return matmul(input, vec);
+  return named_step(matmul(input, vec), "MvBackward0");
 }
 
 Tensor dot_composite(const Tensor& input, const Tensor& tensor) {
   check_dot(input, tensor, "dot", "tensor");
-  return matmul(input, tensor);
+  return named_step(matmul(input, tensor), "DotBackward0");
 }
 
 Tensor vdot_composite(const Tensor& input, const Tensor& other) {
   check_dot(input, other, "vdot", "other");
-  return matmul(input.is_complex() ? conj_physical(input) : input, other);
+  return named_step(matmul(input.is_complex() ? conj_physical(input) : input, other), "VdotBackward0");
 }
 
 Tensor inner_composite(const Tensor& input, const Tensor& other) {
@@ -260,7 +262,7 @@ Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmv")), IntSpan(sizes)), runtime,
               "addmv: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
   whole_factors(mat, &beta, &alpha);
-  return squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1);
+  return named_step(squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1), "AddmvBackward0");
 }
 
 Tensor kron_composite(const Tensor& input, const Tensor& other) {

@@ -11,6 +11,7 @@
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -151,7 +152,8 @@ Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t i
     Tensor term = mul(read_at(planes, index, plane), reshape(counted, {input.size(0), 1, -1}));
     result = result.defined() ? add(result, term) : term;
   }
-  return reshape(result, sizes).to(input.dtype());
+  return named_step(reshape(result, sizes).to(input.dtype()),
+                    dims == 2 ? "GridSampler2DBackward0" : "GridSampler3DBackward0");
 }
 
 Tensor affine_grid_generator_composite(const Tensor& theta, IntList size, bool align_corners) {

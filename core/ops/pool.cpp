@@ -14,6 +14,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -153,6 +154,7 @@ Dims result_sizes(const Tensor& x, IntSpan sizes) {
 }
 
 Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_size) {
+  constexpr const char* kSteps[] = {"SqueezeBackward1", "AdaptiveAvgPool2DBackward0", "AdaptiveAvgPool3DBackward0"};
   Tensor x = p.batch(input);
   const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
   check_floating(x, p.op);
@@ -175,7 +177,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   };
   const auto changes = [&](int64_t d) { return window(d).in != window(d).out; };
   if (p.dims == 2 && changes(0) && changes(1)) {
-    return p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1)));
+    return named_step(p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1))), kSteps[1]);
   }
   const DType dtype = x.dtype();
   bool unchanged = true;
@@ -185,7 +187,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   for (int64_t d = 0; d < p.dims; ++d) {
     if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
-  return p.unbatch(input, x.to(dtype));
+  return named_step(p.unbatch(input, x.to(dtype)), kSteps[p.dims - 1]);
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
@@ -263,7 +265,8 @@ Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntL
     return adaptive_avg_pool({"adaptive_avg_pool" #n "d", n}, input, output_size);                                   \
   }                                                                                                                  \
   TensorPair adaptive_max_pool##n##d_composite(const Tensor& input, IntList output_size) {                           \
-    return adaptive_max_pool({"adaptive_max_pool" #n "d", n}, input, output_size);                                   \
+    return named_step(adaptive_max_pool({"adaptive_max_pool" #n "d", n}, input, output_size),                        \
+                      n == 1 ? "SqueezeBackward1" : "AdaptiveMaxPool" #n "DBackward0");                              \
   }
 VESTA_POOLING(1)
 VESTA_POOLING(2)
@@ -272,17 +275,20 @@ VESTA_POOLING(3)
 
 Tensor avg_pool1d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad) {
-  return avg_pool({"avg_pool1d", 1}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, {});
+  return named_step(avg_pool({"avg_pool1d", 1}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, {}),
+                    "SqueezeBackward1");
 }
 Tensor avg_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad, MaybeInt divisor_override) {
-  return avg_pool({"avg_pool2d", 2}, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                  divisor_override);
+  return named_step(
+      avg_pool({"avg_pool2d", 2}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+      "AvgPool2DBackward0");
 }
 Tensor avg_pool3d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad, MaybeInt divisor_override) {
-  return avg_pool({"avg_pool3d", 3}, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                  divisor_override);
+  return named_step(
+      avg_pool({"avg_pool3d", 3}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+      "AvgPool3DBackward0");
 }
 
 }  // namespace vesta

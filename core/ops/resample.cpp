@@ -17,6 +17,7 @@
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/ops/window.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -265,7 +266,12 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
   }
   if (!elements) return without_elements(x, sizes);
   if (x.impl() == input.impl()) x = clone_image(x);
-  return mode == "circular" ? contiguous(x) : x;  // as PyTorch has it
+  if (mode == "circular") return contiguous(x);  // as PyTorch has it
+  constexpr const char* kReflection[] = {"ReflectionPad1DBackward0", "ReflectionPad2DBackward0",
+                                         "ReflectionPad3DBackward0"};
+  constexpr const char* kReplication[] = {"ReplicationPad1DBackward0", "ReplicationPad2DBackward0",
+                                          "ReplicationPad3DBackward0"};
+  return named_step(x, (mode == "reflect" ? kReflection : kReplication)[dims - 1]);
 }
 
 // ---- Interpolation ----
@@ -357,6 +363,21 @@ constexpr Mode kModes[] = {{"nearest", Filter::nearest, 0},  {"nearest-exact", F
                            {"linear", Filter::linear, 1},    {"bilinear", Filter::linear, 2},
                            {"trilinear", Filter::linear, 3}, {"bicubic", Filter::cubic, 2}};
 
+/// Returns PyTorch's name of the step of an interpolation over so many dimensions.
+const char* upsample_step(Filter filter, int64_t dims, bool antialias) {
+  constexpr const char* kNearest[] = {"UpsampleNearest1DBackward0", "UpsampleNearest2DBackward0",
+                                      "UpsampleNearest3DBackward0"};
+  constexpr const char* kExact[] = {"UpsampleNearestExact1DBackward0", "UpsampleNearestExact2DBackward0",
+                                    "UpsampleNearestExact3DBackward0"};
+  constexpr const char* kLinear[] = {"UpsampleLinear1DBackward0", "UpsampleBilinear2DBackward0",
+                                     "UpsampleTrilinear3DBackward0"};
+  const size_t d = size_t(dims - 1);
+  if (filter == Filter::nearest) return kNearest[d];
+  if (filter == Filter::nearest_exact) return kExact[d];
+  if (filter == Filter::linear) return antialias ? "UpsampleBilinear2DAaBackward0" : kLinear[d];
+  return antialias ? "UpsampleBicubic2DAaBackward0" : "UpsampleBicubic2DBackward0";
+}
+
 }  // namespace
 
 Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool align_corners, bool antialias,
@@ -402,7 +423,8 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
   if (unchanged) return clone_image(input);
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool planes = dims == 2 && is_float(input.dtype()) && !same(0) && !same(1);
-  if (planes) return resample_planes(input, 2, along(0).rows(), along(1).rows());
+  const char* step = upsample_step(found->filter, dims, antialias);
+  if (planes) return named_step(resample_planes(input, 2, along(0).rows(), along(1).rows()), step);
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;
   for (int64_t i = 0; i < dims; ++i) {
@@ -410,7 +432,7 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
     const int64_t d = grows ? dims - 1 - i : i;
     if (!same(d)) x = resample(x, d + 2, along(d).rows());
   }
-  return x.to(input.dtype());
+  return named_step(x.to(input.dtype()), step);
 }
 
 // ---- Patches ----
@@ -462,7 +484,7 @@ Tensor im2col_composite(const Tensor& input, IntList kernel_size, IntList dilati
   }
   const Tensor patches = resample(reshape(x, {x.size(0), x.size(1), plane_of(w.in)}), 2, patch_rows(w));
   const Tensor r = reshape(patches, sizes);
-  return input.dim() == 3 ? squeeze(r, 0) : r;
+  return named_step(input.dim() == 3 ? squeeze(r, 0) : r, "Im2ColBackward0");
 }
 
 Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel_size, IntList dilation,
@@ -490,7 +512,7 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
   }
   const Tensor planes = resample(reshape(x, {x.size(0), channels, taps * places}), 2, patch_rows(w).transposed());
   const Tensor r = reshape(planes, sizes);
-  return input.dim() == 2 ? squeeze(r, 0) : r;
+  return named_step(input.dim() == 2 ? squeeze(r, 0) : r, "Col2ImBackward0");
 }
 
 namespace {
@@ -523,7 +545,7 @@ Tensor pixel_shuffle_composite(const Tensor& input, int64_t upscale_factor) {
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {3, 1, 4, 2}) order.push_back(d + i);
-  return rearranged(x, order, sizes, suggests_channels_last(input));
+  return named_step(rearranged(x, order, sizes, suggests_channels_last(input)), "PixelShuffleBackward0");
 }
 
 Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) {
@@ -540,7 +562,7 @@ Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) 
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {2, 4, 1, 3}) order.push_back(d + i);
-  return rearranged(x, order, sizes, suggests_channels_last(input));
+  return named_step(rearranged(x, order, sizes, suggests_channels_last(input)), "PixelUnshuffleBackward0");
 }
 
 Tensor channel_shuffle_composite(const Tensor& input, int64_t groups) {

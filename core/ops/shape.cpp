@@ -13,6 +13,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -33,7 +34,7 @@ Tensor repeat_composite(const Tensor& input, IntList repeats) {
     wide.push_back(r), wide.push_back(n);
     joined.push_back(checked_mul(r, n, "repeat"));
   }
-  return view(clone(expand(reshape(input, apart), wide), "contiguous_format"), joined);
+  return named_step(view(clone(expand(reshape(input, apart), wide), "contiguous_format"), joined), "RepeatBackward0");
 }
 
 Tensor tile_composite(const Tensor& input, IntList dims) {
@@ -97,7 +98,9 @@ Tensor repeat_interleave_self_int_composite(const Tensor& input, int64_t repeats
 
 Tensor roll_composite(const Tensor& input, IntList shifts, IntList dims) {
   VESTA_CHECK(shifts.size() > 0, runtime, "roll: `shifts` required.");
-  if (dims.empty() && shifts.size() == 1) return view_as(roll(reshape(input, -1), shifts, 0), input);
+  if (dims.empty() && shifts.size() == 1) {
+    return named_step(view_as(roll(reshape(input, -1), shifts, 0), input), "RollBackward0");
+  }
   VESTA_CHECK(shifts.size() == dims.size(), runtime, "roll: shifts and dimensions must align. shifts: ", shifts.size(),
               ", dims: ", dims.size(), ".");
   Tensor r = input;
@@ -107,7 +110,7 @@ Tensor roll_composite(const Tensor& input, IntList shifts, IntList dims) {
     const int64_t by = n ? ((shifts[i] % n) + n) % n : 0;
     if (by) r = cat({narrow(r, d, n - by, by), narrow(r, d, 0, n - by)}, d);
   }
-  return r.is_same(input) ? clone(input) : r;
+  return named_step(r.is_same(input) ? clone(input) : r, "RollBackward0");
 }
 
 Tensor rot90_composite(const Tensor& input, int64_t k, IntList dims) {
@@ -187,7 +190,7 @@ Tensor unfold_composite(const Tensor& input, int64_t dimension, int64_t size, in
   const int64_t stride = input.dim() ? strides[size_t(d)] : 1;
   if (input.dim()) sizes[size_t(d)] = (n - size) / step + 1, strides[size_t(d)] = stride * step;
   sizes.push_back(size), strides.push_back(stride);
-  return as_strided(input, sizes, strides, input.storage_offset());
+  return named_step(as_strided(input, sizes, strides, input.storage_offset()), "UnfoldBackward0");
 }
 
 Tensor adjoint_composite(const Tensor& input) {
@@ -243,13 +246,14 @@ void check_triangle(int64_t row, int64_t col, const char* op) {
 
 Tensor tril_composite(const Tensor& input, int64_t diagonal) {
   check_matrix(input, "tril");
-  return masked_fill(input, above(input.size(-2), input.size(-1), diagonal, input.device()), 0);
+  return named_step(masked_fill(input, above(input.size(-2), input.size(-1), diagonal, input.device()), 0),
+                    "TrilBackward0");
 }
 
 Tensor triu_composite(const Tensor& input, int64_t diagonal) {
   check_matrix(input, "triu");
   const Tensor kept = above(input.size(-2), input.size(-1), std::max(diagonal, INT64_MIN + 1) - 1, input.device());
-  return masked_fill(input, logical_not(kept), 0);
+  return named_step(masked_fill(input, logical_not(kept), 0), "TriuBackward0");
 }
 
 Tensor fill_diagonal__composite(const Tensor& input, Scalar fill_value, bool wrap) {
@@ -298,7 +302,7 @@ Tensor diagflat_composite(const Tensor& input, int64_t offset) { return diag_emb
 
 Tensor trace_composite(const Tensor& input) {
   VESTA_CHECK(input.dim() == 2, runtime, "trace: expected a matrix, but got tensor with dim ", input.dim(), ".");
-  return sum(diagonal(input));
+  return named_step(sum(diagonal(input)), "TraceBackward0");
 }
 
 Tensor tril_indices_composite(int64_t row, int64_t col, int64_t offset, MaybeDType dtype, MaybeDevice device) {

@@ -15,6 +15,7 @@
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -57,7 +58,7 @@ TensorPair topk_composite(const Tensor& input, int64_t k, int64_t dim, bool larg
   const int64_t d = wrap_dim(dim, input.dim(), "topk"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(k >= 0 && k <= n, runtime, "topk: selected index k out of range: expected k in [0, ", n, "], got ", k,
               ".");
-  return at_ranks(input, 0, k, d, largest, sorted ? "topk" : "topk_unsorted");
+  return named_step(at_ranks(input, 0, k, d, largest, sorted ? "topk" : "topk_unsorted"), "TopkBackward0");
 }
 
 namespace {
@@ -76,7 +77,7 @@ TensorPair kthvalue_composite(const Tensor& input, int64_t k, int64_t dim, bool 
   const int64_t d = wrap_dim(dim, input.dim(), "kthvalue"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(k >= 1 && k <= n, runtime, "kthvalue: selected number k out of range for dimension ", d,
               ": expected k in [1, ", n, "], got ", k, ".");
-  return at_rank(input, k - 1, d, keepdim, "kthvalue");
+  return named_step(at_rank(input, k - 1, d, keepdim, "kthvalue"), "KthvalueBackward0");
 }
 
 TensorPair median_dim_composite(const Tensor& input, int64_t dim, bool keepdim) {
@@ -113,7 +114,7 @@ Tensor median_composite(const Tensor& input) {
     NoGrad off;
     return std::get<0>(median(reshape(input, -1), 0));
   }();
-  return shared_extremum(input, value);
+  return named_step(shared_extremum(input, value), "MedianBackward0");
 }
 
 namespace {

@@ -58,10 +58,10 @@ int node_clear(PyObject* o) {
 }
 
 PyObject* node_repr(PyObject* o) {
-  return guarded([&] { return PyUnicode_FromFormat("<%s object at %p>", node_of(o).name().c_str(), o); });
+  return guarded([&] { return PyUnicode_FromFormat("<%s object at %p>", node_of(o).shown_name().c_str(), o); });
 }
 PyObject* node_name(PyObject* o, PyObject*) {
-  return guarded([&] { return PyUnicode_FromString(node_of(o).name().c_str()); });
+  return guarded([&] { return PyUnicode_FromString(node_of(o).shown_name().c_str()); });
 }
 PyObject* node_sequence(PyObject* o, PyObject*) { return PyLong_FromUnsignedLongLong(node_of(o).sequence_nr()); }
 
@@ -201,7 +201,7 @@ PyObject* wrap_node(const NodePtr& node) {
   if (!node) Py_RETURN_NONE;
   if (node->pyobject) return new_ref(static_cast<PyObject*>(node->pyobject));
   return guarded([&]() -> PyObject* {
-    PyNode* self = PyObject_GC_New(PyNode, type_for(node->name()));
+    PyNode* self = PyObject_GC_New(PyNode, type_for(node->shown_name()));
     if (!self) return nullptr;
     new (&self->node) NodePtr(node);
     self->weakrefs = nullptr;

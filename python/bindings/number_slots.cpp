@@ -8,6 +8,7 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/torch_rules.h>
 
 #include "arguments.h"
 #include "factories.h"
@@ -95,11 +96,19 @@ PyObject* unknown_operand(const char* method, const char* name, PyObject* a, PyO
   Py_RETURN_NOTIMPLEMENTED;
 }
 
+/// Returns PyTorch's name of the step that an op is with a number before a tensor, where it is another one; else null.
+const char* step_after_number(std::string_view op) {
+  if (op == "sub") return "RsubBackward1";
+  if (op == "div") return "MulBackward0";
+  return op == "pow" ? "PowBackward2" : nullptr;
+}
+
 template <auto& op>
 [[gnu::noinline]] PyObject* binary_mixed(const char* method, PyObject* a, PyObject* b) {
   Tensor x, y;
   if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, op.name, a, b);
-  return wrap(run<op>(x, y, {}));
+  const char* step = x.impl()->wrapped_number ? step_after_number(op.name) : nullptr;
+  return wrap(step ? named_step(run<op>(x, y, {}), step) : run<op>(x, y, {}));
 }
 
 // A string as a template argument: the operator's method.

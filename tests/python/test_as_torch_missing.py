@@ -553,3 +553,36 @@ def test_printed_tensors_name_the_steps_of_pytorch(tmp_path: Path) -> None:
         """,
     )
     assert out.split() == "Addmm Mm Mm Sum Mean Gelu LinalgVectorNorm Pow Clamp Mean MaxPool2DWithIndices Div".split()
+
+
+def test_steps_of_several_ops_have_the_name_of_pytorchs(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import re, torch, torch.nn as nn, torch.nn.functional as F
+        x = torch.rand(4, 3, requires_grad=True)
+        image, labels, layer = x.view(1, 1, 4, 3), torch.tensor([0, 1, 2, 0]), nn.Linear(3, 2)
+        for y in (
+            F.mse_loss(x, x.detach()), F.mse_loss(x, x.detach(), reduction="none"), F.cross_entropy(x, labels),
+            F.cross_entropy(x, labels, label_smoothing=0.1), F.cross_entropy(image, torch.zeros(1, 4, 3).long()),
+            F.nll_loss(x, labels), F.binary_cross_entropy(x, x.detach()), F.smooth_l1_loss(x, x.detach()),
+            F.binary_cross_entropy_with_logits(x, x.detach()), F.huber_loss(x, x.detach()),
+            x.std(), x.var(0), torch.stack([x, x]), x.max(), x.t(), x.split(2)[0], x.split([1, 3])[1], x.unbind(1)[0],
+            x.unsqueeze(0).squeeze(0), x.clamp(0), 1 - x, 1 / x, 2**x, x.roll(1), x.tril(), x.repeat(1, 2),
+            F.avg_pool2d(image, 2), F.adaptive_avg_pool2d(image, 2), F.interpolate(image, scale_factor=2),
+            F.interpolate(image, scale_factor=2, mode="bilinear"), torch.cdist(x, x), x.topk(2)[0],
+            layer(x.view(2, 2, 3)), layer(x.view(2, 2, 3).transpose(0, 1)), layer(x)[0].dot(torch.ones(2)),
+        ):
+            print(*re.findall("grad_fn=<(.*)Backward(.)", repr(y))[0], sep="", end=" ")
+        loss = F.mse_loss(x, x.detach())
+        print(type(loss.grad_fn).__name__, loss.grad_fn.name(), repr(loss.grad_fn)[:18])
+        """,
+    )
+    named = (
+        "MseLoss0 MseLoss0 NllLoss0 Add0 NllLoss2D0 NllLoss0 BinaryCrossEntropy0 SmoothL1Loss0 "
+        "BinaryCrossEntropyWithLogits0 HuberLoss0 Std0 Var0 Stack0 Max1 T0 Split0 SplitWithSizes0 Unbind0 "
+        "Squeeze1 Clamp1 Rsub1 Mul0 Pow2 Roll0 Tril0 Repeat0 "
+        "AvgPool2D0 AdaptiveAvgPool2D0 UpsampleNearest2D0 UpsampleBilinear2D0 Cdist0 Topk0 "
+        "UnsafeView0 Add0 Dot0 MseLossBackward0 MseLossBackward0 <MseLossBackward0 "
+    )
+    assert out.split() == named.split()
