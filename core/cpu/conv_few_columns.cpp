@@ -24,6 +24,7 @@ struct FewColumns {
   using T = typename E::T;
 
   const Correlated<E>& c;
+  int64_t kernel;  // elements of the kernel, which lie side by side in the weights
   int64_t outputs = c.outputs(), columns = c.batch * outputs;
 
   static void multiply(const Gemm& g) {
@@ -65,14 +66,14 @@ struct FewColumns {
     for (int64_t j = 0; j < n; ++j) row[j] += c.bias[channel];
   }
 
-  /// Returns the product of the weights and of columns at b, [inputs, `n`].
+  /// Returns the product of a tap's weights, the first of which is at w, and of columns at b, [inputs, `n`].
   Gemm product(const T* w, bool backward, int64_t n, const void* b, int64_t b_row) const {
     return {.m = c.to_channels,
             .n = n,
             .k = c.from_channels,
             .a = w,
-            .a_row = backward ? 1 : c.from_channels,
-            .a_col = backward ? c.to_channels : 1,
+            .a_row = backward ? kernel : c.from_channels * kernel,
+            .a_col = backward ? c.to_channels * kernel : kernel,
             .b = b,
             .b_row = b_row,
             .b_col = 1,
@@ -110,11 +111,13 @@ struct FewColumns {
     ScratchArray<T> gathered(Scratch::input, static_cast<std::size_t>(c.from_channels * columns));
     ScratchArray<T> sums(Scratch::output, static_cast<std::size_t>(c.to_channels * columns));
     gather(gathered.data());
-    Gemm all = product(w, backward, columns, gathered.data(), columns);
-    all.c = sums.data();
-    all.c_row = columns;
     for (const Taps& taps : c.products) {
-      if (!taps.table.empty()) multiply(all);
+      if (!taps.table.empty()) {
+        Gemm all = product(w + taps.tap.front(), backward, columns, gathered.data(), columns);
+        all.c = sums.data();
+        all.c_row = columns;
+        multiply(all);
+      }
       scatter(taps, taps.table.empty() ? nullptr : sums.data());
     }
   }
@@ -124,21 +127,24 @@ struct FewColumns {
 
 template <class E>
 bool has_few_columns(const Correlated<E>& c) {
-  const auto one_tap = [](const Taps& taps) { return taps.tap.size() <= 1; };
-  return c.groups == 1 && std::all_of(c.products.begin(), c.products.end(), one_tap) && c.outputs() > 0 &&
+  const auto one_tap = [](const Taps& taps) {
+    return taps.tap.empty() || (taps.tap.size() == 1 && taps.table.front() == 0);
+  };
+  return c.groups == 1 && c.canvas.channel() == c.outputs() &&
+         std::all_of(c.products.begin(), c.products.end(), one_tap) && c.outputs() > 0 &&
          c.batch <= kFewColumns / c.outputs() && c.from_channels * c.to_channels >= kManyWeights;
 }
 
 template <class E>
-void correlate_few_columns(const Correlated<E>& c, const typename E::T* w, bool backward) {
-  FewColumns<E>{c}.run(w, backward);
+void correlate_few_columns(const Correlated<E>& c, int64_t kernel, const typename E::T* w, bool backward) {
+  FewColumns<E>{c, kernel}.run(w, backward);
 }
 
 template bool has_few_columns(const Correlated<Plain<float>>&);
 template bool has_few_columns(const Correlated<Plain<double>>&);
 template bool has_few_columns(const Correlated<Paired>&);
-template void correlate_few_columns(const Correlated<Plain<float>>&, const float*, bool);
-template void correlate_few_columns(const Correlated<Plain<double>>&, const double*, bool);
-template void correlate_few_columns(const Correlated<Paired>&, const float*, bool);
+template void correlate_few_columns(const Correlated<Plain<float>>&, int64_t, const float*, bool);
+template void correlate_few_columns(const Correlated<Plain<double>>&, int64_t, const double*, bool);
+template void correlate_few_columns(const Correlated<Paired>&, int64_t, const float*, bool);
 
 }  // namespace vesta::cpu

@@ -298,7 +298,10 @@ void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, Weight
     if (goes_depthwise(run)) return correlate_depthwise(run, values);
     if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
   }
-  if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
+  if (has_few_columns(run)) {
+    const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
+    return correlate_few_columns(run, kernel, values, use == WeightUse::backward_data);
+  }
   if constexpr (std::is_same_v<typename E::T, float> && !std::is_same_v<E, Paired>) {
     if (goes_winograd(shape)) {
       for (const int64_t image : correlate_winograd(run, shape, use == WeightUse::backward_data, values)) {

@@ -86,6 +86,10 @@ std::vector<Layer> layers() {
       layer(3, 270, 130, 1, {1, 7, 5}, {1, 1, 1}),  // from here on with few columns and many weights
       layer(2, 140, 260, 1, {1, 9, 8}, {1, 1, 1}, {1, 2, 2}, {0, 1, 1}),
       layer(1, 520, 70, 1, {1, 3, 4}, {1, 1, 1}),
+      layer(2, 140, 260, 1, {1, 6, 8}, {1, 2, 2}, {1, 2, 2}),  // gradients of one tap for each residue of the stride
+      layer(1, 130, 270, 1, {1, 9, 7}, {1, 2, 2}, {1, 2, 2}, {0, 1, 1}),
+      layer(1, 190, 180, 1, {2, 4, 3}, {2, 2, 1}, {2, 2, 2}),
+      layer(1, 200, 170, 1, {1, 9, 9}, {1, 2, 2}, {1, 2, 2}, {0, 0, 0}, {1, 3, 3}),  // whose taps reach back
   };
 }
 

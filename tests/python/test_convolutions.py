@@ -160,3 +160,21 @@ def test_complex_tensors_are_convolved(dims: int, transposed: bool) -> None:
         assert vesta.autograd.gradcheck(lambda *args: convolve(*args, stride=2, padding=1), operands)
     with pytest.raises(RuntimeError):
         convolve(x, weight.real)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("kernel", [2, 4])
+def test_windows_side_by_side_of_many_channels(kernel: int, dtype: vesta.dtype, last: bool) -> None:
+    """Patches, and U-Net's way up: each output of the transposed one is a product with one tap's weights."""
+    x, w = made(1, 2, 256, 4, 4).to(dtype), (made(2, 256, 130, kernel, kernel) / 16).to(dtype)
+    if last:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    exact = np.einsum("nchw,coab->nohawb", x.double().numpy(), w.double().numpy())
+    exact = exact.reshape(2, 130, 4 * kernel, 4 * kernel)
+    tolerance = {vesta.float32: 1e-6, vesta.float64: 1e-14, vesta.bfloat16: 4e-3}[dtype]
+    up = F.conv_transpose2d(x, w, stride=kernel).double().numpy()
+    assert np.linalg.norm(up - exact) < tolerance * np.linalg.norm(exact)
+    image = vesta.zeros(2, 130, 4 * kernel, 4 * kernel, dtype=dtype, requires_grad=True)
+    F.conv2d(image, w, stride=kernel).backward(x)
+    assert np.linalg.norm(image.grad.double().numpy() - exact) < tolerance * np.linalg.norm(exact)
