@@ -151,6 +151,7 @@ struct FusedLinearRule {
 
 /// Records linear. PyTorch multiplies rows and views them as a batch, or adds the bias to the batch afterwards.
 Tensor recorded_linear(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
+  if (input.is_sparse() || weight.is_sparse()) return linear_sparse(input, weight, bias);
   Tensor r = recording::call<ops::linear, LinearRule, recording::Kind::fresh, Tensor, const Tensor&, const Tensor&,
                              MaybeTensor>(input, weight, bias);
   if (r.dim() <= 2) return r;

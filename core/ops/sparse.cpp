@@ -514,6 +514,13 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
   return coalesce(result);
 }
 
+Tensor linear_sparse(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
+  VESTA_CHECK(weight.dim() == 2, runtime, "linear: expected a sparse or dense matrix, got ", weight.sizes(),
+              " (weight).");
+  const Tensor product = matmul(input, transpose(weight, 0, 1));
+  return bias.defined() ? add(product, *bias) : product;
+}
+
 void register_sparse_ops() {
   ops::_sparse_coo.set_kernel(&make_kernel);
   ops::_sparse_values.set_kernel(&no_parts);
@@ -537,6 +544,7 @@ void register_sparse_ops() {
   ops::select.set_layer(Layer::sparse, &select_sparse);
   ops::index_select.set_layer(Layer::sparse, &index_select_sparse);
   ops::cat.set_layer(Layer::sparse, &cat_sparse);
+  ops::linear.set_layer(Layer::sparse, &linear_sparse);
   ops::matmul.set_layer(Layer::sparse, &matmul_sparse);
   ops::sum_dim.set_layer(Layer::sparse, &sum_sparse);
   ops::clone.set_layer(Layer::sparse, &clone_sparse);

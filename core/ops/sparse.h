@@ -15,4 +15,7 @@ VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
 /// A gradient is a function of the place: a sparse one has it once.
 VESTA_API Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype);
 
+/// Returns linear where input or weight is sparse: a product, which is dense unless both are, and the bias.
+VESTA_API Tensor linear_sparse(const Tensor& input, const Tensor& weight, MaybeTensor bias);
+
 }  // namespace vesta

@@ -61,6 +61,12 @@ VESTA_METHOD(Nnz, "_nnz", "()", "The number of stored elements of a sparse tenso
 VESTA_METHOD(IsCoalesced, "is_coalesced", "()", "Whether every place of a sparse tensor occurs once, in order.") {
   return PyBool_FromLong(sparse_parts(self_of(b), "is_coalesced").coalesced);
 }
+VESTA_METHOD(SetCoalesced, "_coalesced_", "(bool coalesced)",
+             "Declares whether every place of a sparse tensor occurs once, in order; returns the tensor.") {
+  sparse_parts(self_of(b), "_coalesced_");
+  self_of(b).impl()->sparse_parts->coalesced = Arg<bool>(t, 1, b).get();
+  return new_ref(b.slot[0]);
+}
 VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element; 0 without memory.") {
   check_dense(self_of(b), "data_ptr");
   const bool memory = self_of(b).numel() && self_of(b).device().type != DeviceType::meta;
@@ -226,8 +232,8 @@ bool add_methods_by_hand(PyObject*) {
     if (!add_to_tensor(p->name, d.get())) return false;
   }
   return add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, SparseDim, DenseDim, Nnz, IsCoalesced,
-                     DataPtr, StorageOffset, IsContiguous, IsFloatingPoint, IsComplex, IsSigned, IsInference, GetDevice,
-                     IsSetTo, IsSameSize, Item, ToList, Detach, Repr, AsSubclass>();
+                     SetCoalesced, DataPtr, StorageOffset, IsContiguous, IsFloatingPoint, IsComplex, IsSigned,
+                     IsInference, GetDevice, IsSetTo, IsSameSize, Item, ToList, Detach, Repr, AsSubclass>();
 }
 
 }  // namespace vesta::python

@@ -196,6 +196,48 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None, dty
 
 
 @checked
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Returns where each of ``size`` rows begins, and the last one ends, among the sorted row numbers ``input``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse._convert_indices_from_coo_to_csr(vesta.tensor([0, 0, 2]), 3)
+        tensor([0, 2, 2, 3])
+    """
+    if input.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    kind = _C.int32 if out_int32 else _C.int64
+    counts = _C._ops.bincount(input, minlength=size)
+    return _C._ops.cat([counts.new_zeros(1), counts.cumsum(0)]).to(kind)
+
+
+@checked
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Returns the row and the column of each element [2, nnz], rows first unless ``transpose``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse._convert_indices_from_csr_to_coo(vesta.tensor([0, 2, 2, 3]), vesta.tensor([1, 2, 0]))
+        tensor([[0, 0, 2],
+                [1, 2, 0]])
+    """
+    if crow_indices.dim() != 1 or col_indices.dim() != 1:
+        raise RuntimeError(
+            "_convert_indices_from_csr_to_coo: expected two vectors, got "
+            f"{list(crow_indices.shape)} (crow_indices) and {list(col_indices.shape)} (col_indices)."
+        )
+    counts = (crow_indices[1:] - crow_indices[:-1]).to(_C.int64)
+    rows = _C._ops.repeat_interleave(_C._ops.arange(counts.numel(), device=counts.device), counts)
+    kind = _C.int32 if out_int32 else _C.int64
+    pair = [rows.to(kind), col_indices.to(kind)]
+    return _C._ops.stack(pair[::-1] if transpose else pair)
+
+
+@checked
 def spdiags(
     diagonals: Tensor, offsets: Tensor, shape: tuple[int, ...] | list[int], layout: _C.layout | None = None
 ) -> Tensor:

@@ -307,7 +307,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "shapes": (lambda x: x + vesta.sparse_coo_tensor([[0], [0]], [1.0], (2, 2)), "sizes"),
     "a product of wrong sizes": (lambda x: x @ vesta.ones(4, 2, dtype=vesta.float64), "shapes"),
     "a dtype": (lambda x: x @ vesta.ones(5, 2), "dtype"),
-    "linear": (lambda x: nn.functional.linear(x, vesta.ones(2, 5, dtype=vesta.float64)), "sparse"),
     "copy of a dense one": (lambda x: vesta.zeros(4, 5).copy_(x), "copy_"),
     "copy to a sparse one": (lambda x: x.copy_(vesta.zeros(4, 5)), "copy_"),
     "Adam": (lambda x: _adam(), "Adam does not support sparse gradients"),
@@ -473,3 +472,46 @@ def test_index_select_takes_negative_indices_from_the_end() -> None:
     assert got.tolist() == [[2.0, 0.0], [0.0, 1.0]]
     with pytest.raises(IndexError, match="out of range"):
         s.index_select(0, vesta.tensor([-4]))
+
+
+def test_a_linear_layer_takes_a_sparse_operand() -> None:
+    rng = np.random.default_rng(3)
+    dense, other = (vesta.from_numpy(rng.standard_normal(shape)) for shape in ((4, 5), (3, 5)))
+    dense = dense * (dense > 0)
+    bias = vesta.ones(4, dtype=vesta.float64, requires_grad=True)
+    weight, x = dense.to_sparse().requires_grad_(), other.clone().requires_grad_()
+    y = nn.functional.linear(x, weight, bias)
+    vesta.testing.assert_close(y, nn.functional.linear(other, dense, bias.detach()), check_dtype=True)
+    y.square().sum().backward()
+    grad = 2 * (other @ dense.T + 1)
+    vesta.testing.assert_close(x.grad, grad @ dense)
+    vesta.testing.assert_close(bias.grad, grad.sum(0))
+    vesta.testing.assert_close(weight.grad, grad.T @ other)  # of a sparse second operand it is dense, as in PyTorch
+    table = vesta.ones(2, 5, dtype=vesta.float64, requires_grad=True)
+    y = nn.functional.linear(dense.to_sparse(), table)
+    vesta.testing.assert_close(y, dense.sum(1, keepdim=True).expand(4, 2))
+    y.sum().backward()
+    vesta.testing.assert_close(table.grad, dense.sum(0).expand(2, 5))
+
+
+def test_rows_of_elements_and_where_rows_begin() -> None:
+    rows, begins = vesta.tensor([0, 0, 2]), vesta.tensor([0, 2, 2, 3, 3])
+    found = vesta.sparse._convert_indices_from_coo_to_csr(rows, 4, out_int32=True)
+    assert found.dtype == vesta.int32 and found.tolist() == begins.tolist()
+    assert vesta.sparse._convert_indices_from_coo_to_csr(rows[:0], 1).tolist() == [0, 0]
+    columns = vesta.tensor([1, 2, 0])
+    assert vesta.sparse._convert_indices_from_csr_to_coo(begins, columns).tolist() == [[0, 0, 2], [1, 2, 0]]
+    turned = vesta.sparse._convert_indices_from_csr_to_coo(begins, columns, transpose=True, out_int32=True)
+    assert turned.tolist() == [[1, 2, 0], [0, 0, 2]] and turned.dtype == vesta.int32
+    with pytest.raises(RuntimeError, match="supposed to be a vector"):
+        vesta.sparse._convert_indices_from_coo_to_csr(vesta.zeros(2, 2, dtype=vesta.int64), 1)
+    with pytest.raises(RuntimeError, match="expected two vectors"):
+        vesta.sparse._convert_indices_from_csr_to_coo(begins, columns.unsqueeze(0))
+
+
+def test_a_program_may_declare_that_places_occur_once() -> None:
+    x = vesta.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    assert not x.is_coalesced() and x._coalesced_(True) is x and x.is_coalesced()
+    assert x.values().tolist() == [1.0, 2.0]
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        vesta.ones(2)._coalesced_(True)
