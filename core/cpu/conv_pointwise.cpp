@@ -39,6 +39,9 @@ bool goes_pointwise(const Correlated<E>& c) {
   const Spatial none{0, 0, 0}, one{1, 1, 1};
   if (c.products.size() != 1 || c.from_strides.channel != 1 || c.to_strides.channel != 1) return false;
   if (c.from_channels < 2 || c.to_channels < 2 || (c.groups > 1 && c.bias != nullptr)) return false;
+  for (int d = 0; d < 3; ++d) {  // a transposed convolution's output padding lies outside of its images
+    if ((c.to_size[d] - 1) * c.canvas.step[d] >= c.from_size[d]) return false;
+  }
   const Taps& taps = c.products.front();
   return taps.tap.size() == 1 && taps.first == none && taps.step == one && taps.count == c.to_size &&
          c.canvas.before == none && c.canvas.phases == one && position_step(c.to_size, c.to_strides) &&

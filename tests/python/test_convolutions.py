@@ -178,3 +178,17 @@ def test_windows_side_by_side_of_many_channels(kernel: int, dtype: vesta.dtype, 
     image = vesta.zeros(2, 130, 4 * kernel, 4 * kernel, dtype=dtype, requires_grad=True)
     F.conv2d(image, w, stride=kernel).backward(x)
     assert np.linalg.norm(image.grad.double().numpy() - exact) < tolerance * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("output_padding", [(1, 0), (0, 2), (1, 1)])
+def test_output_padding_of_one_by_one_kernels_is_the_bias(output_padding: tuple[int, int]) -> None:
+    x, w, b = made(1, 2, 48, 2, 20), made(2, 48, 16, 1, 1), made(3, 16)
+    options = {"dilation": 3, "output_padding": output_padding}
+    y = F.conv_transpose2d(x.contiguous(memory_format=vesta.channels_last), w, b, **options)
+    assert y.shape == (2, 16, 2 + output_padding[0], 20 + output_padding[1])
+    inside = F.conv2d(x, w.transpose(0, 1), b)
+    vesta.testing.assert_close(y[:, :, :2, :20], inside)
+    outside = y.clone()
+    outside[:, :, :2, :20] = b.view(-1, 1, 1)
+    assert vesta.equal(outside, b.view(-1, 1, 1).expand(y.shape))
+    assert vesta.equal(y, F.conv_transpose2d(x, w, b, **options))
