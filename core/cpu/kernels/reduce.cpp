@@ -268,13 +268,11 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   Carries<Op, A> tree;
   for (int64_t i = 0; i < n; i += kBlock) {
     if constexpr (std::is_same_v<Op, Sum> &&
-                  std::is_same_v<T, bool>) {  // as bytes, of which the compiler makes vectors
-      if (i + kBlock <= n) {
-        uint8_t sum = 0;
-        for (int64_t k = 0; k < kBlock; ++k) sum = uint8_t(sum + uint8_t(bytes[i + k] != 0));
-        tree.add(A(sum));
-        continue;
-      }
+                  std::is_same_v<T, bool>) {  // as bytes, which the compiler makes vectors of
+      uint8_t sum = 0;
+      for (int64_t k = i; k < std::min(n, i + kBlock); ++k) sum = uint8_t(sum + uint8_t(bytes[k] != 0));
+      tree.add(A(sum));
+      continue;
     }
     A a = Op::template identity<A>();
     for (int64_t k = i; k < std::min(n, i + kBlock); ++k) a = Op::template combine<A>(a, widen<Op, A>(x[k]));
@@ -306,9 +304,9 @@ template <class Op, class A, class T>
 VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int64_t w, A* block) {
   const auto row = [&](int64_t k) { return reinterpret_cast<const T*>(bytes + k * stride); };
   int64_t k = 0;
-  for (; k + 4 <= rows; k += 4) {
-    const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
-    if constexpr (std::is_floating_point_v<A>) {
+  if constexpr (std::is_floating_point_v<A>) {
+    for (; k + 4 <= rows; k += 4) {
+      const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
       each_vector<A>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
         for (const T* x : {a, b, c, d}) __builtin_prefetch(reinterpret_cast<const char*>(x + j) + 4 * stride, 0, 2);
         const auto counts = [&](const T* x)
@@ -318,21 +316,42 @@ VESTA_INLINE void add_block(const char* bytes, int64_t stride, int64_t rows, int
         r = Op::combine(r, counts(c));
         store_row<A>(Op::combine(r, counts(d)), block + j, n);
       });
-      continue;
     }
+    for (; k < rows; ++k) {
+      const T* const a = row(k);
+      each_vector<A>(w, [&](int64_t j, int64_t n) __attribute__((always_inline)) {
+        store_row<A>(Op::combine(load_row<A>(block + j, n), counted<Op>(load_row<A>(a + j, n))), block + j, n);
+      });
+    }
+  } else {
+    for (; k + 4 <= rows; k += 4) {
+      const T *const a = row(k), *const b = row(k + 1), *const c = row(k + 2), *const d = row(k + 3);
 #pragma GCC ivdep  // the block is nobody else's
-    for (int64_t j = 0; j < w; ++j) {
-      A r = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
-      r = Op::template combine<A>(r, widen<Op, A>(b[j]));
-      r = Op::template combine<A>(r, widen<Op, A>(c[j]));
-      block[j] = Op::template combine<A>(r, widen<Op, A>(d[j]));
+      for (int64_t j = 0; j < w; ++j) {
+        A r = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
+        r = Op::template combine<A>(r, widen<Op, A>(b[j]));
+        r = Op::template combine<A>(r, widen<Op, A>(c[j]));
+        block[j] = Op::template combine<A>(r, widen<Op, A>(d[j]));
+      }
+    }
+    for (; k < rows; ++k) {
+      const T* const a = row(k);
+#pragma GCC ivdep
+      for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
     }
   }
-  for (; k < rows; ++k) {
-    const T* const a = row(k);
-#pragma GCC ivdep
-    for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<Op, A>(a[j]));
-  }
+}
+
+template <class Op, class A>
+[[gnu::noinline]] void combine(char* into, const char* from, int64_t n) {
+  A* a = reinterpret_cast<A*>(into);
+  const A* b = reinterpret_cast<const A*>(from);
+  for (int64_t i = 0; i < n; ++i) a[i] = Op::template combine<A>(a[i], b[i]);
+}
+
+template <class Op, class A>
+[[gnu::noinline]] void identity(char* acc, int64_t n) {
+  std::fill_n(reinterpret_cast<A*>(acc), n, Op::template identity<A>());
 }
 
 /// Reduces down the columns: blocks of rows first, then the blocks as a tree, for a strip of columns at a time. A strip
@@ -343,44 +362,36 @@ void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char
   constexpr int64_t kStrip = 8192 / sizeof(A), kRows = 32;
   constexpr int kLevels = std::bit_width(uint64_t(kReduceRows / kRows));  // of the blocks of a leaf
   static_assert(kLevels * kStrip * sizeof(A) <= 48 << 10, "on the stack, which a thread may have 128 KiB of");
-  A* to = reinterpret_cast<A*>(out);
+  // Loops that know the accumulator alone are functions: all types that have it share them.
   A level[kLevels][kStrip], block[kStrip];
+  const auto bytes_of = [](A* a) { return reinterpret_cast<char*>(a); };
   for (int64_t c = 0; c < cols; c += kStrip) {
-    const int64_t w = std::min(kStrip, cols - c);
+    const int64_t w = std::min(kStrip, cols - c), size = w * int64_t(sizeof(A));
     uint64_t count = 0;
     for (int64_t r = 0; r < rows; r += kRows) {
-      std::fill_n(block, w, Op::template identity<A>());
+      identity<Op, A>(bytes_of(block), w);
       const char* const at = bytes + r * stride + c * int64_t(sizeof(T));
       add_block<Op, A, T>(at, stride, std::min(kRows, rows - r), w, block);
+      const A* sum = block;
       int i = 0;
       for (uint64_t carry = count; carry & 1; carry >>= 1, ++i) {
-        for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(level[i][j], block[j]);
+        combine<Op, A>(bytes_of(level[i]), reinterpret_cast<const char*>(sum), w);
+        sum = level[i];
       }
-      std::copy_n(block, w, level[i]);
+      std::memcpy(level[i], sum, size_t(size));
       ++count;
     }
-    bool first = true;
+    char* const result = out + c * int64_t(sizeof(A));
+    if (count == 0) identity<Op, A>(result, w);
+    const A* sum = nullptr;
     int i = 0;
-    std::fill_n(block, w, Op::template identity<A>());
     for (uint64_t carry = count; carry; carry >>= 1, ++i) {
       if (!(carry & 1)) continue;
-      for (int64_t j = 0; j < w; ++j) block[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], block[j]);
-      first = false;
+      if (sum) combine<Op, A>(bytes_of(level[i]), reinterpret_cast<const char*>(sum), w);
+      sum = level[i];
     }
-    std::copy_n(block, w, to + c);
+    if (sum) std::memcpy(result, sum, size_t(size));
   }
-}
-
-template <class Op, class A>
-void combine(char* into, const char* from, int64_t n) {
-  A* a = reinterpret_cast<A*>(into);
-  const A* b = reinterpret_cast<const A*>(from);
-  for (int64_t i = 0; i < n; ++i) a[i] = Op::template combine<A>(a[i], b[i]);
-}
-
-template <class Op, class A>
-void identity(char* acc, int64_t n) {
-  std::fill_n(reinterpret_cast<A*>(acc), n, Op::template identity<A>());
 }
 
 /// Finds the first of n numbers that is `best`, one of them; of NaNs any is.
@@ -501,9 +512,7 @@ void find_columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols,
     for (; r < rows; ++r) see_all(r, std::integral_constant<int64_t, 1>{});
     for (int64_t j = 0; j < w; ++j) places[c + j] = int64_t(place[j]);
   };
-  int64_t c = 0;
-  for (; c + kStrip <= cols; c += kStrip) search(c, kStrip);
-  if (c < cols) search(c, cols - c);
+  for (int64_t c = 0; c < cols; c += kStrip) search(c, std::min(kStrip, cols - c));
 }
 
 template <class Op, class T>
