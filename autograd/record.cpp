@@ -29,9 +29,10 @@ Tensor part_of(const Tensor& g, bool imaginary) {
 }
 
 /// Computes the gradient of input i by the fused kernel, or by ops if it is recorded or there is no kernel for the
-/// dtype. `saved` are the inputs and the result, as far as the gradient uses them.
+/// dtype; that of a step is 0. `saved` are the inputs and the result, as far as the gradient uses them.
 Tensor slope_of(const PointwiseRule& rule, int i, const Tensor& g, const Tensor* saved, const double* params) {
   const PointwiseInfo& info = *rule.info;
+  if (info.zero[i]) return zeros_like(g);
   const Tensor* operands[1 + kMaxInputs] = {&g};
   int count = 1;
   bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();

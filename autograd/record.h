@@ -335,7 +335,7 @@ void record_pointwise() {
     rule.info = &op.info;
     auto one = [&]<int i>() {
       using G = traits::Gradient<Struct, A::inputs, typename A::Params, i>;
-      if constexpr (i < A::inputs && G::exists && !G::is_pass) {
+      if constexpr (i < A::inputs && G::is_formula) {
         rule.formula[i] = [](const Tensor& g, const Tensor* used, const double* params) -> Tensor {
           return G::template call<Tensor>(g, used, params);
         };

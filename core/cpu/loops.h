@@ -416,7 +416,7 @@ void enter(PointwiseLoops& to) {
   };
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, P, i>;
-    if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
+    if constexpr (is_float(d) && D::accepts.has(d) && G::is_formula && !traits::mask_first<D>()) {
       kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i>::run);
     }
   };

@@ -61,7 +61,7 @@ constexpr PointwiseInfo describe(const Schema& schema) {
     static_assert(G::operands <= kMaxInputs, "what a kernel can read");
     static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
                   "a pointwise struct has a gradient for each input, or says differentiable = false");
-    info.pass[i] = G::is_pass;
+    info.pass[i] = G::is_pass, info.zero[i] = G::is_zero;
     info.uses[i] = G::mask;
   };
   if constexpr (requires { D::result_stands_in; }) {

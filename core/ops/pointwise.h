@@ -46,6 +46,7 @@ struct PointwiseInfo {
   bool of_truth = false;  // inputs of any dtype count as bools, x != 0
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool pass[3] = {};  // the gradient of input i is g
+  bool zero[3] = {};  // the gradient of input i is 0
   // Bit k: the gradient of input i uses input k. Bits from `inputs` on: it uses that value of the formula. Bit `inputs
   // + values`: it uses the second incoming gradient.
   uint8_t uses[3] = {};

@@ -14,6 +14,7 @@
 //   struct Logit { ... forward(V x, Maybe<double> eps);  ... }          // with a parameter that may be missing
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
 //   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
+//   struct Floor { ... static constexpr Zero backward{}; ... }          // the gradient is 0 wherever there is one
 //   struct Add { ... static bool passes_b(double alpha) ... }   // b's is, for these parameters
 //   struct Frexp { ... static constexpr auto second = Result::int32;  Both<V> forward(V x); }         // two results
 //   struct Polar { ... static constexpr auto result = Result::complex;  Both<V> forward(V abs, V angle); }
@@ -33,6 +34,10 @@ struct Unused {};
 /// Marks a gradient that is the incoming gradient itself.
 struct Pass {
   static constexpr bool pass_tag = true;
+};
+/// Marks a gradient that is 0 wherever there is one: that of a step.
+struct Zero {
+  static constexpr bool zero_tag = true;
 };
 /// The dtype of a pointwise result: the dtype computed in, bool, the real type of a complex one, the complex type of a
 /// real one, or int32.

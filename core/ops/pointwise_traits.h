@@ -160,13 +160,18 @@ VESTA_HD VESTA_INLINE auto forward(const double* p, V... v) {
   return forward_expanded<D, P>(typename P::Indices{}, p, v...);
 }
 
-// One gradient of a struct: does it exist, is it a Pass, what does it use, and how is it called. `mask` is as
+// One gradient of a struct: does it exist, is it a Pass or a Zero, what does it use, and how is it called. `mask` is as
 // PointwiseInfo::uses; the operand of a clear bit is passed as Unused.
 #define VESTA_X_GRADIENT(Name, member)                                                                         \
   struct Name {                                                                                                \
     template <class D>                                                                                         \
     static constexpr bool is_pass() {                                                                          \
       if constexpr (requires { D::member.pass_tag; }) return true;                                             \
+      else return false;                                                                                       \
+    }                                                                                                          \
+    template <class D>                                                                                         \
+    static constexpr bool is_zero() {                                                                          \
+      if constexpr (requires { D::member.zero_tag; }) return true;                                             \
       else return false;                                                                                       \
     }                                                                                                          \
     template <class D, class T, class... A>                                                                    \
@@ -197,7 +202,7 @@ struct Order<rest, second_first, std::index_sequence<K...>> {
 template <class D, int inputs, class P, int i>
 struct Gradient {
   using Member = GradientAt<inputs, i>;
-  static constexpr bool is_pass = Member::template is_pass<D>();
+  static constexpr bool is_pass = Member::template is_pass<D>(), is_zero = Member::template is_zero<D>();
   static constexpr int values = values_of<D>(), bits = inputs + values + slopes_of<D>() - 1;
   using Operands = typename Order<inputs + values, slopes_of<D>() == 2>::type;
 
@@ -208,12 +213,12 @@ struct Gradient {
   }
   template <uint8_t mask>
   static constexpr int find() {
-    if constexpr (is_pass || mask >= (1u << bits)) return -1;
+    if constexpr (is_pass || is_zero || mask >= (1u << bits)) return -1;
     else if constexpr (fits<Probe, mask>(Operands{}, typename P::Indices{})) return mask;
     else return find<mask + 1>();
   }
   static constexpr int found = find<0>();
-  static constexpr bool exists = is_pass || found >= 0;
+  static constexpr bool is_formula = found >= 0, exists = is_pass || is_zero || is_formula;
   static constexpr uint8_t mask = found >= 0 ? uint8_t(found) : uint8_t(0);
   static constexpr int operands = 1 + std::popcount(unsigned(mask));  // g and what is used
 

@@ -418,7 +418,7 @@ void enter(PointwiseKernels& k) {
       if constexpr (floating && traits::is_differentiable_op<D>() && !traits::mask_first<D>()) {
         auto gradient = [&]<int i>() {
           using G = traits::Gradient<D, inputs, P, i>;
-          if constexpr (kFloats.has(d) && G::exists && !G::is_pass) {
+          if constexpr (kFloats.has(d) && G::is_formula) {
             k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, P, i>, formulas>;
           }
         };

@@ -641,6 +641,24 @@ def test_rounded_division_has_a_gradient_of_zero():
         assert [g.tolist() for g in grads] == [[0.0] * 5] * 2
 
 
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.float32, vesta.float64], ids=str)
+def test_steps_have_a_gradient_of_zero_without_a_history(dtype):
+    """It is 0 where the incoming one is NaN, too, in the dtype and shape of the step's input, and records nothing."""
+    x = vesta.tensor([[-1.5, 0.0, 2.5]], dtype=dtype, requires_grad=True)
+    y = vesta.tensor([[0.5], [-2.0]], dtype=vesta.float64, requires_grad=True)
+    steps = [vesta.floor, vesta.ceil, vesta.trunc, vesta.sign, vesta.round, lambda t: vesta.round(t, decimals=1)]
+    steps += [lambda t: vesta.div(t, y, rounding_mode="floor"), lambda t: vesta.copysign(vesta.ones(3), t)]
+    for step in steps:
+        r = step(x)
+        g = vesta.full(r.shape, float("nan"), dtype=r.dtype, requires_grad=True)
+        (grad,) = vesta.autograd.grad(r, x, g, create_graph=True)
+        assert grad.tolist() == [[0.0] * 3] and grad.dtype == dtype and not grad.requires_grad
+    vesta.div(x, y, rounding_mode="trunc").sum().backward()
+    assert y.grad.tolist() == [[0.0], [0.0]] and y.grad.dtype == vesta.float64
+    x.detach().clone().requires_grad_().floor().mul(x).sum().backward()
+    assert x.grad.tolist() == [[-2.0, 0.0, 2.0]]
+
+
 @pytest.mark.differs
 def test_floor_division_has_the_gradient_of_div():
     x = vesta.rand(5, requires_grad=True)

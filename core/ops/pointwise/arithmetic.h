@@ -7,11 +7,9 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-/// Holds what steps of one operand share: the gradient is 0 wherever there is one.
+/// What steps of one operand share: the gradient is 0 wherever there is one.
 struct Flat {
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward{};
 };
 
 struct Neg {
@@ -154,14 +152,10 @@ struct Div {
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::conj((a / b) / b); }
 };
 
-/// Holds what steps of two operands share: the gradient is 0 wherever there is one.
+/// What steps of two operands share: the gradient is 0 wherever there is one.
 struct Step {
-  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward_a{};
+  static constexpr Zero backward_b{};
 };
 
 /// Raises for an integer division whose divisor has a zero.

@@ -26,9 +26,7 @@ struct Round {
       return decimals < 0 ? math::round(x / factor) * factor : math::round(x * factor) / factor;
     }
   }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused, int64_t) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward{};
 };
 
 struct Trunc : Flat {
@@ -105,9 +103,7 @@ struct Copysign {
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return g * (math::sgn(a) * math::copysign(lit<T>(1), b));
   }
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward_b{};
 };
 
 struct NextAfter {
@@ -117,9 +113,7 @@ struct NextAfter {
   template <class V> VESTA_HD static V forward(V a, V b) { return math::nextafter(a, b); }
   // As PyTorch has it: a step of one unit in the last place goes with x, and is the constant y where x is y.
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a == b, lit<T>(0), g); }
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward_b{};
 };
 
 struct Frexp {
@@ -147,9 +141,7 @@ struct Heaviside {
   template <class V> VESTA_HD static V forward(V x, V values) {
     return math::select(x == lit<V>(0), values, math::select(x > lit<V>(0), lit<V>(1), lit<V>(0)));
   }
-  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) {
     return math::select(x == lit<T>(0), g, lit<T>(0));
   }

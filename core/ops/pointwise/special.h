@@ -193,9 +193,7 @@ struct OrthogonalPolynomial {
     return g * math::orthogonal_polynomial(math::Polynomials(int(family)), x, n, int(order) + 1);
   }
   // A degree counts without its fraction: a step.
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, int64_t, int64_t) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward_b{};
 };
 
 struct Zeta {

@@ -165,9 +165,7 @@ struct Angle {
   static constexpr auto doc = "_angle(input): the angle of a real number, pi for x < 0, else 0; NaN for NaN.";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) { return math::angle(x); }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+  static constexpr Zero backward{};
 };
 
 /// Raises where two real operands are not of one dtype.
