@@ -24,7 +24,7 @@ SkipKernel skips[kNumDTypes];  // by dtype, for each_before()
 CandidatesKernel candidates[kNumDTypes];  // by dtype, for sort_best(); null where there is none
 
 constexpr int64_t kSortGrain = 8192;  // elements a thread takes at a time
-constexpr int64_t kShort = 256;   // entries up to which they are compared
+constexpr int64_t kShort = 256;  // entries up to which they are compared
 
 /// An element of a line: its key and its place.
 template <class Key_, class Place_>
@@ -266,8 +266,10 @@ template <class T, class E, class Make>
 void select_entries(E* e, int64_t n, int64_t first, int64_t count, Ties ties, const Skip<T>& skip, const Make& entry) {
   const auto before = [](const E& a, const E& b) { return a.key < b.key; };
   const bool top = ties == Ties::topk || ties == Ties::topk_unsorted;
-  if (top && count * 64 <= n)
-    return sort_best(e, count, n, skip, entry) ? void() : partial_sort(e, count, n, skip, entry);
+  if (top && count * 64 <= n) {
+    if (!sort_best(e, count, n, skip, entry)) partial_sort(e, count, n, skip, entry);
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
   if (ties == Ties::sort) return std::sort(e, e + n, before);
   if (ties == Ties::kthvalue) return quick_select(e, n, first);

@@ -128,14 +128,12 @@ Tensor widened(const Tensor& t, MaybeDType dtype) {
   const bool narrow = dtype && t.defined() && is_float(t.dtype()) && itemsize(t.dtype()) < itemsize(*dtype);
   return narrow ? t.to(*dtype) : t;
 }
-}  // namespace
 
-namespace {
 /// Returns PyTorch's name of the last step of a loss of classes: images have a step of their own, and smoothed labels
 /// add two losses.
 const char* class_step(const Tensor& input, double label_smoothing) {
   if (label_smoothing > 0) return "AddBackward0";
-  return input.dim() == 4 ? "NllLoss2DBackward0" : "NllLossBackward0";
+  return input.dim() >= 3 ? "NllLoss2DBackward0" : "NllLossBackward0";
 }
 }  // namespace
 

@@ -517,6 +517,15 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
 Tensor linear_sparse(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
   VESTA_CHECK(weight.dim() == 2, runtime, "linear: expected a sparse or dense matrix, got ", weight.sizes(),
               " (weight).");
+  VESTA_CHECK(!bias.defined() || !input.is_sparse() || !weight.is_sparse(), not_implemented,
+              "linear: expected input or weight to be dense where there is a bias, got two sparse tensors.");
+  if (!input.is_sparse() && input.dim() != 2) {
+    VESTA_CHECK(input.dim() > 0, runtime, "linear: expected an input of one dimension at least, got a number.");
+    Dims sizes(input.sizes());
+    const Dims rows{input.numel() / std::max<int64_t>(1, sizes.back()), sizes.back()};
+    sizes.back() = weight.size(0);
+    return reshape(linear_sparse(reshape(input, IntList(rows)), weight, bias), IntList(sizes));
+  }
   const Tensor product = matmul(input, transpose(weight, 0, 1));
   return bias.defined() ? add(product, *bias) : product;
 }

@@ -25,7 +25,8 @@ def fake_quantize_per_tensor_affine(
         quant_min, quant_max: the least and the greatest q.
 
     Raises:
-        RuntimeError: ``quant_min`` is greater than ``quant_max``, or ``zero_point`` lies outside of them.
+        RuntimeError: ``quant_min`` is greater than ``quant_max``, a number ``zero_point`` lies outside of them, a
+            tensor has more than one element, or ``scale`` requires a gradient, which it has not.
 
     Example::
 
@@ -34,10 +35,15 @@ def fake_quantize_per_tensor_affine(
         tensor([ 0.2000,  0.5000, -0.8000])
     """
     op = "fake_quantize_per_tensor_affine"
-    if not isinstance(zero_point, Tensor):
-        _check_range(op, quant_min, quant_max)
+    _check_range(op, quant_min, quant_max)
+    for name, given in (("scale", scale), ("zero_point", zero_point)):
+        if isinstance(given, Tensor) and given.numel() != 1:
+            raise RuntimeError(f"{op}: expected a number or a tensor of one element, got {list(given.shape)} ({name}).")
+    if isinstance(zero_point, Tensor):
+        zero_point = zero_point.reshape(())
+    else:
         _check_zero_point(op, quant_min <= zero_point <= quant_max)
-    step = scale if isinstance(scale, Tensor) else input.new_full((), scale)
+    step = scale.reshape(()) if isinstance(scale, Tensor) else vesta.full((), scale, device=input.device)
     return _fake_quantize(op, input, step, zero_point, quant_min, quant_max)
 
 
@@ -54,7 +60,8 @@ def fake_quantize_per_channel_affine(
         quant_min, quant_max: the least and the greatest q.
 
     Raises:
-        RuntimeError: a range without numbers, a zero point outside of it, or sizes that do not fit.
+        RuntimeError: a range without numbers, a zero point outside of it, sizes that do not fit, or a ``scale`` that
+            requires a gradient, which it has not.
         IndexError: there is no such dimension.
 
     Example::
@@ -98,13 +105,16 @@ def _fake_quantize(
 ) -> Tensor:
     if not input.is_floating_point():
         raise RuntimeError(f"{op}: expected a floating-point dtype, got {input.dtype} (input).")
+    if scale.requires_grad and vesta.is_grad_enabled():
+        raise RuntimeError(f"{op}: the derivative for 'scale' is not implemented.")
     with vesta.no_grad():
-        step = scale.to(input.dtype)
-        number = (input * step.reciprocal()).round() + zero_point
+        wide = input if input.dtype == vesta.float64 else input.float()  # as 16-bit floats, 1 / scale may be infinite
+        step = scale.to(wide.dtype)
+        number = (wide * step.reciprocal()).round() + zero_point
         inside = (number >= quant_min) & (number <= quant_max)
         # NaN has no number: it becomes the least, as in PyTorch
         nearest = number.nan_to_num(quant_min, float("inf"), float("-inf")).clamp(quant_min, quant_max)
-        rounded = (nearest - zero_point) * step
+        rounded = ((nearest - zero_point) * step).to(input.dtype)
     if not (input.requires_grad and vesta.is_grad_enabled()):
         return rounded
     passed = vesta.where(inside, input, 0)

@@ -208,7 +208,11 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     if input.dim() > 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
     kind = _C.int32 if out_int32 else _C.int64
-    counts = _C._ops.bincount(input, minlength=size)
+    counts = _C._ops.bincount(input.reshape(-1), minlength=size)
+    if counts.numel() > size:
+        raise RuntimeError(
+            f"_convert_indices_from_coo_to_csr: expected rows below {size} (size), got {counts.numel() - 1} (input)."
+        )
     return _C._ops.cat([counts.new_zeros(1), counts.cumsum(0)]).to(kind)
 
 

@@ -494,11 +494,25 @@ def test_a_linear_layer_takes_a_sparse_operand() -> None:
     vesta.testing.assert_close(table.grad, dense.sum(0).expand(2, 5))
 
 
+@pytest.mark.parametrize("sizes", [(5,), (2, 3, 5), (0, 5)])
+def test_a_sparse_weight_takes_batches(sizes) -> None:
+    weight = (vesta.arange(20.0).reshape(4, 5) * vesta.eye(4, 5)).to_sparse()
+    x = vesta.randn(sizes, requires_grad=True)
+    y = nn.functional.linear(x, weight, vesta.ones(4))
+    vesta.testing.assert_close(y, nn.functional.linear(x.detach(), weight.to_dense(), vesta.ones(4)))
+    y.sum().backward()
+    vesta.testing.assert_close(x.grad, weight.to_dense().sum(0).expand(sizes))
+    with pytest.raises(NotImplementedError, match="to be dense where there is a bias"):
+        nn.functional.linear(vesta.eye(5).to_sparse(), weight, vesta.ones(4))
+
+
 def test_rows_of_elements_and_where_rows_begin() -> None:
     rows, begins = vesta.tensor([0, 0, 2]), vesta.tensor([0, 2, 2, 3, 3])
     found = vesta.sparse._convert_indices_from_coo_to_csr(rows, 4, out_int32=True)
     assert found.dtype == vesta.int32 and found.tolist() == begins.tolist()
     assert vesta.sparse._convert_indices_from_coo_to_csr(rows[:0], 1).tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match=r"expected rows below 2 \(size\), got 2"):
+        vesta.sparse._convert_indices_from_coo_to_csr(rows, 2)
     columns = vesta.tensor([1, 2, 0])
     assert vesta.sparse._convert_indices_from_csr_to_coo(begins, columns).tolist() == [[0, 0, 2], [1, 2, 0]]
     turned = vesta.sparse._convert_indices_from_csr_to_coo(begins, columns, transpose=True, out_int32=True)

@@ -266,6 +266,29 @@ def test_values_that_a_quantized_tensor_can_hold() -> None:
             vesta.fake_quantize_per_tensor_affine(x, *wrong)
     with pytest.raises(RuntimeError, match="expected a floating-point dtype"):
         vesta.fake_quantize_per_tensor_affine(vesta.ones(2, dtype=vesta.int64), 0.1, 0, 0, 255)
+    step, zero = vesta.tensor(0.1), vesta.tensor(0)
+    with pytest.raises(RuntimeError, match="quant_min"):
+        vesta.fake_quantize_per_tensor_affine(x, step, zero, 7, -8)
+    with pytest.raises(RuntimeError, match=r"one element, got \[2\] \(scale\)"):
+        vesta.fake_quantize_per_tensor_affine(x, vesta.ones(2), zero, -8, 7)
+    with pytest.raises(RuntimeError, match="derivative for 'scale'"):
+        vesta.fake_quantize_per_tensor_affine(x, step.requires_grad_(), zero, -8, 7)
+    one = vesta.fake_quantize_per_tensor_affine(vesta.tensor(0.32), vesta.tensor([0.1]), vesta.tensor([0]), -8, 7)
+    assert one.shape == () and one.item() == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
+def test_16_bit_floats_are_quantized_in_float32(dtype) -> None:
+    """In 16 bits 1 / 1e-5 would be infinite, and a number of steps rounded."""
+    x = vesta.tensor([0.0, 1e-5, 0.5, 3.3], dtype=dtype, requires_grad=True)
+    for scale, low, high in ((1e-5, -128, 127), (0.02, 0, 255), (1.0, -(2**31), 2**31 - 1)):
+        y = vesta.fake_quantize_per_tensor_affine(x, scale, 0, low, high)
+        wide = vesta.fake_quantize_per_tensor_affine(x.detach().float(), scale, 0, low, high)
+        assert y.dtype == dtype and vesta.equal(y.detach(), wide.to(dtype))
+        (grad,) = vesta.autograd.grad(y.sum(), x)
+        assert grad.tolist() == [float(low <= round(v / scale) <= high) for v in x.tolist()]
+        per_channel = (vesta.full((4,), scale), vesta.zeros(4, dtype=vesta.int64), 0, low, high)
+        assert vesta.equal(vesta.fake_quantize_per_channel_affine(x.detach(), *per_channel), y.detach())
 
 
 def test_each_channel_has_its_step() -> None:

@@ -64,9 +64,9 @@ struct Lanes {
 
 /// Lanes of the lines that are dense: no more than four, which with their results fit in a set of the first cache, as
 /// lines a multiple of a page apart share one.
+constexpr int kDenseBytes = kVectorBytes < 32 ? kVectorBytes : 32;
 template <class T>
-using DenseLanes = Lanes < T,
-      kVectorBytes<32 ? kVectorBytes : 32>;
+using DenseLanes = Lanes<T, kDenseBytes>;
 
 template <bool product, class S>
 VESTA_INLINE S combined(S a, S b) {

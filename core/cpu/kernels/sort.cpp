@@ -81,7 +81,6 @@ int64_t candidates(const void* line, int64_t n, int64_t count, bool descending, 
   const V least(top[count - 1]);
   int64_t found = 0;
   for (int64_t i = 0; i < n; i += 4 * N) {
-    unsigned bits = 0;
     if (i + 4 * N <= n) {
       V v[4];
 #pragma GCC unroll 4
@@ -93,7 +92,7 @@ int64_t candidates(const void* line, int64_t n, int64_t count, bool descending, 
       const int64_t w = n - j < N ? n - j : N;
       const V v = value(j, w);
       if (any(v != v)) return 0;
-      for (bits = (v >= least).bits() & ((w < N ? 1u << w : 0u) - 1u); bits != 0; bits &= bits - 1) {
+      for (unsigned bits = (v >= least).bits() & ((w < N ? 1u << w : 0u) - 1u); bits != 0; bits &= bits - 1) {
         if (found == kMostCandidates) return 0;
         places[found++] = j + __builtin_ctz(bits);
       }
