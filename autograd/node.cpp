@@ -1,9 +1,6 @@
 #include <vesta/autograd/node.h>
 
 #include <algorithm>
-#include <cstring>
-#include <mutex>
-#include <vector>
 
 #include <vesta/autograd/node_hooks.h>
 #include <vesta/autograd/pending.h>
@@ -126,35 +123,6 @@ NodeHooks& Node::ensure_hooks() {
   NodeHooks* have = nullptr;
   if (!hooks_.compare_exchange_strong(have, made.get(), std::memory_order_acq_rel)) return *have;  // another thread's
   return *made.release();
-}
-
-namespace {
-
-/// The names that nodes are shown by. They are literals of the ops, some dozens.
-struct ShownNames {
-  std::mutex mutex;
-  std::vector<const char*> names;
-};
-ShownNames& shown_names() {
-  static ShownNames* all = new ShownNames;
-  return *all;
-}
-
-}  // namespace
-
-void Node::show_as(const char* name) {
-  ShownNames& all = shown_names();
-  std::lock_guard lock(all.mutex);
-  auto at = std::ranges::find_if(all.names, [&](const char* known) { return std::strcmp(known, name) == 0; });
-  if (at == all.names.end()) at = all.names.insert(at, name);
-  shown_ = uint16_t(at - all.names.begin() + 1);
-}
-
-std::string Node::shown_name() const {
-  if (!shown_) return name();
-  ShownNames& all = shown_names();
-  std::lock_guard lock(all.mutex);
-  return all.names[shown_ - 1u];
 }
 
 std::string node_name(const char* op) {

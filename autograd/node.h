@@ -130,9 +130,9 @@ class VESTA_API Node : public pool::Pooled {
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
   /// Returns the name that the node is shown by: name(), unless show_as() gave another.
-  std::string shown_name() const;
+  std::string shown_name() const { return shown_ ? shown_ : name(); }
   /// Shows the node by another name, a literal: that of the step that PyTorch makes of several ops.
-  void show_as(const char* name);
+  void show_as(const char* name) { shown_ = name; }
   /// Returns the name of the op that was recorded, for errors; the node's name where there is no op.
   virtual std::string op() const { return name(); }
   /// Drops what was saved for apply(); called after it unless the graph is retained.
@@ -233,9 +233,9 @@ class VESTA_API Node : public pool::Pooled {
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
   bool may_reach_ = false;
-  const PointwiseInfo* postponable_ = nullptr;
   uint16_t stream_ = 0;
-  uint16_t shown_ = 0;  // which of the names that were given to show_as(), from 1 on; 0: name()
+  const PointwiseInfo* postponable_ = nullptr;
+  const char* shown_ = nullptr;  // the name that was given to show_as()
 
   std::atomic<NodeHooks*> hooks_{nullptr};
 

@@ -98,7 +98,7 @@ def draw(generator: np.random.Generator, low: float, high: float, count: int) ->
     smallest = low if low > 0 else 1e-30
     magnitude = np.exp2(generator.uniform(np.log2(smallest), np.log2(max(abs(low), abs(high))), rest))
     sign = np.where(generator.random(rest) < 0.5, -1.0, 1.0) if low < 0 else 1.0
-    x = np.concatenate([even, np.clip(magnitude * sign, low, high)]).astype(np.float32)
+    x = np.concatenate([even, magnitude * sign]).astype(np.float32)
     generator.shuffle(x)
     return np.clip(x, np.float32(low), np.float32(high))
 
@@ -148,10 +148,11 @@ def main() -> None:
         there = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     print(f"{'function':18}{'range':26}{args.library + ', ULP':>12}{'at':>14}{'torch, ULP':>14}")
     for name in names:
-        ranges = ", ".join(f"[{low:g}, {high:g}]" for low, high in CASES[name].ranges[:1])
+        low, high = CASES[name].ranges[0]
         ulp, at = here[name]
+        arguments = f"[{low:g}, {high:g}]"
         other = f"{there[name][0]:14.2f}" if name in there else ""
-        print(f"{name:18}{ranges:26}{ulp:12.2f}{at:14.6g}{other}")
+        print(f"{name:18}{arguments:26}{ulp:12.2f}{at:14.6g}{other}")
 
 
 if __name__ == "__main__":

@@ -96,19 +96,20 @@ PyObject* unknown_operand(const char* method, const char* name, PyObject* a, PyO
   Py_RETURN_NOTIMPLEMENTED;
 }
 
-/// Returns PyTorch's name of the step that an op is with a number before a tensor, where it is another one; else null.
-const char* step_after_number(std::string_view op) {
-  if (op == "sub") return "RsubBackward1";
-  if (op == "div") return "MulBackward0";
-  return op == "pow" ? "PowBackward2" : nullptr;
-}
+/// PyTorch's name of the step that an op is with a number before a tensor, where it is another one; else null.
+template <auto& op> constexpr const char* kStepAfterNumber = nullptr;
+template <> constexpr const char* kStepAfterNumber<ops::sub> = "RsubBackward1";
+template <> constexpr const char* kStepAfterNumber<ops::div> = "MulBackward0";
+template <> constexpr const char* kStepAfterNumber<ops::pow> = "PowBackward2";
 
 template <auto& op>
 [[gnu::noinline]] PyObject* binary_mixed(const char* method, PyObject* a, PyObject* b) {
   Tensor x, y;
   if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, op.name, a, b);
-  const char* step = x.impl()->wrapped_number ? step_after_number(op.name) : nullptr;
-  return wrap(step ? named_step(run<op>(x, y, {}), step) : run<op>(x, y, {}));
+  if constexpr (kStepAfterNumber<op> != nullptr) {
+    if (x.impl()->wrapped_number) return wrap(named_step(run<op>(x, y, {}), kStepAfterNumber<op>));
+  }
+  return wrap(run<op>(x, y, {}));
 }
 
 // A string as a template argument: the operator's method.
