@@ -123,6 +123,7 @@ def _(gpu: Gpu) -> Work:
     return Work(lambda: x + y, moves=2 * size_of(x) + size_of(y))
 
 
+_elementwise("x + y", lambda gpu, x, y: x + y, 3, ("float64", "complex64", "int64"), MANY // 2)
 _elementwise("x + y, 1M", lambda gpu, x, y: x + y, 3, count=1 << 20)
 _elementwise("x.add_(y)", lambda gpu, x, y: x.add_(y), 3)
 _elementwise("x * 2", lambda gpu, x, y: x * 2.0, 2)
@@ -160,6 +161,19 @@ def _(gpu: Gpu) -> Work:
     return Work(run, moves=5 * size_of(x))
 
 
+def _ordered(name: str, run) -> None:
+    """A copy between two orders of a batch of 64 images, or of attention's heads."""
+
+    @case("elementwise", name)
+    def _(gpu: Gpu) -> Work:
+        x = gpu.normal(gpu.size(64, 2), gpu.size(256, 12), gpu.size(56, 7), gpu.size(56, 7), dtype="bfloat16")
+        return Work(lambda: run(x), moves=2 * size_of(x))
+
+
+_ordered("64x256x56x56 to channels last, bfloat16", lambda x: x.permute(0, 2, 3, 1).contiguous())
+_ordered("64x256x56x56, transpose(1, 2), bfloat16", lambda x: x.transpose(1, 2).contiguous())
+
+
 # ---- reductions ----
 
 
@@ -179,6 +193,9 @@ _reduction("mean(1)", lambda x: x.mean(1), ("bfloat16",))
 _reduction("amax(1)", lambda x: x.amax(1), ("float32",))
 _reduction("argmax(1)", lambda x: x.argmax(1), ("float32",))
 _reduction("var(1)", lambda x: x.var(1), ("float32",))
+_reduction("sum(1)", lambda x: x.sum(1), ("float64",))
+_reduction("norm", lambda x: x.norm(), ("float32",))
+_reduction("logsumexp(1)", lambda x: x.logsumexp(1), ("float32",))
 _reduction("cumsum(1)", lambda x: x.cumsum(1), ("float32",), passes=2)
 
 
@@ -200,33 +217,73 @@ _rows("layer_norm", lambda gpu, x: gpu.lib.nn.functional.layer_norm(x, (x.shape[
 _rows("rms_norm", lambda gpu, x: gpu.lib.nn.functional.rms_norm(x, (x.shape[-1],)))
 
 
-@case("rows", "softmax, forward and backward, 16384x4096, float32")
-def _(gpu: Gpu) -> Work:
-    x = gpu.normal(gpu.size(16384), gpu.size(4096, 40)).requires_grad_()
-    g = gpu.normal(*x.shape)
-
-    def run():
-        x.grad = None
-        x.softmax(-1).backward(g)
-
-    return Work(run, moves=5 * size_of(x))
+_rows("softmax", lambda gpu, x: x.softmax(-1), ("float64",))
 
 
-def _cross_entropy(dtype: str) -> None:
-    @case("rows", f"cross entropy, forward and backward, 4096x50304, {dtype}")
+def _rows_backward(name: str, run, columns: int, passes: int, dtype: str) -> None:
+    @case("rows", f"{name}, forward and backward, 16384x{columns}, {dtype}")
     def _(gpu: Gpu) -> Work:
-        rows, classes = gpu.size(4096), gpu.size(50304, 100)
+        x = gpu.normal(gpu.size(16384), gpu.size(columns, 40), dtype=dtype).requires_grad_()
+        g, weight = gpu.normal(*x.shape, dtype=dtype), gpu.normal(x.shape[1], dtype=dtype).requires_grad_()
+
+        def both():
+            x.grad = weight.grad = None
+            run(gpu, x, weight).backward(g)
+
+        return Work(both, moves=passes * size_of(x))
+
+
+_rows_backward("softmax", lambda gpu, x, w: x.softmax(-1), 4096, 5, "float32")
+for _dtype in FLOATS:
+    _rows_backward("layer_norm", lambda gpu, x, w: gpu.lib.nn.functional.layer_norm(x, w.shape, w, w), 1024, 5, _dtype)
+    _rows_backward("rms_norm", lambda gpu, x, w: gpu.lib.nn.functional.rms_norm(x, w.shape, w), 4096, 5, _dtype)
+
+
+def _cross_entropy(dtype: str, count: int = 4096, kinds: int = 50304, smoothing: float = 0.0) -> None:
+    smoothed = f", label_smoothing={smoothing}" if smoothing else ""
+
+    @case("rows", f"cross entropy, forward and backward, {count}x{kinds}{smoothed}, {dtype}")
+    def _(gpu: Gpu) -> Work:
+        rows, classes = gpu.size(count), gpu.size(kinds, 100)
         x, target = gpu.normal(rows, classes, dtype=dtype).requires_grad_(), gpu.integers(classes, rows)
 
         def run():
             x.grad = None
-            gpu.lib.nn.functional.cross_entropy(x, target).backward()
+            gpu.lib.nn.functional.cross_entropy(x, target, label_smoothing=smoothing).backward()
 
         return Work(run, moves=3 * size_of(x))
 
 
 for _dtype in FLOATS:
     _cross_entropy(_dtype)
+    _cross_entropy(_dtype, 65536, 1000, 0.1)
+
+
+def _norm_backward(name: str, make, channels_last: bool, dtype: str, passes: int = 6) -> None:
+    """A norm of 64 images, forward and backward: both read what they need twice."""
+    order = ", channels last" if channels_last else ""
+
+    @case("rows", f"{name} 64x256x56x56{order}, forward and backward, {dtype}")
+    def _(gpu: Gpu) -> Work:
+        layer = make(gpu).to(gpu.device)
+        x = gpu.normal(gpu.size(64, 2), 256, gpu.size(56, 3), gpu.size(56, 3), dtype=dtype)
+        g = gpu.normal(*x.shape, dtype=dtype)
+        if channels_last:
+            x, g = (t.to(memory_format=gpu.lib.channels_last) for t in (x, g))
+        layer = layer.to(x.dtype) if name == "group_norm" else layer
+        x.requires_grad_()
+
+        def run():
+            x.grad = None
+            layer(x).backward(g)
+
+        return Work(run, moves=(passes + 2) * size_of(x))
+
+
+_norm_backward("batch_norm", lambda gpu: gpu.lib.nn.BatchNorm2d(256), True, "bfloat16")
+_norm_backward("batch_norm", lambda gpu: gpu.lib.nn.BatchNorm2d(256), False, "float32")
+_norm_backward("group_norm", lambda gpu: gpu.lib.nn.GroupNorm(32, 256), False, "bfloat16")
+_norm_backward("group_norm", lambda gpu: gpu.lib.nn.GroupNorm(32, 256), True, "bfloat16")
 
 
 @case("rows", "batch_norm 64x256x56x56, training, float32")
@@ -315,6 +372,14 @@ _indexing("embedding, forward and backward", _embedding_backward)
 _indexing("gather(1)", _gather)
 _indexing("scatter_add_(1)", _scatter_add)
 _indexing("index_add_(0)", _index_add)
+
+
+def _index_put(gpu: Gpu, t, i) -> Work:
+    source = gpu.normal(i.numel(), t.shape[1])
+    return Work(lambda: t.index_put_((i,), source, accumulate=True), moves=3 * size_of(source) + size_of(i))
+
+
+_indexing("index_put_, accumulate", _index_put)
 _indexing("masked_fill", _masked_fill)
 _indexing("table[mask]", _masked_select)
 _indexing("cat", lambda gpu, t, i: Work(lambda: gpu.lib.cat([t, t]), moves=4 * size_of(t)))
@@ -496,6 +561,42 @@ def _(gpu: Gpu) -> Work:
     side = gpu.size(112, 8)
     x = gpu.normal(gpu.size(64, 2), gpu.size(64, 3), side, side)
     return Work(lambda: gpu.lib.nn.functional.max_pool2d(x, 2), moves=size_of(x) * 5 // 4)
+
+
+def _images(name: str, make, passes: float, dtype: str = "float32", channels_last: bool = False) -> None:
+    """An op over 64 images, forward and backward; `passes`: tensors of the input's size that are moved."""
+    order = ", channels last" if channels_last else ""
+
+    @case("convolutions", f"{name}, 64x64x112x112{order}, forward and backward, {dtype}")
+    def _(gpu: Gpu) -> Work:
+        side = gpu.size(112, 8)
+        x = gpu.normal(gpu.size(64, 2), 64, side, side, dtype=dtype)
+        if channels_last:
+            x = x.to(memory_format=gpu.lib.channels_last)
+        x.requires_grad_()
+        function = make(gpu)
+        g = gpu.lib.randn_like(function(x).detach())
+
+        def run():
+            x.grad = None
+            function(x).backward(g)
+
+        return Work(run, moves=int(passes * size_of(x)))
+
+
+def _depthwise(gpu: Gpu):
+    return gpu.lib.nn.Conv2d(64, 64, 3, padding=1, groups=64, bias=False).to(gpu.device)
+
+
+_images("max_pool2d(3, 2, 1)", lambda gpu: lambda x: gpu.lib.nn.functional.max_pool2d(x, 3, 2, 1), 4)
+_images("avg_pool2d(2)", lambda gpu: lambda x: gpu.lib.nn.functional.avg_pool2d(x, 2), 2.5)
+_images("interpolate by 2, bilinear", lambda gpu: lambda x: gpu.lib.nn.functional.interpolate(
+    x, scale_factor=2, mode="bilinear"), 10)  # fmt: skip
+_images("interpolate by 2, nearest", lambda gpu: lambda x: gpu.lib.nn.functional.interpolate(
+    x, scale_factor=2), 10, "bfloat16", True)  # fmt: skip
+_images("3x3, depthwise", _depthwise, 5)
+_images("3x3, depthwise", lambda gpu: _depthwise(gpu).to(gpu.lib.bfloat16), 5, "bfloat16", True)
+_images("2x2/2, transposed, 64 -> 64", lambda gpu: gpu.lib.nn.ConvTranspose2d(64, 64, 2, 2).to(gpu.device), 14)
 
 
 # ---- attention: GPT-2 small, 8 sequences of 1024; the last ones are what cuDNN does not compute ----
