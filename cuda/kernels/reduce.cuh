@@ -4,7 +4,8 @@
 //   load(v, i, at)             element v, number i of its result, at offset `at` of the operand
 //   converts                   whether load() is the conversion to Acc
 //   fold(a, v, first)          where there is one: combines `a` with the pack v, whose first element is number `first`,
-//                              to the bits of combine() and load()
+//                              to the bits of combine() and load(), or with
+//   missing()                  an element that changes nothing: packs that are cut off are filled with it, and folded
 //   store(k, a)                writes result number k
 #pragma once
 #include <cmath>
@@ -90,26 +91,36 @@ VESTA_DEVICE typename Op::Acc fold_pack(const Op& op, const typename Op::Acc& a,
   }
 }
 
-/// Reduces elements [first, first + N) of a result, of which only those below `end` exist, in the same order.
+/// Combines `acc` with elements [first, first + N) of a result, of which only those below `end` exist, in the same
+/// order.
 template <class Op, int N>
-VESTA_DEVICE typename Op::Acc reduce_elements(const Op& op, const RowsArgs& a, const typename Op::In* x, int64_t base,
-                                              int64_t first, int64_t end) {
-  typename Op::Acc r = op.identity();
-  if (a.reduced.count <= 1) {
+VESTA_DEVICE typename Op::Acc fold_elements(const Op& op, const typename Op::Acc& acc, const RowsArgs& a,
+                                            const typename Op::In* x, int64_t base, int64_t first, int64_t end) {
+  if constexpr (requires { Op::missing(); }) {
+    Elements<typename Op::In, N> pack;
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
-      const int64_t at = base + (first + j) * a.reduced.strides[0];
-      if (first + j < end) r = op.combine(r, op.load(x[at], first + j, at));
+      pack.v[j] = first + j < end ? x[base + a.reduced.offset(first + j)] : Op::missing();
     }
+    return op.fold(acc, pack, first);
   } else {
-    VESTA_ROLLED
-    for (int j = 0; j < N; ++j) {
-      if (first + j >= end) break;
-      const int64_t at = base + a.reduced.offset(first + j);
-      r = op.combine(r, op.load(x[at], first + j, at));
+    typename Op::Acc r = op.identity();
+    if (a.reduced.count <= 1) {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        const int64_t at = base + (first + j) * a.reduced.strides[0];
+        if (first + j < end) r = op.combine(r, op.load(x[at], first + j, at));
+      }
+    } else {
+      VESTA_ROLLED
+      for (int j = 0; j < N; ++j) {
+        if (first + j >= end) break;
+        const int64_t at = base + a.reduced.offset(first + j);
+        r = op.combine(r, op.load(x[at], first + j, at));
+      }
     }
+    return op.combine(acc, r);
   }
-  return r;
 }
 
 /// Reduces with a team per result or piece of one. Which elements are combined depends on their numbers alone, not on
@@ -149,7 +160,7 @@ VESTA_KERNEL void reduce_rows_kernel(Op op, RowsArgs a) {
       const int64_t at = base + a.reduced.offset(first);
       chains.turn(fold_pack(op, chains.at[0], *reinterpret_cast<const Pack*>(x + at), first, at));
     } else {
-      chains.turn(op.combine(chains.at[0], reduce_elements<Op, N>(op, a, x, base, first, end)));
+      chains.turn(fold_elements<Op, N>(op, chains.at[0], a, x, base, first, end));
     }
   }
   const Acc r = team.reduce(chains.total(op), [&](const Acc& p, const Acc& q) { return op.combine(p, q); });

@@ -13,7 +13,7 @@ constexpr int column_pack(size_t item, size_t accumulator) {
   return item >= 16 ? 1 : item >= 8 ? 2 : item == 2 && accumulator == 4 ? 8 : 4;
 }
 
-enum class Reduction : uint8_t { sum, product, maximum, minimum, any, all, argmax, argmin };
+enum class Reduction : uint8_t { sum, product, maximum, minimum, any, all, argmax, argmin, squares, logsumexp };
 
 /// One stage. `kept` times `columns` is the number of results, `reduced` the elements of each.
 struct ReduceStage {
@@ -21,17 +21,17 @@ struct ReduceStage {
   StreamHandle stream = nullptr;
   Reduction op = Reduction::sum;
   DType dtype = DType::float32;       // of x
-  DType out_dtype = DType::float32;   // of out: the accumulator's or, for sums and products of 16-bit floats, theirs
+  DType out_dtype = DType::float32;  // of out: the accumulator's or, of 16-bit floats where the op allows it, theirs
   const char* x = nullptr;
-  const int64_t* places = nullptr;    // argmax, argmin: the places of x's elements; null: their own numbers
-  Axes kept, reduced;                 // strides in elements
-  int64_t columns = 0;                // results that lie side by side in x beside `kept`; 0: rows are reduced
-  bool packed = false;                // packs are aligned: 16 bytes of a row, column_pack() columns
-  bool per_thread = false;            // neighbouring results are neighbours in x: a thread each
-  int64_t piece = 0;                  // elements that one team reduces, a multiple of 16
+  const int64_t* places = nullptr;  // argmax, argmin: the places of x's elements; null: their own numbers
+  Axes kept, reduced;  // strides in elements
+  int64_t columns = 0;  // results that lie side by side in x beside `kept`; 0: rows are reduced
+  bool packed = false;  // packs are aligned: 16 bytes of a row, column_pack() columns
+  bool per_thread = false;  // neighbouring results are neighbours in x: a thread each
+  int64_t piece = 0;  // elements that one team reduces, a multiple of 16
   int64_t pieces = 1;
-  double divisor = -1;                // the result of a sum is divided by it; negative: no division
-  char* out = nullptr;                // [kept, pieces, columns]
+  double divisor = -1;  // the result of a sum is divided by it; negative: no division
+  char* out = nullptr;  // [kept, pieces, columns]
   int64_t* out_places = nullptr;
 };
 
@@ -41,5 +41,8 @@ void reduce_product(const ReduceStage& s);
 void reduce_extremum(const ReduceStage& s);
 void reduce_logical(const ReduceStage& s);
 void reduce_places(const ReduceStage& s);
+void reduce_squares(const ReduceStage& s);
+/// Pieces of a logsumexp are pairs of numbers, a complex dtype: the largest element, and the sum relative to it.
+void reduce_logsumexp(const ReduceStage& s);
 
 }  // namespace vesta::cuda

@@ -78,16 +78,19 @@ bool is_search(Reduction op) { return op == Reduction::argmax || op == Reduction
 /// Returns the dtype of the pieces of a result.
 DType partial_dtype(Reduction op, DType d) {
   if (op == Reduction::any || op == Reduction::all) return DType::bool_;
+  if (op == Reduction::squares) return compute_type(d);
+  if (op == Reduction::logsumexp)
+    return d == DType::float64 || d == DType::complex128 ? DType::complex128 : DType::complex64;
   if (op != Reduction::sum && op != Reduction::product) return d;
   if (!is_differentiable(d)) return DType::int64;
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
 }
 
-/// Returns column_pack() of a stage: 16-bit elements have sums of 32 bits, but for sums and products of integers and
-/// for places.
+/// Returns column_pack() of a stage: 16-bit elements have sums of 32 bits, but for sums and products of integers, for
+/// places and for logsumexp.
 int column_pack_of(const ReduceStage& s) {
   const bool wide_sum = (s.op == Reduction::sum || s.op == Reduction::product) && !is_differentiable(s.dtype);
-  return column_pack(size_t(itemsize(s.dtype)), is_search(s.op) || wide_sum ? 8 : 4);
+  return column_pack(size_t(itemsize(s.dtype)), is_search(s.op) || wide_sum || s.op == Reduction::logsumexp ? 8 : 4);
 }
 
 /// Returns whether every pack of 16 bytes along the reduced axis is aligned and lies in one run.
@@ -151,6 +154,8 @@ void queue(const ReduceStage& s) {
     case Reduction::all: return reduce_logical(s);
     case Reduction::argmax:
     case Reduction::argmin: return reduce_places(s);
+    case Reduction::squares: return reduce_squares(s);
+    case Reduction::logsumexp: return reduce_logsumexp(s);
   }
 }
 
@@ -170,6 +175,7 @@ void run_stages(ReduceStage s, Device device) {
     queue(s);
     ReduceStage next = last;
     next.x = s.out, next.dtype = d, next.places = s.out_places;
+    if (last.op == Reduction::squares) next.op = Reduction::sum;
     next.kept = Axes{1, {outer}, {s.pieces * width}};
     next.reduced = Axes{1, {s.pieces}, {width}};
     next.columns = s.columns;
@@ -304,6 +310,19 @@ Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as in PyTorch
 }
 
+Tensor squares_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  if (!kFloats.has(input.dtype())) return ops::_sum_of_squares.body()(input, dim, keepdim);
+  const DType wide = compute_type(input.dtype());
+  return reduce(Reduction::squares, input, reduce_shape(input, dim, keepdim, "norm"), wide, "norm");
+}
+
+/// logsumexp of floats; of other dtypes, and of no elements, the op's own body.
+Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
+  if (!kFloats.has(input.dtype()) || input.numel() == 0) return ops::logsumexp.body()(input, dim, keepdim);
+  const ReduceShape shape = reduce_shape(input, MaybeDims{IntSpan(dim)}, keepdim, "logsumexp");
+  return reduce(Reduction::logsumexp, input, shape, input.dtype(), "logsumexp");
+}
+
 /// Finds values and places; values are left undefined unless `with_values`.
 TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_values, const char* name) {
   DeviceGuard guard(x.device().index);
@@ -382,6 +401,8 @@ void register_reductions() {
   ops::argmax.set_kernel(cuda, arg_kernel<Reduction::argmax>);
   ops::argmin.set_kernel(cuda, arg_kernel<Reduction::argmin>);
   ops::_moments.set_kernel(cuda, moments_kernel);
+  ops::_sum_of_squares.set_kernel(cuda, squares_kernel);
+  ops::logsumexp.set_kernel(cuda, logsumexp_kernel);
 }
 
 }  // namespace vesta::cuda

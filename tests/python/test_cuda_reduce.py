@@ -218,6 +218,56 @@ def test_equal_bits_wherever_the_memory_begins(shape, dim, dtype):
         assert vesta.equal(padded[:, first : first + shape[1]].sum(dim), whole.sum(dim))
 
 
+def log_sum_exp(x, dims):
+    top = np.max(x, axis=dims, keepdims=True)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.squeeze(np.log(np.sum(np.exp(x - shift), axis=dims, keepdims=True)) + shift, axis=dims)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_norms_and_logsumexp_are_sums_in_one_pass(dtype):
+    """Rows of one or several pieces, columns, several dimensions, against NumPy in float64; strides give equal bits."""
+    cases = [((3,), (0,)), ((70001,), (0,)), ((5, 7), (1,)), ((16, 8193), (1,)), ((3, 1500, 33), (1,)),
+             ((3, 1500, 32), (1,)), ((7, 30, 9), (0, 2)), ((2000, 64), (0,)), ((17, 1), (1,))]  # fmt: skip
+    eps = EPS[vesta.float32 if dtype in (vesta.float16, vesta.bfloat16) else dtype]
+    for shape, dims in cases:
+        wide = vesta.tensor(np.random.default_rng(3).standard_normal(shape) * 10).to(dtype)
+        x, device = wide.double().numpy(), wide.cuda()
+        norm, total = vesta.linalg.vector_norm(device, dim=dims), vesta.logsumexp(device, dims)
+        assert norm.dtype == total.dtype == dtype
+        for got, want in ((norm, np.sqrt(np.sum(x * x, axis=dims))), (total, log_sum_exp(x, dims))):
+            bound = (32 * eps + EPS[dtype]) * (1 + np.abs(want))
+            assert np.all(np.abs(got.cpu().double().numpy() - want) <= bound), (shape, dims)
+        if len(shape) == 2 and dims == (1,):
+            padded = vesta.zeros(shape[0], shape[1] + 3, dtype=dtype).cuda()
+            padded[:, 1:-2] = device
+            assert vesta.equal(padded[:, 1:-2].norm(dim=1), norm)
+            assert vesta.equal(padded[:, 1:-2].logsumexp(1), total)
+
+
+def test_logsumexp_of_infinities():
+    inf, nan = float("inf"), float("nan")
+    rows = [[inf, 1, 2], [-inf, -inf, -inf], [-inf, inf, 3], [nan, inf, 1], [-3e38, 3e38, 1e38], [-3e38, -3e38, -2e38]]
+    for repeats in (1, 7, 12000):
+        x = vesta.tensor(rows).repeat(1, repeats)
+        for t, dim in ((x, 1), (x.t().contiguous(), 0)):
+            want, got = t.logsumexp(dim).numpy(), t.cuda().logsumexp(dim).cpu().numpy()
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert vesta.zeros(0, 3).cuda().logsumexp(0).cpu().tolist() == [-inf] * 3
+    assert vesta.zeros(0, 3).cuda().logsumexp(1).shape == (0,)
+
+
+def test_gradients_of_norms_and_logsumexp():
+    for f in (lambda t: t.logsumexp((0, 2)), lambda t: t.logsumexp(1), lambda t: t.norm(dim=1), lambda t: t.norm()):
+        grads = []
+        for device in ("cpu", "cuda"):
+            x = draw((4, 5, 6), vesta.float64, 4).to(device).requires_grad_()
+            f(x).square().sum().backward()
+            grads.append(x.grad.cpu().numpy())
+        np.testing.assert_allclose(grads[1], grads[0], rtol=1e-12, atol=1e-14)
+
+
 DIGEST = """
 import hashlib, numpy as np, vesta, vesta.nn.functional as F
 bits = hashlib.sha256()
@@ -227,7 +277,8 @@ def put(*tensors):
 for shape in ((3, 50), (2, 1200), (3, 9001), (70, 40), (1500, 3), (300, 132)):
     x = vesta.tensor(np.random.default_rng(1).standard_normal(shape)).float().cuda().requires_grad_()
     for dim in (0, 1, None):
-        put(x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), (x > 2).any(dim))
+        put(x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), (x > 2).any(dim), x.norm(dim=dim))
+        put(x.logsumexp((0, 1) if dim is None else dim))
     t = (vesta.arange(shape[0]) % shape[1]).cuda()
     y = F.log_softmax(x, 1), F.softmax(x, 0), F.cross_entropy(x, t, label_smoothing=0.1)
     part = x[:, :50]
