@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <mutex>
 #include <span>
+#include <sstream>
 #include <vector>
 
 #include <vesta/core/base/error.h>
@@ -60,17 +61,22 @@ bool open(Library& library, const std::string& file, std::string& problems) {
   return false;
 }
 
-/// Returns the files to try, in order.
+/// Returns the files to try, in order: OpenBLAS of the system, of SciPy and NumPy, then any LAPACK of the system, which
+/// may be the reference implementation: that takes up to 25 times as long.
 std::vector<std::string> candidates() {
   if (const char* named = std::getenv("VESTA_LAPACK_LIBRARY"); named && *named) return {named};
-  std::vector<std::string> files = {"libopenblas.so.0", "liblapack.so.3"};
-  std::error_code ignored;
-  if (const std::string folder = lapack_folder(); !folder.empty()) {
+  std::vector<std::string> files = {"libopenblas.so.0"};
+  std::istringstream folders(lapack_folder());
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::vector<std::string> found;
+    std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      if (entry.path().filename().string().find("openblas") != std::string::npos) files.push_back(entry.path());
+      if (entry.path().filename().string().find("openblas") != std::string::npos) found.push_back(entry.path());
     }
-    std::sort(files.begin() + 2, files.end());
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
   }
+  files.emplace_back("liblapack.so.3");
   return files;
 }
 
@@ -85,7 +91,7 @@ const Library& library(const char* op) {
     if (open(next, file, problems)) return found = next;
   }
   fail(Cause::runtime, op, ": expected LAPACK, found none (", problems,
-       "). Install OpenBLAS (Debian: libopenblas0-openmp) or SciPy, or name a library in VESTA_LAPACK_LIBRARY.");
+       "). Install OpenBLAS (Debian: libopenblas0-openmp), NumPy or SciPy, or name a library in VESTA_LAPACK_LIBRARY.");
 }
 
 template <class T>

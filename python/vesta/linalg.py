@@ -34,13 +34,16 @@ __all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name
 __all__ += _linalg_functions.__all__
 
 
-def _name_folder() -> None:
-    """Tells the library where SciPy's libraries are, if SciPy is installed; nothing of it is imported."""
-    found = importlib.util.find_spec("scipy")
-    if found is not None and found.origin is not None:
-        _C._set_lapack_folder(os.path.join(os.path.dirname(os.path.dirname(found.origin)), "scipy.libs"))
+def _name_folders() -> None:
+    """Tells the library where the libraries of SciPy and NumPy lie, if installed; nothing of them is imported."""
+    folders = []
+    for package in ("scipy", "numpy"):
+        found = importlib.util.find_spec(package)
+        if found is not None and found.origin is not None:
+            folders.append(os.path.join(os.path.dirname(os.path.dirname(found.origin)), f"{package}.libs"))
+    _C._set_lapack_folder(":".join(folders))
 
 
-_name_folder()
+_name_folders()
 
 __dir__ = listing(globals())
