@@ -15,8 +15,6 @@ VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kMinSide = 8;    // narrower matrices are copied row by row
-
 /// Converts n elements to dense ones that pass by the caches, a buffer at a time: a conversion knows only plain stores,
 /// and, unlike the element-wise ops that far.h speaks of, does little enough that memory stays the limit
 /// (build/bin/bandwidth half: 1.1 of a plain loop).
@@ -69,20 +67,26 @@ void run_fill(const PointwisePlan& p) {
   });
 }
 
-/// Finds the dimension along which the input is dense while the destination is dense along dimension 0; 0 if none.
+/// Finds the dimension along which the input is dense while the destination is dense along dimension 0; 0 if none. Of
+/// few lines, either side must be dense in both dimensions: others are copied row by row.
 int transposed_dim(const PointwisePlan& p) {
   int64_t item = itemsize(p.out.dtype);
-  if (p.ndim < 2 || p.in[0].dtype != p.out.dtype || p.out.strides[0] != item || p.sizes[0] < kMinSide) return 0;
+  if (p.ndim < 2 || p.in[0].dtype != p.out.dtype || p.out.strides[0] != item) return 0;
   if (p.in[0].strides[0] == item || p.in[0].strides[0] == 0) return 0;
   for (int d = 1; d < p.ndim; ++d) {
-    if (p.in[0].strides[d] == item && p.sizes[d] >= kMinSide) return d;
+    if (p.in[0].strides[d] != item || p.sizes[d] < 2) continue;
+    const bool many = p.sizes[0] >= kFewLines && p.sizes[d] >= kFewLines;
+    const bool joined = p.sizes[0] < kFewLines && p.out.strides[d] == p.sizes[0] * item;
+    const bool split = p.sizes[d] < kFewLines && p.in[0].strides[0] == p.sizes[d] * item;
+    if (many || joined || split) return d;
   }
   return 0;
 }
 
 /// Copies with dimensions 0 (dense in the destination) and d (dense in the input) cut into blocks.
 void run_transposed(const PointwisePlan& p, int d) {
-  constexpr int64_t kColumns = 1024, kRows = 64;  // of a block; multiples of the kernel's tile
+  constexpr int64_t kColumns = 1024;  // of a block; both are multiples of the kernel's tile
+  const int64_t rows_of_block = p.sizes[d] < kFewLines ? 16384 : 64;
   PointwisePlan outer = p;  // all dimensions but the two
   int64_t sizes[kMaxDims], strides[2][kMaxDims];
   outer.ndim = 0, outer.numel = 1;
@@ -94,21 +98,23 @@ void run_transposed(const PointwisePlan& p, int d) {
     outer.numel *= p.sizes[k];
   }
   outer.sizes = sizes, outer.out.strides = strides[0], outer.in[0].strides = strides[1];
-  int64_t across = (p.sizes[d] + kColumns - 1) / kColumns, down = (p.sizes[0] + kRows - 1) / kRows;
+  int64_t across = (p.sizes[d] + kColumns - 1) / kColumns, down = (p.sizes[0] + rows_of_block - 1) / rows_of_block;
   int64_t item = itemsize(p.out.dtype);
   // Lines of a far result would be read before they are written (build/bin/bandwidth 't()', 64 MiB: 0.25 of a plain
   // loop's speed, 0.43 so).
   const bool far = p.numel * item > last_level_bytes();
-  int64_t grain = std::max<int64_t>(1, kElementGrain / (std::min(kColumns, p.sizes[d]) * std::min(kRows, p.sizes[0])));
+  int64_t grain =
+      std::max<int64_t>(1, kElementGrain / (std::min(kColumns, p.sizes[d]) * std::min(rows_of_block, p.sizes[0])));
   parallel_for(outer.numel * across * down, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Walker w(outer, i / (across * down));
-      int64_t column = i % across * kColumns, row = i / across % down * kRows;
+      int64_t column = i % across * kColumns, row = i / across % down * rows_of_block;
       Transposition t;
       t.from = p.in[0].data + w.offset[1] + column * item + row * p.in[0].strides[0];
       t.to = p.out.data + w.offset[0] + column * p.out.strides[d] + row * item;
       t.from_row = p.in[0].strides[0], t.to_row = p.out.strides[d];
-      t.rows = std::min(kRows, p.sizes[0] - row), t.columns = std::min(kColumns, p.sizes[d] - column), t.item = item;
+      t.rows = std::min(rows_of_block, p.sizes[0] - row), t.columns = std::min(kColumns, p.sizes[d] - column),
+      t.item = item;
       t.far = far;
       VESTA_ON_ISA(transpose, t);
     }

@@ -18,6 +18,9 @@ struct Transposition {
   bool far = false;       // whether the result passes by the caches, which could not hold it
 };
 
+/// Fewer rows or columns than these are transposed together, where they are dense on the other side.
+inline constexpr int64_t kFewLines = 8;
+
 /// Lines of dense memory that are copied: `from_step` and `to_step` bytes apart, `bytes` long.
 struct CopiedLines {
   const char* from;

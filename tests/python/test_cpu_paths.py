@@ -450,3 +450,33 @@ def test_rows_times_a_vector_do_not_depend_on_their_number(dtype: str, length: i
     wide = random(75, 1024, dtype=dtype)[:, :length] if length <= 1024 else rows
     assert (wide @ vector).tolist() == [(wide[i : i + 1] @ vector).item() for i in range(75)]
     assert_same(F.linear(rows, vector[None], bias), F.linear(rows, vector[None]) + bias, "bias")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("lines", [1, 2, 3, 4, 5, 7, 8])
+def test_few_lines_are_copied_in_any_order(dtype: str, lines: int) -> None:
+    """Pixels to planes and back, pixel_shuffle, stack along the last dimension: of one, few and many lines."""
+    for side in (1, 13, 181, 700):
+        planes = (random(2, lines, side, 3) * 100).to(getattr(vesta, dtype))
+        array = planes.numpy()
+        pixels = planes.permute(0, 2, 3, 1).contiguous()
+        np.testing.assert_array_equal(pixels.numpy(), np.ascontiguousarray(array.transpose(0, 2, 3, 1)))
+        np.testing.assert_array_equal(pixels.permute(0, 3, 1, 2).contiguous().numpy(), array)
+        np.testing.assert_array_equal(pixels[:, 1:].permute(0, 3, 1, 2).contiguous().numpy(), array[:, :, 1:])
+        np.testing.assert_array_equal(
+            planes[..., 1:].permute(0, 2, 3, 1).contiguous().numpy(), pixels.numpy()[:, :, 1:]
+        )
+        np.testing.assert_array_equal(vesta.stack(list(planes[0]), -1).numpy(), pixels.numpy()[0])
+        into = vesta.zeros(2, side, 3, lines + 1, dtype=planes.dtype)
+        into[..., :lines] = planes.permute(0, 2, 3, 1)
+        np.testing.assert_array_equal(into[..., :lines].numpy(), pixels.numpy())
+        assert not into[..., lines].any()
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_pixels_are_shuffled_and_back(factor: int) -> None:
+    x = random(2, 3 * factor * factor, 11, 37)
+    blocks = x.numpy().reshape(2, 3, factor, factor, 11, 37).transpose(0, 1, 4, 2, 5, 3)
+    y = F.pixel_shuffle(x, factor)
+    np.testing.assert_array_equal(y.numpy(), blocks.reshape(2, 3, 11 * factor, 37 * factor))
+    assert_same(F.pixel_unshuffle(y, factor), x, "back")

@@ -1,4 +1,4 @@
-// Fills, reversals, and transpositions of a matrix by tiles that stay in the first cache.
+// Fills, reversals, and transpositions of a matrix: by tiles that stay in the first cache, or of few lines at once.
 #include <vesta/core/cpu/copy.h>
 
 #include <algorithm>
@@ -197,6 +197,57 @@ void transpose_items(const Transposition& t) {
   if (t.far) finish();
 }
 
+/// Calls f<S>() with the number of lines that a loop takes together.
+template <class F>
+VESTA_INLINE void of_lines(int64_t lines, F f) {
+  switch (lines) {
+    case 2: return f.template operator()<2>();
+    case 3: return f.template operator()<3>();
+    default: return f.template operator()<4>();
+  }
+}
+/// Joins n items of each of several lines: red, green and blue to pixels.
+template <class T>
+void join_lines(const char* const* lines, int64_t count, int64_t n, char* to) {
+  T* const out = reinterpret_cast<T*>(to);
+  if (count <= 4) {
+    return of_lines(count, [&]<int S>() {
+      const T* from[S];
+      for (int s = 0; s < S; ++s) from[s] = reinterpret_cast<const T*>(lines[s]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4
+        for (int s = 0; s < S; ++s) out[i * S + s] = from[s][i];
+      }
+    });
+  }
+  for (int64_t s = 0; s < count; ++s) {
+    const T* const from = reinterpret_cast<const T*>(lines[s]);
+    for (int64_t i = 0; i < n; ++i) out[i * count + s] = from[i];
+  }
+}
+
+/// Splits n groups of items into lines: pixels to red, green and blue.
+template <class T>
+void split_lines(const char* from, int64_t n, char* const* lines, int64_t count) {
+  const T* const in = reinterpret_cast<const T*>(from);
+  if (count <= 4) {
+    return of_lines(count, [&]<int S>() {
+      T* to[S];
+      for (int s = 0; s < S; ++s) to[s] = reinterpret_cast<T*>(lines[s]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4
+        for (int s = 0; s < S; ++s) to[s][i] = in[i * S + s];
+      }
+    });
+  }
+  for (int64_t s = 0; s < count; ++s) {
+    T* const to = reinterpret_cast<T*>(lines[s]);
+    for (int64_t i = 0; i < n; ++i) to[i] = in[i * count + s];
+  }
+}
+
 }  // namespace
 
 void fill(char* to, const char* value, int64_t item, int64_t n) {
@@ -216,6 +267,14 @@ void copy_lines(const CopiedLines& l) {
 void join_rows(const JoinedRows& j) {
   constexpr int64_t kFarPiece = 1024;  // bytes of a piece that are mostly whole lines
   char* to = j.to;
+  const int64_t item = j.pieces[0].bytes;
+  const auto is_dense_item = [&](const RowPiece& piece) { return piece.bytes == item && piece.step == item; };
+  if (j.count > 1 && j.count < kFewLines && item <= 16 && (item & (item - 1)) == 0 &&
+      std::all_of(j.pieces, j.pieces + j.count, is_dense_item)) {
+    const char* lines[kFewLines];
+    for (int64_t k = 0; k < j.count; ++k) lines[k] = j.pieces[k].from;
+    return of_size(item, [&]<class T>() { join_lines<T>(lines, j.count, j.rows, to); });
+  }
   for (int64_t i = 0; i < j.rows; ++i) {
     for (int64_t k = 0; k < j.count; ++k) {
       const RowPiece& piece = j.pieces[k];
@@ -233,7 +292,20 @@ void reverse(char* to, const char* from, int64_t item, int64_t n, bool far) {
 }
 
 void transpose(const Transposition& t) {
-  of_size(t.item, [&]<class T>() { transpose_items<T>(t); });
+  of_size(t.item, [&]<class T>() {
+    const auto few = [](int64_t lines) { return lines > 1 && lines < kFewLines; };
+    if (few(t.rows) && t.to_row == t.rows * t.item) {
+      const char* lines[kFewLines];
+      for (int64_t r = 0; r < t.rows; ++r) lines[r] = t.from + r * t.from_row;
+      join_lines<T>(lines, t.rows, t.columns, t.to);
+    } else if (few(t.columns) && t.from_row == t.columns * t.item) {
+      char* lines[kFewLines];
+      for (int64_t c = 0; c < t.columns; ++c) lines[c] = t.to + c * t.to_row;
+      split_lines<T>(t.from, t.rows, lines, t.columns);
+    } else {
+      transpose_items<T>(t);
+    }
+  });
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS
