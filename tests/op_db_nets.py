@@ -354,7 +354,7 @@ def rows() -> Iterator[Row]:
 
     yield loss("l1_loss", lambda x, t: np.abs(x - t), pairs(), may="uic")
     yield loss("smooth_l1_loss", smooth_l1, joined(pairs(), pairs(beta=0.4)))
-    yield loss("huber_loss", huber, joined(pairs(), pairs(delta=0.4)))
+    yield loss("huber_loss", huber, joined(pairs(), pairs(delta=0.4)), covers=("huber_loss", "_huber"))
     yield loss("binary_cross_entropy", cross_entropy_of_odds, pairs(0.05, 0.95, fractions),
                covers=("binary_cross_entropy", "_binary_cross_entropy"))  # fmt: skip
     yield loss("kl_div", divergence, joined(pairs(-2, 0, fractions), pairs(-2, 0, log_target=True)), may="uic")

@@ -209,10 +209,8 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
   check_floating(input, op);
-  const Tensor d = abs(sub(input, target));
-  if (beta == 0) return named_step(reduced(d, r), "SmoothL1LossBackward0");
-  return named_step(reduced(where(lt(d, beta), mul(square(d), 0.5 / beta), sub(d, 0.5 * beta)), r),
-                    "SmoothL1LossBackward0");
+  const Tensor d = sub(input, target);
+  return named_step(reduced(beta == 0 ? abs(d) : _huber(d, beta, 1 / beta), r), "SmoothL1LossBackward0");
 }
 
 Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double delta) {
@@ -220,9 +218,7 @@ Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text redu
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(delta > 0, runtime, op, " does not support non-positive values for delta, got ", delta, ".");
   check_floating(input, op);
-  const Tensor d = abs(sub(input, target));
-  return named_step(reduced(where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), r),
-                    "HuberLossBackward0");
+  return named_step(reduced(_huber(sub(input, target), delta, 1), r), "HuberLossBackward0");
 }
 
 // ---- Of probabilities ----

@@ -65,8 +65,8 @@ struct GetNumThreads {
   static PyObject* run(const Table&, Bound&) { return PyLong_FromLong(cpu::num_threads()); }
 };
 struct SetLapackFolder {
-  static constexpr char name[] = "_set_lapack_folder", params[] = "(Text folder)",
-                        doc[] = "Names a folder in which LAPACK is looked for after the system's.";
+  static constexpr char name[] = "_set_lapack_folder", params[] = "(Text folders)",
+                        doc[] = "Names folders, with ':' in between, in which OpenBLAS is looked for.";
   static PyObject* run(const Table& t, Bound& b) {
     set_lapack_folder(std::string(Arg<Text>(t, 0, b).get()));
     Py_RETURN_NONE;

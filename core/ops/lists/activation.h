@@ -30,6 +30,7 @@
    inplace, out)                                                                                                       \
   OP(POINTWISE, _prelu, Prelu, (const Tensor& weight), (weight), hidden)                                               \
   OP(POINTWISE, _gated, Gated, (const Tensor& gate), (gate), hidden)                                                   \
+  OP(POINTWISE, _huber, Huber, (RealScalar delta, RealScalar scale), (delta, scale), hidden)                           \
   OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite)                                               \
   OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional)                                            \
   OP(METHOD, Tensor, softsign, (), (), composite, functional)                                                          \
