@@ -123,6 +123,7 @@ void register_all() {
   register_factory();
   register_index();
   register_cat();
+  register_triangle();
   register_optim();
   register_random();
   register_amp();

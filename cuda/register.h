@@ -21,6 +21,7 @@ void register_group_norm();
 void register_factory();
 void register_index();
 void register_cat();
+void register_triangle();
 void register_optim();
 void register_random();
 void register_amp();

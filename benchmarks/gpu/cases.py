@@ -286,6 +286,26 @@ _norm_backward("group_norm", lambda gpu: gpu.lib.nn.GroupNorm(32, 256), False, "
 _norm_backward("group_norm", lambda gpu: gpu.lib.nn.GroupNorm(32, 256), True, "bfloat16")
 
 
+def _columns(name: str, run, dtype: str) -> None:
+    @case("rows", f"{name} of 8x21x512x512 along 1, forward and backward, {dtype}")
+    def _(gpu: Gpu) -> Work:
+        side = gpu.size(512, 6)
+        x = gpu.normal(gpu.size(8, 2), 21, side, side, dtype=dtype).requires_grad_()
+        target = gpu.integers(21, x.shape[0], side, side)
+        g = gpu.normal(*x.shape, dtype=dtype)
+
+        def both():
+            x.grad = None
+            run(gpu, x, target, g)
+
+        return Work(both, moves=5 * size_of(x))
+
+
+_columns("softmax", lambda gpu, x, t, g: x.softmax(1).backward(g), "float32")
+_columns("log_softmax", lambda gpu, x, t, g: x.log_softmax(1).backward(g), "bfloat16")
+_columns("cross entropy", lambda gpu, x, t, g: gpu.lib.nn.functional.cross_entropy(x, t).backward(), "float32")
+
+
 @case("rows", "batch_norm 64x256x56x56, training, float32")
 def _(gpu: Gpu) -> Work:
     side = gpu.size(56, 3)

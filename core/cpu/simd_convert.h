@@ -73,11 +73,9 @@ VESTA_INLINE Vec<float> load_bfloat16(const BFloat16* p) { return Vec<float>::fr
 
 /// Writes bfloat16, to nearest even, with the bits of BFloat16(float).
 VESTA_INLINE void store_bfloat16(Vec<float> x, BFloat16* p) {
-  const Float32Bits bits = x.bits();
-  const Float32Bits high = (bits >> 16) & 0xffff;
-  const Float32Bits up = ((bits & 0xffff) + 0x7fff + (high & 1)) >> 16;
-  const Float32Bits is_nan = (bits & 0x7fffffff) > 0x7f800000;
-  narrow16((is_nan & (high | 0x40)) | (~is_nan & (high + up)), p);
+  const Float32Bits bits = x.bits(), high = bits >> 16;
+  const Float32Bits rounded = (bits + 0x7fff + (high & 1)) >> 16;
+  narrow16((bits & 0x7fffffff) > 0x7f800000 ? high | 0x40 : rounded, p);
 }
 
 /// Reads N values of S and converts them to T as static_cast does. S: T itself, Half, BFloat16, float, double, an

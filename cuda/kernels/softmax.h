@@ -20,5 +20,8 @@ struct SoftmaxLaunch {
 
 /// Queues the launch.
 void softmax(const SoftmaxLaunch& l);
+/// Queues the launch over columns instead: of [outer, n, inner], of which `rows` is outer * inner. `packed`: rows of
+/// `inner` elements consist of aligned packs of 16 bytes.
+void softmax_columns(const SoftmaxLaunch& l, int64_t inner);
 
 }  // namespace vesta::cuda

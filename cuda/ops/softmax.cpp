@@ -1,4 +1,4 @@
-// Softmax along a dimension: over rows, the dimension moved last where it is not.
+// Softmax along a dimension: over rows, or down columns as they lie; few long columns are made rows.
 #include <vesta/cuda/kernels/softmax.h>
 
 #include <vesta/core/ops/checks.h>
@@ -14,26 +14,38 @@
 namespace vesta::cuda {
 namespace {
 
+/// Whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few threads busy;
+/// the batch has no say, as it must not change a result's bits.
+bool columns_pay(int64_t n, int64_t inner, int64_t item) {
+  constexpr int64_t kShort = 256, kMany = 1 << 13;  // bytes side by side
+  return inner > 1 && (n <= kShort || inner * item >= kMany);
+}
+
 /// Runs softmax over `x`, or its gradient over `grad` and the output `x`.
 Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
   check_floating(x, op);
   DeviceGuard guard(x.device().index);
-  const int64_t d = wrap_dim(dim, x.dim(), op);
-  const bool last = x.dim() == 0 || d == x.dim() - 1;
-  auto ready = [&](const Tensor& t) { return contiguous_values(last ? t : transpose(t, d, -1)); };
+  const int64_t d = wrap_dim(dim, x.dim(), op), n = x.dim() ? x.size(d) : 1;
+  int64_t inner = 1;
+  for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
+  const bool by_columns =
+      x.is_contiguous() && (!grad.defined() || grad.is_contiguous()) && columns_pay(n, inner, x.element_size());
+  const bool in_place = inner == 1 || by_columns;
+  auto ready = [&](const Tensor& t) { return contiguous_values(in_place ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();
   // Where the dimension was moved, y is not the result: an out= that happens to have its shape must not take it.
-  Tensor y = last ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
+  Tensor y =
+      in_place ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
   if (y.numel()) {
     SoftmaxLaunch l;
     l.name = op, l.stream = stream_of(x), l.dtype = x.dtype(), l.log = log;
     l.x = a.impl()->data(), l.y = y.impl()->data(), l.grad = g.defined() ? g.impl()->data() : nullptr;
-    l.n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
-    l.rows = y.numel() / l.n;
-    l.packed = rows_are_packs(l.n, x.dtype(), {l.x, l.y, l.grad});
-    softmax(l);
+    l.n = n, l.rows = y.numel() / n;
+    l.packed = rows_are_packs(by_columns ? inner : n, x.dtype(), {l.x, l.y, l.grad});
+    if (by_columns) softmax_columns(l, inner);
+    else softmax(l);
   }
-  return last ? y : contiguous_values(transpose(y, d, -1));
+  return in_place ? y : contiguous_values(transpose(y, d, -1));
 }
 
 template <bool log>

@@ -10,6 +10,7 @@
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/ranks.h>
+#include <vesta/cuda/kernels/search.h>
 #include <vesta/cuda/kernels/sort.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/sort_keys.h>
@@ -114,11 +115,25 @@ Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t
   return ranks_of(places, first, count, d);
 }
 
+Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right) {
+  OperandDevice device(values);
+  const Tensor places = empty_tensor(values.sizes(), DType::int64, values.device());
+  if (places.numel() == 0) return places;
+  SearchLaunch l;
+  l.stream = device.stream(), l.dtype = values.dtype(), l.right = right;
+  l.lines = lines.data_ptr(), l.values = values.data_ptr(), l.places = places.data_ptr<int64_t>();
+  l.n = lines.size(-1), l.count = values.numel();
+  l.each = lines.dim() == 1 ? l.count : values.size(-1);
+  search(l);
+  return places;
+}
+
 }  // namespace
 
 void register_sort() {
   ops::sort_stable.set_kernel(DeviceType::cuda, sort_kernel);
   ops::_places_by_rank.set_kernel(DeviceType::cuda, places_by_rank);
+  ops::_searchsorted.set_kernel(DeviceType::cuda, searchsorted_kernel);
 }
 
 }  // namespace vesta::cuda

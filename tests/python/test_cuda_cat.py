@@ -90,3 +90,19 @@ def test_gradients_and_empty_results() -> None:
     same(a.grad, weight[:, :3].cpu())
     same(b.grad, weight[:, 3:].cpu())
     assert vesta.cat([a[:0], a[:0]]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [vesta.bool, vesta.float16, vesta.float32, vesta.int64, vesta.complex128], ids=str)
+def test_triangles_are_one_launch(dtype: Any) -> None:
+    for shape in ((5, 16), (16, 5), (3, 7, 32), (2, 3, 1, 9), (1, 1)):
+        x = values(*shape, dtype=dtype)
+        padded = vesta.cat([values(1, dtype=dtype), x.flatten()]).cuda()[1:].view(shape)  # packs are not aligned
+        for diagonal in (-100, -2, -1, 0, 1, 3, 2**62):
+            for op in (vesta.tril, vesta.triu):
+                for there in (x.cuda(), padded):
+                    count, result = launches(lambda: op(there, diagonal))  # noqa: B023
+                    assert count == 1
+                    same(result, op(x, diagonal))
+    x = values(6, 4, dtype=dtype)
+    same(x.cuda().t().triu(1), x.t().triu(1))
+    assert x.cuda()[:0].tril().shape == (0, 4)

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a G
 EPS = {vesta.float16: 2.0**-11, vesta.bfloat16: 2.0**-8, vesta.float32: 2.0**-24, vesta.float64: 2.0**-53}
 COLUMNS = [1, 3, 10, 128, 130, 1024, 1025, 7001, 13001]  # a row per lane, per warp, per block; one not kept
 SHAPES = [((3, n), 1) for n in COLUMNS] + [((4, 5, 6), 0), ((4, 5, 6), 1), ((7,), 0), ((), 0), ((0, 4), 1), ((4, 0), 1)]
+# down columns: in packs or one by one, shared by the lanes of a block or not, and few long ones, which become rows
+SHAPES += [((2, 21, 8, 34), 1), ((3, 70, 40), 1), ((5, 64, 7), 1), ((2, 300, 2056), 1), ((301, 9), 0), ((2, 0, 5), 1)]
 
 
 def draw(shape, dtype, seed=0):
@@ -67,6 +69,22 @@ def test_softmax_of_any_layout(layout):
         close(vesta.softmax(change(x.cuda()), dim), vesta.softmax(change(x), dim), vesta.float32)
 
 
+@pytest.mark.parametrize("n", [5, 100, 300])
+def test_columns_do_not_depend_on_the_batch_or_on_packs(n):
+    """A column has the bits that it has in an image alone, and where rows consist of no packs."""
+    x, g = draw((3, n, 4096), vesta.float32).cuda(), draw((3, n, 4096), vesta.float32, 1).cuda()
+    for op in (vesta.softmax, vesta.log_softmax):
+        results = []
+        for part in ((slice(None), slice(None)), (slice(1, 2), slice(None)), (slice(None), slice(4095))):
+            images, columns = part
+            t = x[images, :, columns].contiguous().requires_grad_()
+            y = op(t, 1)
+            y.backward(g[images, :, columns].contiguous())
+            results.append((y.detach(), t.grad))
+        for whole, alone, cut in zip(*results):
+            assert vesta.equal(alone, whole[1:2]) and vesta.equal(cut, whole[..., :4095])
+
+
 @pytest.mark.parametrize("n", [4, 200, 2000, 13001])
 def test_extremes(n):
     rows = np.zeros((6, n))
@@ -79,6 +97,8 @@ def test_extremes(n):
     x = vesta.tensor(rows).to(vesta.float32)
     for op in (vesta.softmax, vesta.log_softmax):
         close(op(x.cuda(), 1), op(x, 1), vesta.float32)
+        columns = x.t().unsqueeze(-1).expand(n, 6, 8).contiguous()
+        close(op(columns.cuda(), 0)[..., 0], op(x, 1).t(), vesta.float32)
 
 
 def test_wrong_softmax():

@@ -116,3 +116,17 @@ def test_topk_of_sorted_lines(rising, count) -> None:
     """The order in which nothing, or every element, is better than those before."""
     x = vesta.arange(9000).to(vesta.float64).reshape(1, -1).repeat(2, 1) * (1 if rising else -1)
     same(x.cuda().topk(count), x.topk(count))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 64, 1000])
+def test_searches_are_one_launch(n: int, dtype) -> None:
+    lines, values = draw((3, n), dtype).sort(-1)[0], draw((3, 401), dtype)
+    for line, value in ((lines, values), (lines[1].contiguous(), values), (lines[1].contiguous(), values[0, 5])):
+        for right in (False, True):
+            want = vesta.searchsorted(line, value, right=right)
+            line_there, value_there = line.cuda(), value.cuda()
+            before = dict(vesta._C_cuda.counters())["launches"]
+            got = vesta.searchsorted(line_there, value_there, right=right)
+            assert dict(vesta._C_cuda.counters())["launches"] - before == 1
+            assert got.device.type == "cuda" and got.shape == want.shape and vesta.equal(got.cpu(), want)

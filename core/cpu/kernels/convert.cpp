@@ -67,7 +67,7 @@ void convert_run(const char* from, int64_t from_stride, char* to, int64_t to_str
       auto* a = reinterpret_cast<const Read*>(from);
       auto* b = reinterpret_cast<To*>(to);
       int64_t i = 0;
-      if constexpr ((std::is_same_v<From, float> && std::is_same_v<To, Half>) ||
+      if constexpr ((std::is_same_v<From, float> && (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>)) ||
                     (std::is_same_v<From, Half> && std::is_same_v<To, float>)) {
         constexpr int64_t N = Vec<float>::N;
         for (; i + 4 * N <= n; i += 4 * N) {  // four at a time (benchmarks/compare_torch.py, half)
