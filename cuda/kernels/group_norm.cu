@@ -104,22 +104,6 @@ struct Place {
   }
 };
 
-/// The lanes of a warp, or a block of kTeamThreads, that share a group: one kernel serves both.
-struct GroupOrBlock {
-  unsigned rank, size;
-  uint64_t row;
-  mutable unsigned turn = 0;
-  VESTA_DEVICE explicit GroupOrBlock(unsigned width)
-      : rank(threadIdx.x % width),
-        size(width),
-        row(uint64_t(blockIdx.x) * (kTeamThreads / width) + threadIdx.x / width) {}
-  template <class T, class F>
-  VESTA_DEVICE T reduce(T v, F combine) const {
-    if (size > 32) return block_reduce(v, combine, turn++);
-    return group_reduce(v, size, combine);
-  }
-};
-
 /// Calls f(place) for the tiles of a group that a member of a team has.
 template <class T, class F>
 VESTA_DEVICE void each_tile(const GroupNormArgs<T>& a, const GroupOrBlock& team, F f) {
@@ -435,18 +419,18 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_moments_kernel(GroupSumsAr
   };
   if (a.packed) {
     part.template each<Part::kAhead>([&](int64_t at) { return *reinterpret_cast<const typename Part::Pack*>(x + at); },
-                          [&](const typename Part::Pack& pack) {
-                            C v[N];
-                            widen(pack, v);
-                            VESTA_UNROLL
-                            for (int j = 0; j < N; ++j) s[j].shift = v[j];
-                          },
-                          [&](const typename Part::Pack& pack) {
-                            C v[N];
-                            widen(pack, v);
-                            VESTA_UNROLL
-                            for (int j = 0; j < N; ++j) add(s[j], v[j]);
-                          });
+                                     [&](const typename Part::Pack& pack) {
+                                       C v[N];
+                                       widen(pack, v);
+                                       VESTA_UNROLL
+                                       for (int j = 0; j < N; ++j) s[j].shift = v[j];
+                                     },
+                                     [&](const typename Part::Pack& pack) {
+                                       C v[N];
+                                       widen(pack, v);
+                                       VESTA_UNROLL
+                                       for (int j = 0; j < N; ++j) add(s[j], v[j]);
+                                     });
   } else {
     VESTA_ROLLED
     for (int64_t i = 0; i < part.count; ++i) {
