@@ -331,7 +331,6 @@ struct Accumulators {
   static constexpr int N = int(16 / sizeof(T)), kAhead = N > 4 ? 6 : 8;  // packs that are loaded before one is used
   static constexpr unsigned kLanes = unsigned(group_lanes(sizeof(T)));
   static_assert(kLanes == N * kRowThreads && kTeamThreads == kLanes * (kRows / N));
-  using Pack = Elements<T, N>;
   int64_t first, step, count;  // the offset of the first pack, from one to the next, and how many
   int64_t position, end;  // of the first pack, and of the piece
   RowPlace place;  // of the first accumulator
@@ -418,16 +417,16 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_moments_kernel(GroupSumsAr
     t.sum = t.sum + d, t.squares = multiply_add(d, d, t.squares);
   };
   if (a.packed) {
-    part.template each<Part::kAhead>([&](int64_t at) { return *reinterpret_cast<const typename Part::Pack*>(x + at); },
-                                     [&](const typename Part::Pack& pack) {
+    part.template each<Part::kAhead>([&](int64_t at) { return load_words(x + at); },
+                                     [&](const PackWords& pack) {
                                        C v[N];
-                                       widen(pack, v);
+                                       widen<T>(pack, v);
                                        VESTA_UNROLL
                                        for (int j = 0; j < N; ++j) s[j].shift = v[j];
                                      },
-                                     [&](const typename Part::Pack& pack) {
+                                     [&](const PackWords& pack) {
                                        C v[N];
-                                       widen(pack, v);
+                                       widen<T>(pack, v);
                                        VESTA_UNROLL
                                        for (int j = 0; j < N; ++j) add(s[j], v[j]);
                                      });
@@ -492,20 +491,16 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_gradient_sums_kernel(Group
   const auto add = [&](int j, C v, C w) { s[j].a = s[j].a + v, s[j].b = multiply_add(v, w - mean[j], s[j].b); };
   if (a.packed) {
     struct Both {
-      typename Part::Pack g, x;
+      PackWords g, x;
     };
-    part.template each<Part::kAhead / 2>(
-        [&](int64_t at) {
-          return Both{*reinterpret_cast<const typename Part::Pack*>(g + at),
-                      *reinterpret_cast<const typename Part::Pack*>(x + at)};
-        },
-        [](const Both&) {},
-        [&](const Both& both) {
-          C v[N], w[N];
-          widen(both.g, v), widen(both.x, w);
-          VESTA_UNROLL
-          for (int j = 0; j < N; ++j) add(j, v[j], w[j]);
-        });
+    part.template each<Part::kAhead / 2>([&](int64_t at) { return Both{load_words(g + at), load_words(x + at)}; },
+                                         [](const Both&) {},
+                                         [&](const Both& both) {
+                                           C v[N], w[N];
+                                           widen<T>(both.g, v), widen<T>(both.x, w);
+                                           VESTA_UNROLL
+                                           for (int j = 0; j < N; ++j) add(j, v[j], w[j]);
+                                         });
   } else {
     VESTA_ROLLED
     for (int64_t i = 0; i < part.count; ++i) {

@@ -144,7 +144,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
   const auto add = [](const Sums& p, const Sums& q) { return add_pairs(p, q); };
   const auto column = [&](int k) { return int(rank + unsigned(k) * width) * N; };
   struct Loaded {
-    Elements<T, N> g[kPacks], x[kPacks];
+    PackWords g[kPacks], x[kPacks];
     C mean, rstd;
   };
   const auto load = [&](int64_t i) {
@@ -157,8 +157,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
       const int c = column(k);
       v.g[k] = v.x[k] = {};
       if (exists && c < n) {
-        v.g[k] = *reinterpret_cast<const Elements<T, N>*>(a.grad + row * n + c);
-        v.x[k] = *reinterpret_cast<const Elements<T, N>*>(a.x + row * n + c);
+        v.g[k] = load_words(a.grad + row * n + c), v.x[k] = load_words(a.x + row * n + c);
       }
     }
     return v;
@@ -170,7 +169,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
     C g[kPacks][N], x[kPacks][N];
     const C mean = next.mean, rstd = next.rstd;
     VESTA_UNROLL
-    for (int k = 0; k < kPacks; ++k) widen(next.g[k], g[k]), widen(next.x[k], x[k]);
+    for (int k = 0; k < kPacks; ++k) widen<T>(next.g[k], g[k]), widen<T>(next.x[k], x[k]);
     if (i + 1 < tiled.piece) next = load(i + 1);
     Sums s{C(0), C(0)};
     with_vectors<T>(a.weight.wide, [&]<class V>() {
