@@ -9,9 +9,9 @@ namespace vesta::cuda {
 /// The side of the square of channels times positions that a thread holds.
 inline constexpr int64_t kGroupTile = 4;
 
-/// The positions of an image that a thread's accumulator has one in of, for elements of some bytes.
+/// Returns how many accumulators share the positions of a channel by turns, for elements of so many bytes.
 constexpr int64_t group_lanes(int64_t bytes) { return 128 / bytes; }
-/// Positions of a channel that a block sums, for elements of some bytes: 16 for each accumulator.
+/// Returns how many positions of a channel a block sums at most: 16 for each accumulator.
 constexpr int64_t group_piece(int64_t bytes) { return 16 * group_lanes(bytes); }
 
 /// Group normalisation, or with `grad` its gradient. Statistics are double for float64, else float.

@@ -33,22 +33,6 @@ VESTA_DEVICE double read(const ChannelVector& v, int64_t c, double otherwise) {
   }
 }
 
-/// A pack as it lies in memory. Of 16-bit floats that may be zeros instead of what was loaded, nvcc makes halves of
-/// words as soon as they arrive: a wait where the pack is for later.
-struct alignas(16) PackWords {
-  unsigned words[4];
-};
-template <class T>
-VESTA_DEVICE PackWords load_words(const T* from) {
-  return *reinterpret_cast<const PackWords*>(from);
-}
-template <class T>
-VESTA_DEVICE void widen(const PackWords& from, compute_of<T>* to) {
-  Elements<T, int(16 / sizeof(T))> pack;
-  __builtin_memcpy(&pack, &from, sizeof pack);
-  widen(pack, to);
-}
-
 /// Sets the columns of a pack that lie beyond a row of n to 0; `packed`: there are none.
 template <int N, bool packed, class I, class C>
 VESTA_DEVICE void clear_past(I c, int64_t n, C* v) {

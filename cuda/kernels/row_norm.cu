@@ -23,11 +23,14 @@ struct LayerNormArgs {
   unsigned tiles;
 };
 
+/// Blocks of a multiprocessor: three where registers suffice.
+template <class Row, class T>
+constexpr int kNormBlocks = sizeof(T) == 8                  ? 1
+                            : sizeof(T) == 2 && Row::packed ? 3
+                                                            : 2;
+
 template <class T, class Row, class Team>
-VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (!Row::keeps_changes                                 ? 3
-                                              : Row::packed && std::is_same_v<Team, GroupOrBlock> ? 4
-                                                                                                  : 2))
-    layer_norm_kernel(LayerNormArgs<T> a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<Row, T>)) layer_norm_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   const Team team(a.width);

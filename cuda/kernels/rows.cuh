@@ -1,4 +1,4 @@
-// Rows that are read once and kept: a team holds its row in registers (up to 512 columns a warp or less, up to 8192 a
+// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns a warp or less, up to 8192 a
 // block) or in shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four
 // columns (of 16-bit floats eight: 16 bytes), of which every member of the team takes each size-th. A member loads
 // several packs before it uses one, without a branch in between, so that their loads do not wait for each other.
@@ -37,6 +37,22 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
+/// A pack as it lies in memory. Of 16-bit floats that may be another value instead of what was loaded, nvcc makes
+/// halves of words as soon as they arrive: instructions, and a wait where the pack is for later.
+struct alignas(16) PackWords {
+  unsigned words[4];
+};
+template <class T>
+VESTA_DEVICE PackWords load_words(const T* from) {
+  return *reinterpret_cast<const PackWords*>(from);
+}
+template <class T>
+VESTA_DEVICE void widen(const PackWords& from, compute_of<T>* to) {
+  Elements<T, int(16 / sizeof(T))> pack;
+  __builtin_memcpy(&pack, &from, sizeof pack);
+  widen(pack, to);
+}
+
 /// Loads packs of a row of n columns, the first at column c, the next `step` further; columns past the end are `rest`.
 /// `packed`: the row consists of aligned packs. Kernels are made for both, so that what runs is short: warps that jump
 /// over the other code wait for instructions. I counts columns: int, or int64_t for rows of any length.
@@ -46,7 +62,17 @@ VESTA_DEVICE void load_packs(const T* row, I c, I step, I n, T rest, Elements<T,
   Elements<T, N> none;
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) none.v[j] = rest;
-  if constexpr (packed) {
+  if constexpr (packed && sizeof none == sizeof(PackWords)) {
+    PackWords filler;
+    __builtin_memcpy(&filler, &none, sizeof none);
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const I at = c + I(k) * step;
+      PackWords words = filler;
+      if (at < n) words = load_words(row + at);
+      __builtin_memcpy(&packs[k], &words, sizeof words);
+    }
+  } else if constexpr (packed) {
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const I at = c + I(k) * step;
@@ -258,12 +284,11 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
 enum class RowKernels { every, few };
 
 /// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread
-/// holds at most 32 columns, of a row of up to 1024 at most 16: so few registers let many rows be in flight. With
-/// longer rows of 16-bit floats it has all 32 before the row takes another warp: less of the time goes to exchanging
-/// sums.
+/// holds at most 32 columns. With 16-bit floats it has all of them before the row takes another warp: more bytes are in
+/// flight, and less of the time goes to exchanging sums.
 template <class T, bool packed, RowKernels kernels, class F>
 void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
-  constexpr int N = row_pack<T>, kMost = 32 / N, kFew = 16 / N;  // packs of a thread
+  constexpr int N = row_pack<T>, kMost = 32 / N, kFew = 4;  // packs of a thread
   constexpr bool every = kernels == RowKernels::every;
   auto run = [&]<class Row, class Team>(unsigned width) {
     LaunchShape shape = team_shape(rows, width, stream);
@@ -272,11 +297,11 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
     }
     f.template operator()<Row, Team>(shape, width);
   };
+  const unsigned width = team_width(n, N);
   if constexpr (every) {
-    if (n <= 32 * N) return run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(team_width(n, N));
+    if (n <= 32 * N) return run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(width);
   }
-  if (n <= 1024)
-    return run.template operator()<RegisterRow<T, kFew, packed>, GroupOrBlock>(n > 512 ? 64 : team_width(n, N));
+  if (width <= 32) return run.template operator()<RegisterRow<T, 1024 / (32 * N), packed>, GroupTeam>(width);
   if constexpr (every && sizeof(T) == 2) {
     unsigned threads = 64;
     while (threads < kTeamThreads && n > int64_t(threads) * kMost * N) threads *= 2;
