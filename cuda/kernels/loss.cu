@@ -31,12 +31,12 @@ struct LossArgs {
   Fault* fault;
   const char* name;  // the host's text: a literal in device code would lie on the device
 
-  /// Returns a row's class, or -1 if the row is ignored. One member of the team reports a number out of range.
-  VESTA_DEVICE int64_t class_of(int64_t row, bool reports) const {
-    const int64_t t = target[row];
-    if (t == ignore) return -1;
-    if (t >= 0 && t < classes) return t;
-    if (reports) report(fault, FaultKind::class_number, name, t, classes);
+  VESTA_DEVICE bool is_class(int64_t t) const { return t != ignore && t >= 0 && t < classes; }
+  /// Returns a row's class, -1 if the row is ignored, of its target. One member of the team reports a number out of
+  /// range.
+  VESTA_DEVICE int64_t class_of(int64_t t, bool reports) const {
+    if (is_class(t)) return t;
+    if (reports && t != ignore) report(fault, FaultKind::class_number, name, t, classes);
     return -1;
   }
   VESTA_DEVICE double weight_of(int64_t c) const { return weight.data ? double(weight[c]) : 1.0; }
@@ -73,6 +73,63 @@ VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row
   return team.reduce(s, [](const WeightedSums<C>& p, const WeightedSums<C>& q) { return add_sums(p, q); });
 }
 
+/// What the loss of a row takes: its maximum, the sum of exp less that, and the weighted sums less that.
+template <class C>
+struct RowSums {
+  C top, sum;
+  WeightedSums<C> weighted;
+};
+
+/// Returns the sums of a row; every member of the team gets them. A row in registers is gone over for its maximum
+/// first.
+template <bool smoothing, class T, class Row, class Team>
+VESTA_DEVICE RowSums<compute_of<T>> row_sums(const LossArgs<T>& a, Row& held, const Team& team, const T* row,
+                                             int64_t n) {
+  using C = compute_of<T>;
+  constexpr int N = row_pack<T>;
+  const C rest = C(-INFINITY);
+  RowSums<C> sums{rest, C(0), {C(0), C(0)}};
+  if constexpr (!Row::keeps_changes) {
+    const ExpSum<C> s = row_exp_sum(held, team, row, n);
+    sums.top = finite_top(s.top), sums.sum = s.sum;
+    if constexpr (smoothing) sums.weighted = weighted_sums(a, held, team, row, n, sums.top);
+  } else {
+    C top = rest;
+    held.each(team, row, n, rest, [&](int, const C* v) { top = extremum(top, pack_extremum<N>(v)); });
+    sums.top = top = finite_top(team.reduce(top, [](C p, C q) { return extremum(p, q); }));
+    WeightedSums<C> s{C(0), C(0)};  // of exp and of the products
+    held.each(team, row, n, rest, [&](int c, const C* v) {
+      C d[N], e[N];
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) d[j] = v[j] - top, e[j] = row_exp<T>(d[j]);
+      s.weights = s.weights + pack_sum<N>(e);
+      if constexpr (smoothing) {
+        VESTA_UNROLL
+        for (int j = 0; j < N; ++j) {
+          if (!Row::packed && c + j >= int(n)) d[j] = C(0);
+        }
+        if (a.weight.data) {
+          VESTA_UNROLL
+          for (int j = 0; j < N; ++j) {
+            const C w = Row::packed || c + j < int(n) ? a.weight[c + j] : C(0);
+            sums.weighted.weights = sums.weighted.weights + w, d[j] = w * d[j];
+          }
+        }
+        s.products = s.products + pack_sum<N>(d);
+      }
+    });
+    if constexpr (smoothing) {
+      s = team.reduce(s, [](const WeightedSums<C>& p, const WeightedSums<C>& q) { return add_sums(p, q); });
+      const C weights = sums.weighted.weights;
+      sums.weighted = {a.weight.data ? team.reduce(weights, [](C p, C q) { return p + q; }) : C(a.classes), s.products};
+    } else {
+      s.weights = team.reduce(s.weights, [](C p, C q) { return p + q; });
+    }
+    sums.sum = s.weights;
+  }
+  return sums;
+}
+
 template <class T, class Row, class Team, bool smoothing>
 VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
   using C = compute_of<T>;
@@ -80,24 +137,24 @@ VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
   const T* x = a.x + row * a.classes;
+  const int64_t number = a.target[row];  // on the way beside the row
   Row held(team, x, n, C(-INFINITY), exists);
-  const ExpSum<C> s = row_exp_sum(held, team, x, n);
-  const C top = finite_top(s.top);
-  WeightedSums<C> sums{0, 0};
-  if constexpr (smoothing) sums = weighted_sums(a, held, team, x, n, top);
+  const T of_class = a.is_class(number) ? x[number] : T{};
+  const double weight = a.is_class(number) ? a.weight_of(number) : 0;
+  const RowSums<C> s = row_sums<smoothing>(a, held, team, x, n);
   if (!exists || team.rank != 0) return;
-  const double l = math::log(double(s.sum));
-  const int64_t t = a.class_of(row, true);
+  const int64_t t = a.class_of(number, true);
   double loss = 0;
   if (t >= 0) {
-    loss = (1 - a.smoothing) * a.weight_of(t) * (double(top) - double(convert<C>(x[t])) + l);
+    const double l = math::log(s.sum);
+    loss = (1 - a.smoothing) * weight * (double(s.top) - double(convert<C>(of_class)) + l);
     if constexpr (smoothing) {
-      loss += a.smoothing / double(n) * (double(sums.weights) * l - double(sums.products));
+      loss += a.smoothing / double(n) * (double(s.weighted.weights) * l - double(s.weighted.products));
     }
   }
   if (a.weight.wide) reinterpret_cast<C*>(a.out)[row] = C(loss);
   else reinterpret_cast<T*>(a.out)[row] = convert<T>(C(loss));
-  a.exp_sums[2 * row] = top;
+  a.exp_sums[2 * row] = s.top;
   a.exp_sums[2 * row + 1] = s.sum;
 }
 
@@ -111,17 +168,18 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
   const T* x = a.x + row * a.classes;
   T* out = reinterpret_cast<T*>(a.out) + row * a.classes;
+  const int64_t number = exists ? a.target[row] : a.ignore;  // these are on the way beside the row
+  const double g = exists ? double(a.grad[row]) : 0;
+  const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1);
   Row held(team, x, n, C(-INFINITY), exists);
   double total = double(a.classes);
   if constexpr (smoothing) {
     if (a.weight.data) total = double(weighted_sums(a, held, team, x, n, C(0)).weights);
   }
-  const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
-  const double g = exists ? double(a.grad[row]) : 0;
+  const int64_t t = a.class_of(number, exists && team.rank == 0);
   const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
                smooth = g * a.smoothing / double(a.classes);
-  const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1),
-          factor = C((direct + smooth * total) / double(sum)), less = C(smooth), hit = C(direct);
+  const C factor = C((direct + smooth * total) / double(sum)), less = C(smooth), hit = C(direct);
   if (t < 0) {  // the row is ignored
     held.each(team, x, n, C(-INFINITY), [&](auto c, C* v) {
       VESTA_UNROLL
@@ -134,9 +192,8 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
       v[j] = row_exp<T>(v[j] - top) * factor;
-      if constexpr (smoothing) {
-        if (c + j < n) v[j] = v[j] - (a.weight.data ? less * a.weight[c + j] : less);
-      }
+      if constexpr (smoothing)
+        v[j] = v[j] - (a.weight.data && (Row::packed || c + j < n) ? less * a.weight[c + j] : less);
     }
     if (uint64_t(t - c) < uint64_t(N)) {  // the pack of the class
       VESTA_UNROLL

@@ -29,16 +29,6 @@ VESTA_DEVICE Pair<C> combine(const Pair<C>& a, const Pair<C>& b) {
   return add_pairs(a, b);
 }
 
-VESTA_DEVICE double read(const ChannelVector& v, int64_t c, double otherwise) {
-  if (!v.data) return otherwise;
-  const int64_t at = c * v.stride;
-  switch (v.dtype) {
-    case DType::float16: return double(convert<float>(reinterpret_cast<const Half*>(v.data)[at]));
-    case DType::bfloat16: return double(convert<float>(reinterpret_cast<const BFloat16*>(v.data)[at]));
-    case DType::float64: return reinterpret_cast<const double*>(v.data)[at];
-    default: return double(reinterpret_cast<const float*>(v.data)[at]);
-  }
-}
 VESTA_DEVICE void write(const ChannelVector& v, int64_t c, double value) {
   if (!v.data) return;
   const int64_t at = c * v.stride;
@@ -66,7 +56,9 @@ struct NormArgs {
   Divider inner, channels;
   unsigned width, tiles;
   bool pack_in_run;  // the elements of a flat pack are of one channel
-  int64_t stride;  // threads that map pixels, a multiple of the packs of a pixel
+  Divider image_runs;  // runs of `inner` elements of an image
+  int64_t stride = 0;  // threads that map an image's pixels, a multiple of the packs of a pixel
+  unsigned blocks = 0;  // of these
 };
 
 /// Loads N neighbouring elements, which exist, as they are, in one access if addresses allow it: which thread has which
@@ -411,9 +403,9 @@ template <bool gradient, class C>
 VESTA_DEVICE C mapped(bool training, C x, C g, C center, C scale, C third, C fourth) {
   const C d = x - center;
   if constexpr (gradient) {
-    const C of_x = training ? d * third : C(0);  // in evaluation x has no part, NaN or not
-    return g * scale + of_x + fourth;
-  } else return d * scale + third;
+    const C rest = training ? multiply_add(d, third, fourth) : fourth;  // in evaluation x has no part, NaN or not
+    return multiply_add(g, scale, rest);
+  } else return multiply_add(d, scale, third);
 }
 
 /// Maps pixels, whose channels are a multiple of a pack: a thread has the same channels in each of its packs, and loads
@@ -423,22 +415,24 @@ VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
   using C = compute_of<T>;
   constexpr int N = kWidePack<T>, kPacks = kTurns<T, gradient>;
   const BatchNormLaunch& l = a.l;
-  const int64_t t = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, packs = l.batch * (l.channels / N);
+  const unsigned image = l.images == 1 ? 0 : blockIdx.x / a.blocks;
+  const int64_t t = int64_t(blockIdx.x - image * a.blocks) * blockDim.x + threadIdx.x;
+  const int64_t packs = a.image_runs.divisor / N, before = image * packs, rows = l.images * l.channels;
   if (t >= a.stride) return;
-  const int64_t channel = (t - a.channels.divide(t) * a.channels.divisor) * N;
+  const int64_t channel = image * l.channels + (t - a.channels.divide(t) * a.channels.divisor) * N;
   const C* map = reinterpret_cast<const C*>(l.map);
   C numbers[4][N];
   VESTA_UNROLL
   for (int k = 0; k < (gradient ? 4 : 3); ++k) {
-    load_columns<N>(map, k * l.channels + channel, 4 * l.channels, true, C(0), numbers[k]);
+    load_columns<N>(map, k * rows + channel, 4 * rows, true, C(0), numbers[k]);
   }
   Elements<T, N> x[kPacks], g[gradient ? kPacks : 1];
   VESTA_UNROLL
   for (int k = 0; k < kPacks; ++k) {
     const int64_t pack = t + k * a.stride;
     if (pack >= packs) continue;
-    x[k] = reinterpret_cast<const Elements<T, N>*>(l.x)[pack];
-    if constexpr (gradient) g[k] = reinterpret_cast<const Elements<T, N>*>(l.grad)[pack];
+    x[k] = reinterpret_cast<const Elements<T, N>*>(l.x)[before + pack];
+    if constexpr (gradient) g[k] = reinterpret_cast<const Elements<T, N>*>(l.grad)[before + pack];
   }
   VESTA_UNROLL
   for (int k = 0; k < kPacks; ++k) {
@@ -451,7 +445,7 @@ VESTA_KERNEL void map_pixels_kernel(NormArgs a) {
           convert<T>(mapped<gradient>(l.training, convert<C>(x[k].v[j]), gradient ? convert<C>(g[k].v[j]) : C(0),
                                       numbers[0][j], numbers[1][j], numbers[2][j], gradient ? numbers[3][j] : C(0)));
     }
-    reinterpret_cast<Elements<T, N>*>(l.y)[pack] = y;
+    reinterpret_cast<Elements<T, N>*>(l.y)[before + pack] = y;
   }
 }
 
@@ -468,14 +462,14 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
   load_columns<N>(reinterpret_cast<const T*>(l.x), first, total, l.packed, C(0), x);
   if constexpr (gradient) load_columns<N>(reinterpret_cast<const T*>(l.grad), first, total, l.packed, C(0), g);
   const C* map = nullptr;
+  const int64_t rows = l.images * l.channels;
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
     if (j == 0 || !a.pack_in_run) {
-      const int64_t run = a.inner.divide(first + j);
-      map = reinterpret_cast<const C*>(l.map) + (run - a.channels.divide(run) * l.channels);
+      const int64_t run = a.inner.divide(first + j), image = l.images == 1 ? 0 : a.image_runs.divide(run);
+      map = reinterpret_cast<const C*>(l.map) + (image * l.channels + run - a.channels.divide(run) * l.channels);
     }
-    x[j] = mapped<gradient>(l.training, x[j], g[j], map[0], map[l.channels], map[2 * l.channels],
-                            gradient ? map[3 * l.channels] : C(0));
+    x[j] = mapped<gradient>(l.training, x[j], g[j], map[0], map[rows], map[2 * rows], gradient ? map[3 * rows] : C(0));
   }
   store_columns<N>(reinterpret_cast<T*>(l.y), first, total, l.packed, x);
 }
@@ -488,11 +482,13 @@ void map_elements(const char* name, NormArgs a) {
   const int64_t elements = l.batch * l.channels * l.inner;
   if (elements == 0) return;
   if (l.inner == 1 && l.channels % N == 0 && l.packed) {
-    const int64_t packs = elements / N, groups = l.channels / N;
+    const int64_t packs = elements / N / l.images, groups = l.channels / N;
     a.channels = Divider(groups);
     constexpr int kPacks = kTurns<T, gradient>;
     a.stride = ((packs + kPacks - 1) / kPacks + groups - 1) / groups * groups;
-    const LaunchShape shape = linear_shape(uint64_t(a.stride), kTeamThreads, l.stream);
+    a.blocks = unsigned((a.stride + kTeamThreads - 1) / kTeamThreads);
+    const LaunchShape shape =
+        linear_shape(uint64_t(a.blocks) * uint64_t(l.images) * kTeamThreads, kTeamThreads, l.stream);
     return launch_independent(name, map_pixels_kernel<T, gradient>, shape, a);
   }
   const LaunchShape shape = linear_shape(uint64_t(elements + N - 1) / N, kTeamThreads, l.stream);
@@ -519,7 +515,20 @@ void sum_pieces(const char* name, NormArgs a) {
   else queue.template operator()<1, 1>();
 }
 
+template <class T>
+NormArgs args_of(const BatchNormLaunch& l) {
+  const int64_t inner = l.inner > 0 ? l.inner : 1, runs = l.batch / l.images * l.channels;
+  return {l, Divider(inner), Divider(l.channels), 1, 1, l.inner % kWidePack<T> == 0, Divider(runs > 0 ? runs : 1)};
+}
+
 }  // namespace
+
+void map_normalized(const char* name, const BatchNormLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    if (l.grad) map_elements<T, true>(name, args_of<T>(l));
+    else map_elements<T, false>(name, args_of<T>(l));
+  });
+}
 
 void batch_norm(const BatchNormLaunch& l) {
   if (l.channels == 0) return;
@@ -529,7 +538,7 @@ void batch_norm(const BatchNormLaunch& l) {
   const LaunchShape channels = team_shape(uint64_t(l.channels), by_block ? kTeamThreads : 32, l.stream);
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
-    const NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels), 1, 1, l.inner % kWidePack<T> == 0, 0};
+    const NormArgs a = args_of<T>(l);
     if (gradient) {
       sum_pieces<T, true>(name, a);
       if (by_block) launch_block(name, gradient_statistics_kernel<C, BlockTeam>, channels, a);

@@ -1,5 +1,5 @@
 // The arguments of batch normalisation: a contiguous input [batch, channels, inner], vectors of the channels of any
-// floating dtype and stride, and scratch memory.
+// floating dtype and stride, and scratch memory. Its last step is group normalisation's too.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/runtime.h>
@@ -28,13 +28,16 @@ struct BatchNormLaunch {
   ChannelVector mean, invstd;                      // written, or read for the gradient
   ChannelVector weight_gradient, bias_gradient;    // written
   double* sums = nullptr;                          // [channels, pieces, 3]
-  char* map = nullptr;  // [4, channels] of the type of the computation, d = x - map[0]:
+  char* map = nullptr;  // [4, images, channels] of the type of the computation, d = x - map[0]:
                         // y = d map[1] + map[2], or gx = g map[1] + d map[2] + map[3]
+  int64_t images = 1;   // equal parts of the batch that have numbers of their own
   int64_t piece = 0, pieces = 0;  // elements of a channel that one block sums
   bool packed = false;  // all pointers are aligned for 16 bytes
 };
 
 /// Queues the launch.
 void batch_norm(const BatchNormLaunch& l);
+/// Queues the map alone; with `grad`, the gradient's.
+void map_normalized(const char* name, const BatchNormLaunch& l);
 
 }  // namespace vesta::cuda

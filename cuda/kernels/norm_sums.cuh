@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 
+#include <vesta/cuda/kernels/norm.h>
 #include <vesta/cuda/kernels/rows.cuh>
 
 namespace vesta::cuda {
@@ -19,6 +20,18 @@ VESTA_DEVICE Pair<C> add_pairs(const Pair<C>& p, const Pair<C>& q) {
 /// Computes a * b + c, rounded once.
 VESTA_DEVICE float multiply_add(float a, float b, float c) { return ::fmaf(a, b, c); }
 VESTA_DEVICE double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
+
+/// Returns a vector's number of channel c, or `otherwise` if there is no vector.
+VESTA_DEVICE double read(const ChannelVector& v, int64_t c, double otherwise) {
+  if (!v.data) return otherwise;
+  const int64_t at = c * v.stride;
+  switch (v.dtype) {
+    case DType::float16: return double(convert<float>(reinterpret_cast<const Half*>(v.data)[at]));
+    case DType::bfloat16: return double(convert<float>(reinterpret_cast<const BFloat16*>(v.data)[at]));
+    case DType::float64: return reinterpret_cast<const double*>(v.data)[at];
+    default: return double(reinterpret_cast<const float*>(v.data)[at]);
+  }
+}
 
 /// Sets the columns of a pack that lie beyond a row of n to 0; `packed`: there are none.
 template <int N, bool packed, class I, class C>

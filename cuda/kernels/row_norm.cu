@@ -23,8 +23,14 @@ struct LayerNormArgs {
   unsigned tiles;
 };
 
+/// Blocks of a multiprocessor: three where registers suffice.
+template <class Row, class T>
+constexpr int kNormBlocks = sizeof(T) == 8                  ? 1
+                            : sizeof(T) == 2 && Row::packed ? 3
+                                                            : 2;
+
 template <class T, class Row, class Team>
-VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<Row, T>)) layer_norm_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   const Team team(a.width);
@@ -113,6 +119,148 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm
       store_pack<Row::packed>(a.y + at, c, n, g);
     });
   });
+}
+
+/// The operands of the gradient by tiles of rows.
+template <class T>
+struct TiledArgs {
+  LayerNormArgs<T> base;
+  compute_of<T>* parts;  // [blocks, 2, n]
+  int64_t piece;
+};
+
+/// Computes the same for a tile of rows, and sums g x^ and g over it: a thread has the same columns of each row of its
+/// team, and loads the next row before it uses one.
+template <class T, int kPacks>
+VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks * row_pack<T> <= 8 ? 3 : 1))
+    tiled_gradient_kernel(TiledArgs<T> tiled) {
+  using C = compute_of<T>;
+  using Sums = Pair<C>;
+  constexpr int N = row_pack<T>;
+  constexpr unsigned kWarps = 16;
+  VESTA_SHARED(Sums, of_warps, 2 * kWarps);
+  VESTA_SHARED(Sums, of_teams, kTeamThreads);
+  const LayerNormArgs<T>& a = tiled.base;
+  const unsigned width = a.width, teams = blockDim.x / width, team = threadIdx.x / width, rank = threadIdx.x % width;
+  const int n = int(a.n);
+  const int64_t first = int64_t(blockIdx.x) * tiled.piece * teams + team;
+  const auto add = [](const Sums& p, const Sums& q) { return add_pairs(p, q); };
+  const auto column = [&](int k) { return int(rank + unsigned(k) * width) * N; };
+  struct Loaded {
+    PackWords g[kPacks], x[kPacks];
+    C mean, rstd;
+  };
+  const auto load = [&](int64_t i) {
+    const int64_t row = first + i * teams;
+    const bool exists = row < a.rows;
+    Loaded v;
+    v.mean = exists && a.mean ? a.mean[row] : C(0), v.rstd = exists ? a.rstd[row] : C(0);
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const int c = column(k);
+      v.g[k] = v.x[k] = {};
+      if (exists && c < n) {
+        v.g[k] = load_words(a.grad + row * n + c), v.x[k] = load_words(a.x + row * n + c);
+      }
+    }
+    return v;
+  };
+  Sums of_columns[kPacks][N] = {};
+  Loaded next = load(0);
+  VESTA_ROLLED
+  for (int64_t i = 0; i < tiled.piece; ++i) {
+    C g[kPacks][N], x[kPacks][N];
+    const C mean = next.mean, rstd = next.rstd;
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) widen<T>(next.g[k], g[k]), widen<T>(next.x[k], x[k]);
+    if (i + 1 < tiled.piece) next = load(i + 1);
+    Sums s{C(0), C(0)};
+    with_vectors<T>(a.weight.wide, [&]<class V>() {
+      VESTA_UNROLL
+      for (int k = 0; k < kPacks; ++k) {
+        if (column(k) >= n) continue;
+        C w[N];
+        load_vector<V, true>(a.weight, column(k), n, w);
+        VESTA_UNROLL
+        for (int j = 0; j < N; ++j) {
+          Sums& of_column = of_columns[k][j];
+          x[k][j] = (x[k][j] - mean) * rstd;
+          of_column.a = multiply_add(g[k][j], x[k][j], of_column.a), of_column.b = of_column.b + g[k][j];
+          g[k][j] = g[k][j] * w[j];
+          s.a = s.a + g[k][j], s.b = multiply_add(g[k][j], x[k][j], s.b);
+        }
+      }
+    });
+    s = group_reduce(s, width < 32 ? width : 32, add);
+    if (width > 32) {  // a block is one team
+      Sums* const mine = of_warps + i % 2 * kWarps;
+      if (lane_index() == 0) mine[warp_index()] = s;
+      block_barrier();
+      s = group_reduce(mine[lane_index() % (width / 32)], width / 32, add);
+    }
+    const C average = a.mean ? s.a / C(n) : C(0), slope = s.b / C(n);
+    const int64_t row = first + i * teams;
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      if (row >= a.rows || column(k) >= n) continue;
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) g[k][j] = rstd * multiply_add(-x[k][j], slope, g[k][j] - average);
+      store_pack<true>(a.y + row * n, column(k), n, g[k]);
+    }
+  }
+  VESTA_UNROLL
+  for (int k = 0; k < kPacks; ++k) {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      if (teams > 1) {
+        block_barrier();  // what was there has been read
+        of_teams[threadIdx.x] = of_columns[k][j];
+        for (unsigned half = teams / 2; half > 0; half /= 2) {
+          block_barrier();
+          if (team < half) {
+            of_teams[threadIdx.x] = of_columns[k][j] =
+                add_pairs(of_columns[k][j], of_teams[threadIdx.x + half * width]);
+          }
+        }
+      }
+      const int c = column(k) + j;
+      if (team != 0 || c >= n) continue;
+      C* const part = tiled.parts + 2 * int64_t(blockIdx.x) * n;
+      part[c] = of_columns[k][j].a, part[n + c] = of_columns[k][j].b;
+    }
+  }
+}
+
+constexpr unsigned kPartColumns = 8, kPartLanes = kTeamThreads / kPartColumns;  // of a block that adds parts
+
+/// Adds what the blocks of tiled_gradient_kernel have, in order and in double.
+template <class C>
+VESTA_KERNEL void add_parts_kernel(const C* parts, int64_t count, int64_t n, C* weight, C* bias) {
+  VESTA_SHARED(Pair<double>, totals, kTeamThreads);
+  const unsigned lane = threadIdx.x / kPartColumns;
+  const int64_t column = int64_t(blockIdx.x) * kPartColumns + threadIdx.x % kPartColumns;
+  constexpr int kAhead = 4;
+  Pair<double> s{0, 0};
+  VESTA_ROLLED
+  for (int64_t p = lane; column < n && p < count; p += kAhead * int64_t(kPartLanes)) {
+    Pair<C> some[kAhead];
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) {
+      const int64_t at = p + k * int64_t(kPartLanes);
+      some[k] = {C(0), C(0)};
+      if (at < count) some[k] = {parts[2 * at * n + column], parts[(2 * at + 1) * n + column]};
+    }
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) s.a = s.a + double(some[k].a), s.b = s.b + double(some[k].b);
+  }
+  totals[threadIdx.x] = s;
+  for (unsigned half = kPartLanes / 2; half > 0; half /= 2) {
+    block_barrier();
+    if (lane < half) totals[threadIdx.x] = s = add_pairs(s, totals[threadIdx.x + half * kPartColumns]);
+  }
+  if (lane != 0 || column >= n) return;
+  weight[column] = C(s.a);
+  if (bias) bias[column] = C(s.b);
 }
 
 template <class T>
@@ -235,12 +383,26 @@ void layer_norm_gradient(const LayerNormGradientLaunch& g) {
   const char* const name = l.mean ? "_layer_norm_backward" : "_rms_norm_backward";
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
-    with_rows<T>(uint64_t(l.rows), l.n, l.packed, l.stream,
-                 [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-                   auto a = args_of<T>(l, width);
-                   a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
-                   launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
-                 });
+    if constexpr (sizeof(T) < 8) {
+      if (g.reads_once()) {
+        const NormTiles& t = g.tiles;
+        TiledArgs<T> a{args_of<T>(l, t.width), reinterpret_cast<C*>(g.parts), t.piece};
+        a.base.grad = reinterpret_cast<const T*>(g.grad);
+        const LaunchShape shape = linear_shape(uint64_t(t.blocks) * t.threads, t.threads, l.stream);
+        if (t.columns == 8) launch_block(name, tiled_gradient_kernel<T, 8 / row_pack<T>>, shape, a);
+        else launch_block(name, tiled_gradient_kernel<T, 16 / row_pack<T>>, shape, a);
+        const uint64_t blocks = uint64_t(l.n + kPartColumns - 1) / kPartColumns;
+        return launch_block(name, add_parts_kernel<C>, linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream),
+                            reinterpret_cast<const C*>(g.parts), t.blocks, l.n, reinterpret_cast<C*>(g.weight_gradient),
+                            reinterpret_cast<C*>(g.bias_gradient));
+      }
+    }
+    const auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      auto a = args_of<T>(l, width);
+      a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
+      launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
+    };
+    with_rows<T, RowKernels::few>(uint64_t(l.rows), l.n, l.packed, l.stream, run);
     const ColumnSumsArgs<T> a{reinterpret_cast<const T*>(l.x),
                               reinterpret_cast<const T*>(g.grad),
                               reinterpret_cast<const C*>(l.mean),

@@ -37,6 +37,22 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
+/// A pack as it lies in memory. Of 16-bit floats that may be another value instead of what was loaded, nvcc makes
+/// halves of words as soon as they arrive: instructions, and a wait where the pack is for later.
+struct alignas(16) PackWords {
+  unsigned words[4];
+};
+template <class T>
+VESTA_DEVICE PackWords load_words(const T* from) {
+  return *reinterpret_cast<const PackWords*>(from);
+}
+template <class T>
+VESTA_DEVICE void widen(const PackWords& from, compute_of<T>* to) {
+  Elements<T, int(16 / sizeof(T))> pack;
+  __builtin_memcpy(&pack, &from, sizeof pack);
+  widen(pack, to);
+}
+
 /// Loads packs of a row of n columns, the first at column c, the next `step` further; columns past the end are `rest`.
 /// `packed`: the row consists of aligned packs. Kernels are made for both, so that what runs is short: warps that jump
 /// over the other code wait for instructions. I counts columns: int, or int64_t for rows of any length.
@@ -46,7 +62,17 @@ VESTA_DEVICE void load_packs(const T* row, I c, I step, I n, T rest, Elements<T,
   Elements<T, N> none;
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) none.v[j] = rest;
-  if constexpr (packed) {
+  if constexpr (packed && sizeof none == sizeof(PackWords)) {
+    PackWords filler;
+    __builtin_memcpy(&filler, &none, sizeof none);
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const I at = c + I(k) * step;
+      PackWords words = filler;
+      if (at < n) words = load_words(row + at);
+      __builtin_memcpy(&packs[k], &words, sizeof words);
+    }
+  } else if constexpr (packed) {
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
       const I at = c + I(k) * step;

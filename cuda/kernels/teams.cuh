@@ -66,6 +66,23 @@ struct BlockTeam : SmallBlockTeam {
   VESTA_DEVICE explicit BlockTeam(unsigned) : SmallBlockTeam(kTeamThreads) {}
 };
 
+/// A group of `width` lanes or, if above 32, a block of as many threads. One kernel serves both.
+struct GroupOrBlock {
+  unsigned rank, size;
+  uint64_t row;
+  mutable unsigned turn = 0;
+  VESTA_DEVICE explicit GroupOrBlock(unsigned width)
+      : rank(threadIdx.x % width),
+        size(width),
+        row(uint64_t(blockIdx.x) * (blockDim.x / width) + threadIdx.x / width) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    if (size > 32) return block_reduce(v, combine, turn++, size / 32);
+    return group_reduce(v, size, combine);
+  }
+  VESTA_DEVICE bool any(bool v) const { return size > 32 ? v : any_lane(v); }
+};
+
 /// Returns the launch shape of one team per row: groups of `width` lanes, or blocks of `width` threads, if above 32.
 inline LaunchShape team_shape(uint64_t rows, unsigned width, StreamHandle stream) {
   return linear_shape(rows * width, width > 32 ? width : kTeamThreads, stream);

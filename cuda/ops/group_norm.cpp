@@ -1,7 +1,8 @@
-// Group normalisation: one kernel forward, two backward, for contiguous inputs and those with channels last.
+// Group normalisation of contiguous inputs and of those with channels last, in one of two ways (GroupNormLaunch).
 #include <vesta/cuda/kernels/group_norm.h>
 
 #include <algorithm>
+#include <optional>
 
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/checks.h>
@@ -48,13 +49,25 @@ struct Groups {
     return contiguous_values(known ? t : _to_copy(t, statistics_dtype(dtype)));
   }
   Tensor result() const { return empty_image(x.sizes(), last, x.dtype(), x.device()); }
-  /// Sets whether rows of a tile can be loaded at once: of four channels, or of four positions.
+  /// Sets whether rows of a tile can be loaded at once: of four channels, or of four positions; or 16 bytes.
   void set_packed(std::initializer_list<const char*> pointers) {
-    const int64_t bytes = std::min<int64_t>(16, kGroupTile * itemsize(l.dtype));
-    const int64_t depth = l.channels / l.groups;
-    l.packed = (l.channels_last ? depth : l.inner) % kGroupTile == 0 &&
+    const int64_t bytes = l.by_team() ? std::min<int64_t>(16, kGroupTile * itemsize(l.dtype)) : 16;
+    l.packed = (!l.by_team() || (l.channels_last ? l.depth() : l.inner) % kGroupTile == 0) &&
                std::ranges::all_of(
                    pointers, [&](const char* p) { return reinterpret_cast<uintptr_t>(p) % uintptr_t(bytes) == 0; });
+  }
+};
+
+/// The scratch memory of the three steps.
+struct Steps {
+  Tensor sums, map;
+  explicit Steps(GroupNormLaunch& l, const Device& device, DType wide) {
+    const int64_t lanes = group_lanes(itemsize(l.dtype)), most = group_piece(itemsize(l.dtype));
+    const auto share = [](int64_t n, int64_t parts) { return (n + parts - 1) / parts; };
+    l.piece = share(share(l.inner, share(l.inner, most)), lanes) * lanes, l.pieces = share(l.inner, l.piece);
+    sums = empty_tensor(Dims{l.pieces, l.images, l.channels, 2}, DType::float64, device);
+    map = empty_tensor(Dims{4, l.images, l.channels}, wide, device);
+    l.sums = sums.data_ptr<double>(), l.map = map.impl()->data();
   }
 };
 
@@ -71,6 +84,8 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   GroupNormLaunch& l = groups.l;
   l.y = y.impl()->data(), l.mean = mean.impl()->data(), l.rstd = rstd.impl()->data(), l.eps = eps;
   groups.set_packed({l.x, l.y});
+  std::optional<Steps> steps;
+  if (!l.by_team()) steps.emplace(l, input.device(), groups.wide);
   group_norm(l);
   return {y, mean, rstd};
 }
@@ -98,6 +113,11 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   l.mean = means.impl()->data(), l.rstd = scales.impl()->data();
   l.weight_gradient = gw.impl()->data(), l.bias_gradient = gb.impl()->data();
   groups.set_packed({l.x, l.y, l.grad});
+  if (!l.by_team()) {
+    const Steps steps(l, device, groups.wide);
+    group_norm_gradient(l);
+    return {gx, gw, gb};
+  }
   const int64_t blocks = (C + kGroupTile - 1) / kGroupTile, tiles = N * ((HxW + kGroupTile - 1) / kGroupTile);
   const int64_t most = std::max<int64_t>(1, kBlocks / blocks);
   l.piece = std::max<int64_t>(256, (tiles + most - 1) / most), l.pieces = (tiles + l.piece - 1) / l.piece;

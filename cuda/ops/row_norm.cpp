@@ -49,6 +49,15 @@ struct Rows {
   }
 };
 
+/// Returns a contiguous tensor, or a copy if it does not begin at a multiple of 16 bytes: which kernel runs, and so the
+/// last bits, depends on the shape alone.
+Tensor aligned(const Tensor& t) {
+  if (!t.defined() || reinterpret_cast<uintptr_t>(t.impl()->data()) % 16 == 0) return t;
+  Tensor copy = empty_tensor(t.sizes(), t.dtype(), t.device());
+  copy_values(copy, t);
+  return copy;
+}
+
 TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
                                double eps) {
   check_one_device("layer_norm", {&input, &*weight, &*bias});
@@ -86,14 +95,14 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
 TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& input, IntSpan normalized_shape,
                            const Tensor& weight, const Tensor& mean, const Tensor& rstd) {
   DeviceGuard guard(input.device().index);
-  Rows rows(op, input, normalized_shape, weight, {});
+  Rows rows(op, aligned(contiguous_values(input)), normalized_shape, aligned(weight), {});
   const Device device = input.device();
   const Tensor gx = empty_tensor(input.sizes(), input.dtype(), device);
   if (gx.numel() == 0) {
     const Tensor none = zeros(normalized_shape, rstd.dtype(), device);
     return {gx, none, zeros_like(none)};
   }
-  const Tensor g = contiguous_values(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()));
+  const Tensor g = aligned(contiguous_values(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype())));
   const auto statistic = [&](const Tensor& t) {
     return !t.defined() ? t : contiguous_values(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
   };
@@ -107,8 +116,12 @@ TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& inp
   launch.grad = g.impl()->data();
   l.packed = rows_are_packs(l.n, l.dtype, {l.x, l.y, l.weight, launch.grad});
   const int64_t tiles = (l.n + kNormTile - 1) / kNormTile, most = std::max<int64_t>(1, kBlocks / tiles);
-  launch.piece = std::max<int64_t>(32, (l.rows + most - 1) / most);
-  launch.pieces = (l.rows + launch.piece - 1) / launch.piece;
+  if (launch.reads_once()) {
+    launch.tiles = NormTiles(l.rows, l.n), launch.pieces = launch.tiles.blocks;
+  } else {
+    launch.piece = std::max<int64_t>(32, (l.rows + most - 1) / most);
+    launch.pieces = (l.rows + launch.piece - 1) / launch.piece;
+  }
   const Tensor parts = empty_tensor(Dims{launch.pieces, 2, l.n}, rows.wide, device);
   const Tensor counters = empty_tensor(Dims{tiles}, DType::int32, device);
   launch.parts = parts.impl()->data(), launch.counters = reinterpret_cast<unsigned*>(counters.impl()->data());

@@ -1,4 +1,4 @@
-"""Group normalization on CUDA: one kernel forward, two backward, in both memory formats, against float64 on the CPU."""
+"""Group normalization on CUDA, by a team for a small group and in three steps, against float64 on the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a G
 EPS = {vesta.float16: 2.0**-11, vesta.bfloat16: 2.0**-8, vesta.float32: 2.0**-24, vesta.float64: 2.0**-53}
 # groups of one value, of channels alone, of a lane, of a warp and of a block; tiles that are full and that are not
 SHAPES = [((2, 3, 1), 3), ((5, 6), 2), ((3, 8, 5), 4), ((2, 12, 4, 4), 3), ((2, 10, 9, 3), 2), ((2, 8, 20, 16), 1)]
-SHAPES += [((40, 5, 30), 5), ((2, 4, 3, 2, 4), 2)]
+SHAPES += [((40, 5, 30), 5), ((2, 4, 3, 2, 4), 2), ((2, 200, 9), 1)]
+# in three steps: whole packs and not, groups that share a pack, pieces of a channel, fewer positions than accumulators
+SHAPES += [((2, 16, 20, 16), 2), ((2, 12, 19, 15), 2), ((1, 6, 60, 50), 2), ((3, 40, 8, 8), 1), ((2, 140, 16), 2)]
 
 
 def draw(shape, dtype, seed=0, mean=0.5):
@@ -59,16 +61,23 @@ def test_weights_of_another_dtype_and_layouts(device):
     last = lambda t: t.contiguous(memory_format=vesta.channels_last)
     for change in (last, lambda t: t.transpose(2, 3), lambda t: t[:, 2:], lambda t: t[:, :, 1:], lambda t: last(t)[1:]):
         check((4, 8, 6, 7), 2, vesta.float32, vesta.float32, device, change=change)
+        check((2, 18, 20, 17), 2, vesta.bfloat16, vesta.float32, device, change=change)
+
+
+# the last five in three steps, with whole packs and not
+FORMS = [(8, (8, 6)), (6, (5, 3)), (8, (3, 4, 4)), (32, (16, 16)), (16, (21, 20)), (12, (19, 17)), (24, (47, 47))]
+FORMS += [(8, (3, 20, 20))]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize(("channels", "size"), [(8, (8, 6)), (6, (5, 3)), (32, (16, 16)), (8, (3, 4, 4))])
-def test_equal_bits_in_every_memory_format_and_for_any_batch(channels, size, device):
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize(("channels", "size"), FORMS, ids=str)
+def test_equal_bits_in_every_memory_format_and_for_any_batch(channels, size, dtype, device):
     last = vesta.channels_last if len(size) == 2 else vesta.channels_last_3d
     w, b = draw(channels, vesta.float32, 1).to(device), draw(channels, vesta.float32, 2).to(device)
     found = []
     for form in (vesta.contiguous_format, last):
-        x = draw((5, channels, *size), vesta.float32).to(device).contiguous(memory_format=form).requires_grad_()
+        x = draw((5, channels, *size), dtype).to(device).contiguous(memory_format=form).requires_grad_()
         weight = w.clone().requires_grad_()
         y = F.group_norm(x, 2, weight, b)
         y.backward(x.detach() * 3)
@@ -79,10 +88,14 @@ def test_equal_bits_in_every_memory_format_and_for_any_batch(channels, size, dev
         assert vesta.equal(a, b)
 
 
-def test_a_large_mean_costs_no_digits():
-    x = draw((2, 6, 150), vesta.float32, 5, 4096.0)
+@pytest.mark.parametrize("positions", [150, 900])
+def test_a_large_mean_costs_no_digits(positions):
+    x = draw((2, 6, positions), vesta.float32, 5, 4096.0)
     exact = F.group_norm(x.double(), 2).numpy()
     assert np.max(np.abs(F.group_norm(x.cuda(), 2).cpu().numpy() - exact)) < 1e-5
+    x[0, 0, 0] = 1e4  # nor does one number far from the others, though it is a channel's first
+    exact = F.group_norm(x.double(), 2).numpy()
+    assert np.max(np.abs(F.group_norm(x.cuda(), 2).cpu().numpy() - exact) / (1 + np.abs(exact))) < 1e-6
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -131,16 +144,17 @@ def test_gradients_of_the_statistics():
 
 
 @pytest.mark.parametrize("form", [vesta.contiguous_format, vesta.channels_last], ids=["contiguous", "channels_last"])
-def test_one_launch_forward_and_two_backward(form):
+@pytest.mark.parametrize(("edge", "forward", "backward"), [(6, 1, 2), (20, 3, 3)])
+def test_launches(form, edge, forward, backward):
     from vesta import _C_cuda
 
     def launches():
         return dict(_C_cuda.counters())["launches"]
 
-    x = draw((4, 16, 6, 6), vesta.float32).cuda().contiguous(memory_format=form)
+    x = draw((4, 16, edge, edge), vesta.float32).cuda().contiguous(memory_format=form)
     w, b = draw(16, vesta.float32, 1).cuda(), draw(16, vesta.float32, 2).cuda()
     before = launches()
-    y, mean, rstd = vesta.native_group_norm(x, w, b, 4, 16, 36, 4, 1e-5)
-    assert launches() - before == 1
-    vesta._C._group_norm_backward(y, x, w, mean, rstd, 4, 16, 36, 4)
-    assert launches() - before == 3
+    y, mean, rstd = vesta.native_group_norm(x, w, b, 4, 16, edge * edge, 4, 1e-5)
+    assert launches() - before == forward
+    vesta._C._group_norm_backward(y, x, w, mean, rstd, 4, 16, edge * edge, 4)
+    assert launches() - before == forward + backward

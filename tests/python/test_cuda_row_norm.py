@@ -12,6 +12,8 @@ pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a G
 EPS = {vesta.float16: 2.0**-11, vesta.bfloat16: 2.0**-8, vesta.float32: 2.0**-24, vesta.float64: 2.0**-53}
 # columns of one lane, of some, of a warp, of a block, and too many to keep; rows of one piece and of several
 SHAPES = [(5, 1), (7, 3), (3, 40), (2, 6, 33), (70, 128), (9, 1000), (3, 1500), (2, 12100), (300, 36)]
+# gradients by tiles of rows: teams that share a block, the last of which have fewer rows, and all sizes of blocks
+SHAPES += [(2100, 8), (5, 2056), (6, 6000), (3, 8192), (2, 8200)]
 
 
 def draw(shape, dtype, seed=0, mean=0.5):
@@ -98,6 +100,12 @@ def test_equal_bits_on_every_run_and_for_any_batch():
     _, mean, rstd = vesta.native_layer_norm(x, (50,), w, None, 1e-5)
     gradients = [vesta._C._layer_norm_backward(x, x, (50,), w, mean, rstd) for _ in range(3)]
     assert all(vesta.equal(a, b) for other in gradients[1:] for a, b in zip(gradients[0], other))
+    memory = draw(600 * 56 + 1, vesta.float32).cuda()  # wherever the operands begin
+    x, there, w = memory[1:].reshape(600, 56), memory[1:].clone().reshape(600, 56), memory[1:57]
+    _, mean, rstd = vesta.native_layer_norm(x, (56,), w, None, 1e-5)
+    one, other = (vesta._C._layer_norm_backward(t, t, (56,), w, mean, rstd) for t in (x, there))
+    assert all(vesta.equal(a, b) for a, b in zip(one, other))
+    x, w = draw((600, 50), vesta.float32).cuda(), draw(50, vesta.float32, 1).cuda()
     y = F.rms_norm(x, (50,), w)
     assert vesta.equal(F.rms_norm(x[7:9], (50,), w), y[7:9])
     strided = vesta.empty(50, 600, device="cuda").t().copy_(x)
