@@ -77,7 +77,7 @@ VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
       }
     }
     static_cast<T*>(l.values)[i] = value;
-    l.indices[i] = best_at;
+    if (l.indices) l.indices[i] = best_at;
   }
 }
 
@@ -132,7 +132,7 @@ VESTA_KERNEL void max_pool_square_kernel(PoolArgs<int32_t> a, int64_t n) {
   }
   const int64_t at = int64_t(pixel) * channels + channel;
   *reinterpret_cast<Elements<T, N>*>(static_cast<T*>(l.values) + at) = values;
-  *reinterpret_cast<Elements<int64_t, N>*>(l.indices + at) = places;
+  if (l.indices) *reinterpret_cast<Elements<int64_t, N>*>(l.indices + at) = places;
 }
 
 /// Lowers *p to v if that is lower.

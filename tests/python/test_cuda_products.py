@@ -191,6 +191,9 @@ def test_max_pool(shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
             want = vesta._C._private.max_pool2d_with_indices(layout, **arguments)
             for got, expected in zip(vesta._C._private.max_pool2d_with_indices(layout.cuda(), **arguments), want):
                 np.testing.assert_array_equal(numbers(got), numbers(expected))
+            values = F.max_pool2d(layout.cuda(), **arguments)  # no places are written
+            assert values.stride() == F.max_pool2d(layout, **arguments).stride()
+            np.testing.assert_array_equal(numbers(values), numbers(want[0]))
         if dtype in INTEGERS:
             continue
         grads = []
