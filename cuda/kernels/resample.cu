@@ -34,6 +34,8 @@ struct ResampleTerms {
   }
   VESTA_DEVICE uint32_t place(uint32_t k) const { return places ? uint32_t(places[k]) : own; }
   VESTA_DEVICE C weight(uint32_t k) const { return places ? weights[k] : C(1); }
+  /// Returns k, or the last term where there is no k-th: a load that is made in any case waits for no other.
+  VESTA_DEVICE uint32_t inside(uint32_t k) const { return k < count ? k : count - 1; }
   /// Returns what a sum begins with: -0, which adds nothing, or 0 if there is no term.
   VESTA_DEVICE C start() const { return count ? C(-0.0) : C(0); }
 };
@@ -51,9 +53,7 @@ struct ResampleArgs {
 
 /// Computes the results of pixels. A thread has a pack of a result and loads terms x terms of its packs at a time.
 template <class T, int terms>
-VESTA_KERNEL void VESTA_BOUNDS(kResampleThreads, terms == 1       ? 5
-                                                 : sizeof(T) == 2 ? 3
-                                                                  : 4)
+VESTA_KERNEL void VESTA_BOUNDS(kResampleThreads, (terms == 1 ? 5 : 4) - int(sizeof(T) == 2))
     resample_pixels_kernel(ResampleArgs a, uint32_t n) {
   using C = compute_of<T>;
   constexpr int N = kResamplePack<T>;
@@ -71,10 +71,11 @@ VESTA_KERNEL void VESTA_BOUNDS(kResampleThreads, terms == 1       ? 5
   VESTA_ROLLED
   for (uint32_t k = 0; k < along.count; k += terms) {
     uint32_t columns[terms];
-    C column[terms][N];
+    C column_weights[terms], column[terms][N];
     VESTA_UNROLL
     for (uint32_t c = 0; c < terms; ++c) {
-      if (k + c < along.count) columns[c] = along.place(k + c) * inner;
+      const uint32_t t = along.inside(k + c);
+      columns[c] = along.place(t) * inner, column_weights[c] = along.weight(t);
       VESTA_UNROLL
       for (int j = 0; j < N; ++j) column[c][j] = down.start();
     }
@@ -84,33 +85,34 @@ VESTA_KERNEL void VESTA_BOUNDS(kResampleThreads, terms == 1       ? 5
       C weights[terms];
       VESTA_UNROLL
       for (uint32_t r = 0; r < terms; ++r) {
-        if (m + r >= down.count) continue;
-        const T* const row = x + down.place(m + r) * wide;
-        weights[r] = down.weight(m + r);
+        const uint32_t t = down.inside(m + r);
+        const T* const row = x + down.place(t) * wide;
+        weights[r] = down.weight(t);
         VESTA_UNROLL
         for (uint32_t c = 0; c < terms; ++c) {
-          if (k + c < along.count) packs[r][c] = *reinterpret_cast<const Elements<T, N>*>(row + columns[c]);
+          packs[r][c] = *reinterpret_cast<const Elements<T, N>*>(row + columns[c]);
         }
       }
       VESTA_UNROLL
       for (uint32_t r = 0; r < terms; ++r) {
-        if (m + r >= down.count) continue;
+        const bool there = m + r < down.count;  // a choice: a branch would draw the loads behind it
         VESTA_UNROLL
         for (uint32_t c = 0; c < terms; ++c) {
-          if (k + c >= along.count) continue;
           C v[N];
           widen<T, N>(packs[r][c], v);
           VESTA_UNROLL
-          for (int j = 0; j < N; ++j) column[c][j] = column[c][j] + weights[r] * v[j];
+          for (int j = 0; j < N; ++j) {
+            const C next = column[c][j] + weights[r] * v[j];
+            column[c][j] = r == 0 || there ? next : column[c][j];
+          }
         }
       }
     }
     VESTA_UNROLL
     for (uint32_t c = 0; c < terms; ++c) {
-      if (k + c >= along.count) continue;
-      const C weight = along.weight(k + c);
+      if (k + c >= along.count) break;
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) sum[j] = sum[j] + weight * column[c][j];
+      for (int j = 0; j < N; ++j) sum[j] = sum[j] + column_weights[c] * column[c][j];
     }
   }
   store_whole(static_cast<T*>(a.l.result) + int64_t(i) * N, narrowed<T, N>(sum));
@@ -130,10 +132,10 @@ VESTA_DEVICE void hold_lines(const ResampleArgs& a, uint32_t first, uint32_t row
     VESTA_ROLLED
     for (uint32_t k = 0; k < down.count; k += 2) {
       const bool two = k + 1 < down.count;
-      const C weight = down.weight(k), next_weight = two ? down.weight(k + 1) : C(0);
-      const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + int64_t(down.place(k)) * wide);
-      Elements<T, N> next;
-      if (two) next = *reinterpret_cast<const Elements<T, N>*>(x + int64_t(down.place(k + 1)) * wide);
+      const uint32_t other = down.inside(k + 1), place = down.place(k), next_place = down.place(other);
+      const C weight = down.weight(k), next_weight = down.weight(other);
+      const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + int64_t(place) * wide);
+      const auto next = *reinterpret_cast<const Elements<T, N>*>(x + int64_t(next_place) * wide);
       C v[N];
       widen<T, N>(pack, v);
       VESTA_UNROLL
@@ -163,10 +165,15 @@ struct HeldTerms {
 
   VESTA_DEVICE HeldTerms(const ResampleAxis& axis, uint32_t row, uint32_t step, uint32_t c)
       : terms(axis, row), inner(step), channel(c) {
+    const auto keep = [&](uint32_t k) {
+      const uint32_t t = terms.inside(k);
+      places[k] = at(t), weights[k] = terms.weight(t);
+    };
+    if (terms.count == 0) return;
+    keep(0), keep(1);
+    if (terms.count <= 2) return;
     VESTA_UNROLL
-    for (uint32_t k = 0; k < kept; ++k) {
-      if (k < terms.count) places[k] = at(k), weights[k] = terms.weight(k);
-    }
+    for (uint32_t k = 2; k < kept; ++k) keep(k);
   }
   VESTA_DEVICE uint32_t at(uint32_t k) const { return terms.place(k) * inner + channel; }
   VESTA_DEVICE C sum_of(const C* line) const {
