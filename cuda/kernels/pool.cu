@@ -283,18 +283,21 @@ VESTA_KERNEL void max_pool_gradient_windows_kernel(WindowGradientArgs a, uint32_
         Elements<T, N> terms[kLoads];
         VESTA_UNROLL
         for (int k = 0; k < kLoads; ++k) {
-          if (q + k > last[2]) continue;
-          places[k] = *reinterpret_cast<const Elements<int64_t, N>*>(indices + from + k * channels);
-          terms[k] = *reinterpret_cast<const Elements<T, N>*>(grad + from + k * channels);
+          const int32_t at = from + (q + k <= last[2] ? k : 0) * channels;
+          places[k] = *reinterpret_cast<const Elements<int64_t, N>*>(indices + at);
+          terms[k] = *reinterpret_cast<const Elements<T, N>*>(grad + at);
         }
         VESTA_UNROLL
         for (int k = 0; k < kLoads; ++k) {
-          if (q + k > last[2]) continue;
+          // what nothing equals, where there is no output: a branch would draw the loads behind it
+          const int32_t begin = q + k <= last[2] ? place : 1 << 30;
           C v[N];
           widen<T, N>(terms[k], v);
           VESTA_UNROLL
           for (int j = 0; j < N; ++j) {
-            const int32_t at = int32_t(places[k].v[j]) - place;
+            const int64_t own = places[k].v[j];
+            // The high words, 0 but for -1, are used, else nvcc loads the low ones alone: eight accesses for four.
+            const int32_t at = int32_t(own) + int32_t(own >> 32) - begin;
             VESTA_UNROLL
             for (int m = 0; m < M; ++m) {
               if (at == m) sum[m][j] = convert<C>(convert<T>(sum[m][j] + v[j]));  // as the others round
