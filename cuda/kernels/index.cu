@@ -141,11 +141,54 @@ VESTA_DEVICE unsigned own_mask(const uint8_t* mask, int64_t begin, int64_t n) {
   return bits;
 }
 
-VESTA_KERNEL void nonzero_count_kernel(const uint8_t* mask, int64_t n, uint64_t* counts) {
-  const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
-  unsigned total;
-  block_sum_before<kThreads>(count_bits(own_mask(mask, begin, n)), total);
-  if (threadIdx.x == 0) counts[blockIdx.x] = total;
+/// Counts the bytes of a word that are not 0.
+VESTA_DEVICE unsigned count_bytes(uint32_t word) {
+  return count_bits((((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u);
+}
+
+/// Counts a group of tiles. A warp has some of them, and loads all of these before it counts.
+VESTA_KERNEL void nonzero_count_kernel(NonzeroLaunch l) {
+  constexpr unsigned kTiles = unsigned(kNonzeroGroup) / (kThreads / 32);
+  constexpr unsigned kBytes = sizeof(Elements<uint32_t, 4>), kPacks = unsigned(kNonzeroTile) / (32 * kBytes);
+  VESTA_SHARED(unsigned, totals, kNonzeroGroup);
+  const unsigned first = warp_index() * kTiles, lane = lane_index();
+  const int64_t begin = (int64_t(blockIdx.x) * kNonzeroGroup + first) * kNonzeroTile;
+  unsigned counts[kTiles] = {};
+  if (begin + int64_t(kTiles) * kNonzeroTile <= l.n && reinterpret_cast<uintptr_t>(l.mask) % kBytes == 0) {
+    Elements<uint32_t, 4> packs[kTiles][kPacks];
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kTiles * kPacks; ++k) {
+      packs[k / kPacks][k % kPacks] =
+          *reinterpret_cast<const Elements<uint32_t, 4>*>(l.mask + begin + (k * 32 + lane) * kBytes);
+    }
+    VESTA_UNROLL
+    for (unsigned k = 0; k < kTiles * kPacks * 4; ++k) {
+      counts[k / (kPacks * 4)] += count_bytes(packs[k / (kPacks * 4)][k / 4 % kPacks].v[k % 4]);
+    }
+  } else {
+    for (unsigned t = 0; t < kTiles; ++t) {
+      for (int64_t i = begin + t * kNonzeroTile + lane, end = begin + (t + 1) * kNonzeroTile; i < end && i < l.n;
+           i += 32)
+        counts[t] += l.mask[i] != 0;
+    }
+  }
+  VESTA_UNROLL
+  for (unsigned t = 0; t < kTiles; ++t) {
+    const unsigned total = warp_reduce(counts[t], [](unsigned a, unsigned b) { return a + b; });
+    if (lane == 0) totals[first + t] = total;
+  }
+  block_barrier();
+  if (threadIdx.x > kNonzeroGroup) return;
+  uint64_t before = 0;
+  for (unsigned t = 0; t < threadIdx.x; ++t) before += totals[t];
+  const int64_t tile = int64_t(blockIdx.x) * kNonzeroGroup + threadIdx.x;
+  if (threadIdx.x == kNonzeroGroup) l.groups[blockIdx.x] = before;
+  else if (tile < nonzero_tiles(l.n)) l.counts[tile] = before;
+}
+
+/// Returns how many true elements lie before the block's tile.
+VESTA_DEVICE uint64_t nonzero_before(const NonzeroLaunch& l) {
+  return l.groups[blockIdx.x / unsigned(kNonzeroGroup)] + l.counts[blockIdx.x];
 }
 
 /// A mask's dimensions, ready to divide by.
@@ -157,7 +200,7 @@ VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l, MaskSizes sizes) {
   const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
   unsigned total;
   const unsigned mask = own_mask(l.mask, begin, l.n);
-  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_bits(mask), total);
+  uint64_t at = nonzero_before(l) + block_sum_before<kThreads>(count_bits(mask), total);
   for (unsigned k = 0; k < kPerThread; ++k) {
     if ((mask >> k & 1) == 0) continue;
     const int64_t i = begin + k;
@@ -199,7 +242,7 @@ VESTA_KERNEL void masked_take_kernel(NonzeroLaunch l, const T* from, T* to) {
     if (mask >> k & 1) staged[at++] = v[k];
   }
   block_barrier();
-  T* const out = to + l.counts[blockIdx.x];
+  T* const out = to + nonzero_before(l);
   for (unsigned i = threadIdx.x; i < total; i += kThreads) out[i] = staged[i];
 }
 
@@ -289,10 +332,9 @@ void run_scatter_keys(const ElementMoves& m, void* keys) {
 }
 
 void run_nonzero_count(const NonzeroLaunch& l) {
-  const int64_t tiles = nonzero_tiles(l.n);
-  launch_block("nonzero_count", nonzero_count_kernel, linear_shape(uint64_t(tiles) * kThreads, kThreads, l.stream),
-               l.mask, l.n, l.counts);
-  run_running_sum(l.counts, tiles, l.stream);
+  const int64_t groups = nonzero_groups(l.n);
+  launch_block("nonzero_count", nonzero_count_kernel, linear_shape(uint64_t(groups) * kThreads, kThreads, l.stream), l);
+  run_running_sum(l.groups, groups, l.stream);
 }
 
 void run_nonzero_write(const NonzeroLaunch& l) {

@@ -103,15 +103,18 @@ struct NonzeroLaunch {
   StreamHandle stream = nullptr;
   const uint8_t* mask = nullptr;
   int64_t n = 0;
-  uint64_t* counts = nullptr;  // of nonzero_tiles(n) tiles, followed by the total
+  uint64_t* counts = nullptr;  // of nonzero_tiles(n) tiles: true elements before each in its group
+  uint64_t* groups = nullptr;  // of nonzero_groups(n) groups: those before each; followed by the total
   int64_t* out = nullptr;  // [ndim][total]
   int64_t total = 0;
   int ndim = 0;
   int64_t sizes[64] = {};
 };
 inline constexpr int64_t kNonzeroTile = 2048;
-inline int64_t nonzero_tiles(int64_t n) { return (n + kNonzeroTile - 1) / kNonzeroTile; }
-/// Queues counts[i] = number of true elements before tile i, followed by the total.
+inline constexpr int64_t kNonzeroGroup = 16;  // tiles that a block counts
+constexpr int64_t nonzero_tiles(int64_t n) { return (n + kNonzeroTile - 1) / kNonzeroTile; }
+constexpr int64_t nonzero_groups(int64_t n) { return (nonzero_tiles(n) + kNonzeroGroup - 1) / kNonzeroGroup; }
+/// Queues the counts of tiles and groups.
 void run_nonzero_count(const NonzeroLaunch& l);
 /// Queues the writing of the indices, in order.
 void run_nonzero_write(const NonzeroLaunch& l);

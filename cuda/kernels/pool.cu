@@ -77,7 +77,7 @@ VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
       }
     }
     static_cast<T*>(l.values)[i] = value;
-    l.indices[i] = best_at;
+    if (l.indices) l.indices[i] = best_at;
   }
 }
 
@@ -132,7 +132,7 @@ VESTA_KERNEL void max_pool_square_kernel(PoolArgs<int32_t> a, int64_t n) {
   }
   const int64_t at = int64_t(pixel) * channels + channel;
   *reinterpret_cast<Elements<T, N>*>(static_cast<T*>(l.values) + at) = values;
-  *reinterpret_cast<Elements<int64_t, N>*>(l.indices + at) = places;
+  if (l.indices) *reinterpret_cast<Elements<int64_t, N>*>(l.indices + at) = places;
 }
 
 /// Lowers *p to v if that is lower.
@@ -217,76 +217,113 @@ VESTA_KERNEL void max_pool_gradient_pixels_kernel(PoolGradientLaunch l, int64_t 
   }
 }
 
+bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
 /// A gradient's launch with prepared divisors. Windows reach `reach` elements beyond their first.
 struct WindowGradientArgs {
   PoolGradientLaunch l;
-  FastDivisor channels, area, width, plane, stride[3];
+  FastDivisor packs, runs, height, lines, stride[3];  // lines: of a plane
   int32_t in[3], out[3], reach[3], padding[3];
-  WindowGradientArgs(const PoolGradientLaunch& launch, int pack)
+  bool whole;  // whether each run is stored at once
+  WindowGradientArgs(const PoolGradientLaunch& launch, int pack, int run)
       : l(launch),
-        channels(uint32_t(l.channels / pack)),
-        area(uint32_t(l.window.in[1] * l.window.in[2])),
-        width(uint32_t(l.window.in[2])),
-        plane(uint32_t(l.in)) {
+        packs(uint32_t(l.channels / pack)),
+        runs(uint32_t((l.window.in[2] + run - 1) / run)),
+        height(uint32_t(l.window.in[1])),
+        lines(uint32_t(l.window.in[0] * l.window.in[1])) {
     const PoolLaunch& w = l.window;
     for (int d = 0; d < 3; ++d) {
       in[d] = int32_t(w.in[d]), out[d] = int32_t(w.out[d]), stride[d] = FastDivisor(uint32_t(w.stride[d]));
       reach[d] = int32_t((w.kernel[d] - 1) * w.dilation[d]), padding[d] = int32_t(w.padding[d]);
     }
+    whole = l.channels == 1 && w.in[2] % run == 0 && is_aligned(l.result);
+  }
+  int64_t threads() const {
+    return l.planes / l.channels * int64_t(packs.divisor) * int64_t(lines.divisor) * int64_t(runs.divisor);
+  }
+  /// Finds the outputs along d whose windows cover elements from `begin` to `last`.
+  VESTA_DEVICE void outputs(int d, int32_t begin, int32_t last, int32_t& first_output, int32_t& last_output) const {
+    const int32_t reached = begin + padding[d] - reach[d];
+    first_output = reached <= 0 ? 0 : int32_t(stride[d].divide(uint32_t(reached) + stride[d].divisor - 1));
+    last_output = int32_t(stride[d].divide(uint32_t(last + padding[d])));
+    if (last_output >= out[d]) last_output = out[d] - 1;
   }
 };
 
-/// Adds gradients: a thread has N channels of an element of the input and looks at the outputs whose windows cover it,
-/// up to `columns` along a row, in order. Nobody else adds to its element.
-template <class T, int columns, int N>
-VESTA_KERNEL void max_pool_gradient_windows_kernel(WindowGradientArgs a, int64_t n) {
+/// Adds gradients: a thread has N channels of M neighbours along a line of the input and looks at the outputs whose
+/// windows cover them, once at each, in order. Nobody else adds to its elements.
+template <class T, int M, int N>
+VESTA_KERNEL void max_pool_gradient_windows_kernel(WindowGradientArgs a, uint32_t n) {
   using C = compute_of<T>;
+  constexpr int kLoads = N == 1 ? 4 : 2;  // outputs that are loaded before they are compared
   const PoolGradientLaunch& l = a.l;
-  const int32_t i = int32_t(global_index());
+  const uint32_t i = global_index();
   if (i >= n) return;
-  const int32_t pixel = int32_t(a.channels.divide(uint32_t(i))), image = int32_t(a.plane.divide(uint32_t(pixel)));
-  const int32_t place = pixel - image * int32_t(l.in), layer = int32_t(a.area.divide(uint32_t(place)));
-  const int32_t line = int32_t(a.width.divide(uint32_t(place)));
-  const int32_t at[3] = {layer, line - layer * a.in[1], place - line * a.in[2]};
+  const uint32_t unit = a.packs.divide(i), row = a.runs.divide(unit), image = a.lines.divide(row);
+  const int32_t line = int32_t(row - image * a.lines.divisor), layer = int32_t(a.height.divide(uint32_t(line)));
+  const int32_t x = int32_t(unit - row * a.runs.divisor) * M, y = line - layer * a.in[1], place = line * a.in[2] + x;
+  const int32_t channels = int32_t(l.channels), channel = int32_t(i - unit * a.packs.divisor) * N;
+  const int32_t end = x + M < a.in[2] ? x + M : a.in[2];
   int32_t first[3], last[3];  // of the outputs along each dimension
-  VESTA_UNROLL
-  for (int d = 0; d < 3; ++d) {
-    const int32_t end = at[d] + a.padding[d], begin = end - a.reach[d];
-    first[d] = begin <= 0 ? 0 : int32_t(a.stride[d].divide(uint32_t(begin) + a.stride[d].divisor - 1));
-    last[d] = int32_t(a.stride[d].divide(uint32_t(end)));
-    if (last[d] >= a.out[d]) last[d] = a.out[d] - 1;
-  }
-  const int32_t channel = (i - pixel * int32_t(a.channels.divisor)) * N, channels = int32_t(l.channels);
+  a.outputs(0, layer, layer, first[0], last[0]);
+  a.outputs(1, y, y, first[1], last[1]);
+  a.outputs(2, x, end - 1, first[2], last[2]);
   const int64_t outputs = int64_t(image) * l.out * channels + channel;
-  C sum[N] = {};
+  const int64_t* const indices = l.indices + outputs;
+  const T* const grad = static_cast<const T*>(l.grad) + outputs;
+  C sum[M][N] = {};
   VESTA_ROLLED
   for (int32_t o = first[0]; o <= last[0]; ++o) {
     VESTA_ROLLED
     for (int32_t p = first[1]; p <= last[1]; ++p) {
-      const int64_t row = outputs + int64_t((o * a.out[1] + p) * a.out[2] + first[2]) * channels;
-      Elements<int64_t, N> places[columns];
-      Elements<T, N> terms[columns];
-      VESTA_UNROLL
-      for (int k = 0; k < columns; ++k) {
-        if (first[2] + k > last[2]) continue;
-        places[k] = *reinterpret_cast<const Elements<int64_t, N>*>(l.indices + row + k * channels);
-        terms[k] = *reinterpret_cast<const Elements<T, N>*>(static_cast<const T*>(l.grad) + row + k * channels);
-      }
-      VESTA_UNROLL
-      for (int k = 0; k < columns; ++k) {
-        if (first[2] + k > last[2]) continue;
+      VESTA_ROLLED
+      for (int32_t q = first[2]; q <= last[2]; q += kLoads) {
+        const int32_t from = ((o * a.out[1] + p) * a.out[2] + q) * channels;
+        Elements<int64_t, N> places[kLoads];
+        Elements<T, N> terms[kLoads];
         VESTA_UNROLL
-        for (int j = 0; j < N; ++j) {
-          if (int32_t(places[k].v[j]) != place) continue;
-          sum[j] = convert<C>(convert<T>(sum[j] + convert<C>(terms[k].v[j])));  // as the others round
+        for (int k = 0; k < kLoads; ++k) {
+          const int32_t at = from + (q + k <= last[2] ? k : 0) * channels;
+          places[k] = *reinterpret_cast<const Elements<int64_t, N>*>(indices + at);
+          terms[k] = *reinterpret_cast<const Elements<T, N>*>(grad + at);
+        }
+        VESTA_UNROLL
+        for (int k = 0; k < kLoads; ++k) {
+          // what nothing equals, where there is no output: a branch would draw the loads behind it
+          const int32_t begin = q + k <= last[2] ? place : 1 << 30;
+          C v[N];
+          widen<T, N>(terms[k], v);
+          VESTA_UNROLL
+          for (int j = 0; j < N; ++j) {
+            const int64_t own = places[k].v[j];
+            // The high words, 0 but for -1, are used, else nvcc loads the low ones alone: eight accesses for four.
+            const int32_t at = int32_t(own) + int32_t(own >> 32) - begin;
+            VESTA_UNROLL
+            for (int m = 0; m < M; ++m) {
+              if (at == m) sum[m][j] = convert<C>(convert<T>(sum[m][j] + v[j]));  // as the others round
+            }
+          }
         }
       }
     }
   }
-  Elements<T, N> result;
-  VESTA_UNROLL
-  for (int j = 0; j < N; ++j) result.v[j] = convert<T>(sum[j]);
-  *reinterpret_cast<Elements<T, N>*>(static_cast<T*>(l.result) + int64_t(pixel) * channels + channel) = result;
+  T* const to = static_cast<T*>(l.result) + (int64_t(image) * l.in + place) * channels + channel;
+  if constexpr (N == 1) {
+    C run[M];
+    VESTA_UNROLL
+    for (int m = 0; m < M; ++m) run[m] = sum[m][0];
+    const Elements<T, M> pack = narrowed<T, M>(run);
+    if (a.whole) return store_whole(to, pack);
+    VESTA_UNROLL
+    for (int m = 0; m < M; ++m) {
+      if (x + m < end) to[m * channels] = pack.v[m];
+    }
+  } else {
+    VESTA_UNROLL
+    for (int m = 0; m < M; ++m) {
+      if (x + m < end) store_whole(to + m * channels, narrowed<T, N>(sum[m]));
+    }
+  }
 }
 
 /// Adds gradients in any order, one thread per output.
@@ -300,8 +337,6 @@ VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) 
     atomic_add(to, static_cast<const T*>(l.grad)[i]);
   }
 }
-
-bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 /// Calls f<K>() for square windows that the kernel of these takes; else returns false.
 template <class F>
@@ -344,31 +379,24 @@ void run_max_pool(const PoolLaunch& l) {
 
 bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& l) {
   const PoolLaunch& w = l.window;
-  int64_t outputs = 1, columns = 0;  // that cover an element
+  int64_t outputs = 1;  // that cover an element
   double largest = 0;
   for (int d = 0; d < 3; ++d) {
     const int64_t reach = (w.kernel[d] - 1) * w.dilation[d];
-    columns = reach / w.stride[d] + 1, outputs *= columns;
+    outputs *= reach / w.stride[d] + 1;
     largest = std::max(largest, double(w.in[d]) + double(w.padding[d]) + double(reach) + double(w.stride[d]));
   }
-  if (outputs > 16 || columns > 3 || largest > double(1 << 30) || l.planes * std::max(l.in, l.out) >= 1 << 30)
-    return false;
+  if (outputs > 16 || largest > double(1 << 30) || l.planes * std::max(l.in, l.out) >= 1 << 30) return false;
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    const auto run = [&]<int most, int N>() {
-      const int64_t threads = l.planes * l.in / N;
-      const LaunchShape shape = linear_shape(uint64_t(threads), kPoolThreads, l.stream);
-      const WindowGradientArgs a(l, N);
-      launch_independent(l.name, max_pool_gradient_windows_kernel<T, most, N>, shape, a, threads);
+    const auto run = [&]<int M, int N>() {
+      const WindowGradientArgs a(l, N, M);
+      launch_independent(l.name, max_pool_gradient_windows_kernel<T, M, N>,
+                         linear_shape(uint64_t(a.threads()), kPoolThreads, l.stream), a, uint32_t(a.threads()));
     };
-    const auto with_pack = [&]<int most>() {
-      constexpr int N = kPoolPack<T>;
-      const bool packed = l.channels % N == 0 && is_aligned(l.grad) && is_aligned(l.indices) && is_aligned(l.result);
-      if (packed) run.template operator()<most, N>();
-      else run.template operator()<most, 1>();
-    };
-    if (columns == 1) with_pack.template operator()<1>();
-    else if (columns == 2) with_pack.template operator()<2>();
-    else with_pack.template operator()<3>();
+    constexpr int N = kPoolPack<T>;
+    const bool packed = l.channels % N == 0 && is_aligned(l.grad) && is_aligned(l.indices) && is_aligned(l.result);
+    if (packed) run.template operator()<2, N>();
+    else run.template operator()<4, 1>();
   });
   return true;
 }

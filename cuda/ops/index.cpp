@@ -267,11 +267,11 @@ struct TrueElements {
     launch.n = mask.numel(), launch.ndim = int(mask.dim());
     for (int d = 0; d < launch.ndim; ++d) launch.sizes[d] = mask.sizes()[size_t(d)];
     if (launch.n == 0) return;
-    const int64_t tiles = nonzero_tiles(launch.n);
-    counts = empty_tensor({{tiles + 1}}, DType::int64, input.device());
-    launch.counts = static_cast<uint64_t*>(counts.data_ptr());
+    const int64_t tiles = nonzero_tiles(launch.n), groups = nonzero_groups(launch.n);
+    counts = empty_tensor({{tiles + groups + 1}}, DType::int64, input.device());
+    launch.counts = static_cast<uint64_t*>(counts.data_ptr()), launch.groups = launch.counts + tiles;
     run_nonzero_count(launch);
-    launch.total = ops::select.kernel(counts, 0, tiles).item<int64_t>();
+    launch.total = ops::select.kernel(counts, 0, tiles + groups).item<int64_t>();
   }
   Tensor mask, counts;
   NonzeroLaunch launch;

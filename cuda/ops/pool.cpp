@@ -21,22 +21,32 @@ PoolLaunch launch_of(const Window& w) {
   return l;
 }
 
-TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
-                           bool ceil_mode) {
-  const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
+/// Returns values and, if they are wanted, places.
+TensorPair max_pool(const Tensor& input, const Window& w, bool wants_places) {
   const OperandDevice device(input);
   const bool last = suggests_channels_last(input);
   Tensor x = dense_image(input, last);
   const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
-  Tensor y = empty_image(sizes, last, x.dtype(), x.device());
-  Tensor indices = empty_image(sizes, last, DType::int64, x.device());
+  Tensor y = empty_image(sizes, last, x.dtype(), x.device()), indices;
+  if (wants_places) indices = empty_image(sizes, last, DType::int64, x.device());
   if (y.numel() == 0) return {y, indices};
   PoolLaunch l = launch_of(w);
   l.name = "_max_pool", l.stream = device.stream(), l.dtype = x.dtype();
   l.planes = sizes[0] * sizes[1], l.channels = last ? sizes[1] : 1;
-  l.input = x.impl()->data(), l.values = y.impl()->data(), l.indices = indices.data_ptr<int64_t>();
+  l.input = x.impl()->data(), l.values = y.impl()->data();
+  if (wants_places) l.indices = indices.data_ptr<int64_t>();
   run_max_pool(l);
   return {y, indices};
+}
+
+TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                           bool ceil_mode) {
+  return max_pool(input, check_max_pool(input, kernel, stride, padding, dilation, ceil_mode), true);
+}
+
+Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                              bool ceil_mode) {
+  return std::get<0>(max_pool(input, check_max_pool(input, kernel, stride, padding, dilation, ceil_mode), false));
 }
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel,
@@ -71,6 +81,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 }  // namespace
 
 void register_pool() {
+  ops::_max_pool_values.set_kernel(DeviceType::cuda, max_pool_values_kernel);
   ops::_max_pool.set_kernel(DeviceType::cuda, max_pool_kernel);
   ops::_max_pool_backward.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
 }

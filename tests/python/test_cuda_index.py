@@ -185,6 +185,17 @@ def test_nonzero(dtype: Any) -> None:
     same(vesta.where(mask.cuda(), x.cuda(), x.cuda()[:1]), vesta.where(mask, x, x[:1]))
 
 
+@pytest.mark.parametrize("n", [2048, 32768, 32769, 100003])
+def test_masks_that_several_blocks_count(n: int) -> None:
+    y, chosen = values(n), values(n, seed=2) > 0.5
+    for first in (0, 1, 16):
+        mask = chosen[first:]
+        same(y.cuda()[first:][chosen.cuda()[first:]], y[first:][mask])
+        same(chosen.cuda()[first:].nonzero(), mask.nonzero())
+    bytes_ = vesta.tensor([2, 0, 255, 128, 1, 0, 127, 64], dtype=vesta.uint8).repeat(n // 8)
+    same(bytes_.cuda().view(vesta.bool).nonzero(), (bytes_ != 0).nonzero())  # any byte but 0 is true
+
+
 def test_embedding() -> None:
     for columns in (1, 3, 8, 64):
         weight, at = values(11, columns), whole(11, 4, 5)

@@ -54,3 +54,46 @@ def test_indices_of_a_pooling() -> None:
     last = F.max_pool2d(x.contiguous(memory_format=vesta.channels_last), 3, 2, 1, return_indices=True)
     for a, b in zip(rows, last):
         assert vesta.equal(a, b) and b.is_contiguous(memory_format=vesta.channels_last)
+
+
+# Narrow sides, sides that fill squares and that do not, odd ones, several matrices, tiles at an edge.
+MATRICES = [
+    (2, 3, 700),
+    (700, 3),
+    (2, 1024, 2),
+    (3, 49, 64),
+    (2, 64, 3136),
+    (1, 80, 81),
+    (130, 196),
+    (2, 17, 33),
+    (64, 66),
+    (2, 16, 1024),
+    (1000, 16),
+    (1, 130, 32),
+    (24, 258),
+]
+
+
+@pytest.mark.parametrize("shape", MATRICES, ids=str)
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float32", "float64", "complex128"])
+def test_copies_between_orders(dtype: str, shape: tuple[int, ...]) -> None:
+    x = (vesta.arange(vesta.Size(shape).numel()).reshape(shape) % 251).to(getattr(vesta, dtype))
+    want = x.transpose(-1, -2).contiguous()
+    assert vesta.equal(x.cuda().transpose(-1, -2).contiguous().cpu(), want)
+    for first in (0, 1):  # of results and operands that begin anywhere, with a gap behind each row
+        wide = vesta.zeros(*want.shape[:-1], want.shape[-1] + 3, dtype=x.dtype).cuda()
+        wide[..., first : first + want.shape[-1]] = x.cuda().transpose(-1, -2)
+        assert vesta.equal(wide[..., first : first + want.shape[-1]].cpu(), want)
+        assert (wide[..., first + want.shape[-1] :] == 0).all().item() and (wide[..., :first] == 0).all().item()
+        part = x.cuda()[..., first:].transpose(-1, -2).contiguous()
+        assert vesta.equal(part.cpu(), want[..., first:, :])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 20, 20), (2, 64, 7, 7), (1, 66, 14, 14), (2, 1, 24, 24)], ids=str)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_images_become_pixels_and_images_again(dtype: str, shape: tuple[int, ...]) -> None:
+    x = (vesta.arange(vesta.Size(shape).numel()).reshape(shape) % 251).to(getattr(vesta, dtype))
+    pixels = x.cuda().contiguous(memory_format=vesta.channels_last)
+    assert pixels.is_contiguous(memory_format=vesta.channels_last) and vesta.equal(pixels.cpu(), x)
+    assert vesta.equal(pixels.contiguous().cpu(), x)
+    assert vesta.equal(x.cuda().permute(2, 3, 1, 0).contiguous().cpu(), x.permute(2, 3, 1, 0).contiguous())

@@ -191,6 +191,9 @@ def test_max_pool(shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
             want = vesta._C._private.max_pool2d_with_indices(layout, **arguments)
             for got, expected in zip(vesta._C._private.max_pool2d_with_indices(layout.cuda(), **arguments), want):
                 np.testing.assert_array_equal(numbers(got), numbers(expected))
+            values = F.max_pool2d(layout.cuda(), **arguments)  # no places are written
+            assert values.stride() == F.max_pool2d(layout, **arguments).stride()
+            np.testing.assert_array_equal(numbers(values), numbers(want[0]))
         if dtype in INTEGERS:
             continue
         grads = []
@@ -199,6 +202,34 @@ def test_max_pool(shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
             y = F.max_pool2d(at, **arguments)
             grads.append(vesta.autograd.grad(y, at, made(tuple(y.shape), dtype, 2).to(device))[0])
         np.testing.assert_array_equal(numbers(grads[1]), numbers(grads[0]))  # terms are added in the CPU's order
+
+
+@pytest.mark.parametrize("width", [8, 9, 3])
+@pytest.mark.parametrize("channels", [1, 3, 8, 16])
+def test_gradient_of_max_pool_looks_once_at_each_window_of_a_run(width: int, channels: int) -> None:
+    windows = [(2,), (3, 2, 1), (3, 1, 1), ((2, 3), (3, 2), (0, 1))]  # kernel, stride, padding
+    for dtype in FLOATS:
+        x = vesta.floor(made((2, channels, 7, width), "float64", 1) * 2).to(getattr(vesta, dtype))  # equal elements
+        for window in windows:
+            grads = []
+            for device, format in (("cpu", vesta.contiguous_format), ("cuda", vesta.contiguous_format),
+                                   ("cuda", vesta.channels_last)):  # fmt: skip
+                at = x.to(device).contiguous(memory_format=format).requires_grad_()
+                y = F.max_pool2d(at, *window)
+                g = made(tuple(y.shape), dtype, 2).to(device).contiguous(memory_format=format)
+                grads.append(numbers(vesta.autograd.grad(y, at, g)[0]))
+            np.testing.assert_array_equal(grads[1], grads[0])
+            np.testing.assert_array_equal(grads[2], grads[0])
+
+
+def test_gradient_of_max_pool_over_volumes_and_lines() -> None:
+    for shape, pool in (((2, 3, 5, 6, 7), F.max_pool3d), ((2, 3, 13), F.max_pool1d)):
+        grads = []
+        for device in ("cpu", "cuda"):
+            at = made(shape, "float32", 1).to(device).requires_grad_()
+            y = pool(at, 3, 2, 1)
+            grads.append(numbers(vesta.autograd.grad(y, at, made(tuple(y.shape), "float32", 2).to(device))[0]))
+        np.testing.assert_array_equal(grads[1], grads[0])
 
 
 def test_max_pool_takes_the_last_nan_and_the_first_of_equals() -> None:
