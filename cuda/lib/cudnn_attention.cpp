@@ -13,13 +13,15 @@
 namespace vesta::cuda {
 namespace {
 
-using AttentionKey = std::array<int64_t, 10 + 3 * size_t(attention_tensors)>;
+using AttentionKey = std::array<int64_t, 14 + 3 * size_t(attention_tensors)>;
 using Plans = cudnn::PlansOnDevice<AttentionKey>;
 
 AttentionKey key_of(const AttentionDesc& d, bool gradient) {
   AttentionKey key{int64_t(d.dtype), gradient, d.batch,    d.heads,      d.shared_heads,
                    d.queries,        d.keys,   d.key_size, d.value_size, d.causal};
-  size_t at = 10;
+  if (d.bias) key[10] = 1 + int64_t(d.bias->dtype), key[11] = d.bias->sizes[0], key[12] = d.bias->sizes[1];
+  if (d.bias) key[13] = d.bias->row;
+  size_t at = 14;
   for (const auto& steps : d.strides)
     for (const int64_t step : steps) key[at++] = step;
   return key;
@@ -46,10 +48,11 @@ void run(const AttentionWork& w, const cudnn::Plan& plan, cudnn::Handle handle) 
     if (w.data[size_t(t)]) pointers.emplace_back(t + 1, w.data[size_t(t)]);
   }
   const bool gradient = w.data[attention_of_q];
-  pointers.emplace_back(attention_tensors + 1, w.top);
-  pointers.emplace_back(attention_tensors + 2, &scale);
-  if (w.desc.causal) pointers.emplace_back(attention_tensors + 3, &hidden);
-  if (gradient) pointers.emplace_back(attention_tensors + 4, &one);
+  pointers.emplace_back(attention_top_id, w.top);
+  pointers.emplace_back(attention_scale_id, &scale);
+  if (w.desc.causal) pointers.emplace_back(attention_hidden_id, &hidden);
+  if (gradient) pointers.emplace_back(attention_one_id, &one);
+  if (w.desc.bias) pointers.emplace_back(attention_bias_id, w.make_bias());
   plan.run(handle, pointers, plan.workspace() ? workspace.impl()->data() : nullptr);
 }
 
@@ -59,15 +62,29 @@ void run(const AttentionWork& w, const cudnn::Plan& plan, cudnn::Handle handle) 
 // cuDNN's kernels use the tensor cores better than ours (wgmma on Hopper). It computes what it can with the same
 // meaning as ours, so that a gradient may come from either, whoever has computed the result; the rest is ours:
 // - float32 and float64: it takes 16-bit floats.
-// - Masks: a query that may see nothing has a result of zero here; there it is NaN.
+// - Few queries of many keys: blocks of ours share the keys (attention_range).
 // - Dropout: weights are dropped by the index of their element, the same on every device; it draws in an order of its
 // own.
 // - Rows that are no multiple of 16 bytes, or operands that are expanded: it refuses them.
+// - Masks whose numbers would take too much memory.
 // And what a plan refuses: a gradient whose workspace (the scores' gradient in 16 bits) is over the limit, for one.
+//
+// Note [Masks as numbers]
+// cuDNN takes a mask as numbers that are added to scores (a "bias"). It is not known to keep -inf out of differences
+// where a query, or a tile of keys, sees nothing, and very low numbers lose the digits of scores; so a hidden key gets
+// -2^21, or the lowest number of float16, and lower numbers of a mask are raised to half of that. Against any key that
+// is seen, weights are zero either way. A query that may see nothing then gets the result of one without a mask: it is
+// made zero here, as it is in our own kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever
+// computes it, has weights of exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose
+// score is not finite is not hidden (nor is it in PyTorch), and a query all of whose numbers are that low weighs keys
+// by their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once
+// for all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to
+// 16 bytes.
 const char* why_not_cudnn(const AttentionWork& w) {
   const AttentionDesc& d = w.desc;
   if (itemsize(d.dtype) != 2) return "cuDNN takes 16-bit floats";
-  if (w.masked) return "a query that may see nothing has a result of zero";
+  if (w.in_ranges) return "blocks of our own kernels share the keys of few queries";
+  if (d.bias && d.bias->bytes() > cudnn::Choice().workspace_limit) return "a mask would take too much memory";
   if (w.dropout) return "weights are dropped by the index of their element";
   constexpr int64_t kPack = 8;  // 16-bit floats of 16 bytes
   if (d.key_size % kPack || d.value_size % kPack) return "rows are no multiple of 16 bytes";

@@ -2,6 +2,8 @@
 // the call.
 #pragma once
 #include <array>
+#include <functional>
+#include <optional>
 
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
@@ -20,12 +22,29 @@ enum AttentionTensor : int {
   attention_of_v,
   attention_tensors,
 };
+/// The numbers of what else is in the graphs.
+enum AttentionId : int64_t {
+  attention_top_id = attention_tensors + 1,
+  attention_scale_id,
+  attention_hidden_id,
+  attention_one_id,
+  attention_bias_id,
+};
+
+/// Numbers that are added to scores: [batch or 1, heads or 1, queries, keys], rows `row` elements apart.
+struct AttentionBias {
+  DType dtype = DType::bfloat16;
+  std::array<int64_t, 4> sizes{};
+  int64_t row = 0;
+  int64_t bytes() const { return sizes[0] * sizes[1] * sizes[2] * row * itemsize(dtype); }
+};
 
 /// Attention of `heads` heads of queries, which `shared_heads` heads of keys and values serve. No size is 0.
 struct AttentionDesc {
   DType dtype = DType::bfloat16;
   int64_t batch = 1, heads = 1, shared_heads = 1, queries = 1, keys = 1, key_size = 1, value_size = 1;
   bool causal = false;
+  std::optional<AttentionBias> bias;
   /// Steps of [batch, heads, rows] in elements; columns lie side by side.
   std::array<std::array<int64_t, 3>, attention_tensors> strides{};
 };
@@ -35,13 +54,15 @@ struct AttentionDesc {
 VESTA_API cudnn::Plan plan_attention(const AttentionDesc& desc, bool gradient, const cudnn::Target& target,
                                      const cudnn::Choice& choice);
 
-/// One call of attention: what it computes on. The mask and the probability of dropout only decide who computes.
+/// One call of attention: what it computes on. The probability of dropout only decides who computes.
 struct AttentionWork {
   AttentionDesc desc;
   std::array<void*, attention_tensors> data{};
   void* top = nullptr;  // [batch, heads, queries], float32
   double scale = 1;
-  bool masked = false, dropout = false;
+  bool dropout = false;
+  bool in_ranges = false;  // our own kernels share the keys of few queries among blocks
+  std::function<void*()> make_bias;  // queues what writes desc.bias, once a plan takes it, and returns its address
   Device device;
 };
 

@@ -88,6 +88,10 @@ AttentionDesc describe(const AttentionRow& r, DType dtype, bool causal) {
   return d;
 }
 
+AttentionBias bias_of(const AttentionDesc& d, DType dtype, bool each_batch, bool each_head) {
+  return {dtype, {each_batch ? d.batch : 1, each_head ? d.heads : 1, d.queries, d.keys}, (d.keys + 7) / 8 * 8};
+}
+
 /// Returns the folder of a cuDNN 9; empty if there is none.
 std::string folder_of_cudnn() {
   namespace fs = std::filesystem;
@@ -211,6 +215,28 @@ TEST_CASE("attention has a plan forward and backward", "[cudnn]") {
   }
 }
 
+TEST_CASE("attention with the numbers of a mask has deterministic plans that write no scores", "[cudnn]") {
+  struct Mask {
+    DType dtype, of_bias;
+    bool causal, each_batch, each_head;
+  };
+  for (const AttentionRow& row : kAttentions) {
+    for (const Mask& m : {Mask{DType::bfloat16, DType::bfloat16, false, true, false},
+                          Mask{DType::float16, DType::float16, true, false, false},
+                          Mask{DType::bfloat16, DType::float32, false, true, true}}) {
+      CAPTURE(row.name, name(m.dtype), name(m.of_bias));
+      AttentionDesc desc = describe(row, m.dtype, m.causal);
+      desc.bias = bias_of(desc, m.of_bias, m.each_batch, m.each_head);
+      cudnn::Plan plan;
+      REQUIRE_NOTHROW(plan = plan_attention(desc, false, h200(), {}));
+      CHECK(plan.is_deterministic());
+      CHECK(plan.workspace() <= 1 << 20);
+      REQUIRE_NOTHROW(plan = plan_attention(desc, true, h200(), {}));
+      CHECK(plan.is_deterministic());
+    }
+  }
+}
+
 TEST_CASE("a gradient of attention whose workspace is over the limit is refused", "[cudnn]") {
   const AttentionRow large{"large", 64, 16, 16, 1024, 1024, 64, 64, true};
   CHECK_NOTHROW(plan_attention(describe(large, DType::bfloat16, true), false, h200(), {}));
@@ -229,7 +255,10 @@ TEST_CASE("what cuDNN computes of attention is decided with a reason", "[cudnn]"
     return why_not_cudnn(other) != nullptr;
   };
   CHECK(refused([](AttentionWork& o) { o.desc.dtype = DType::float32; }));
-  CHECK(refused([](AttentionWork& o) { o.masked = true; }));
+  CHECK(refused([](AttentionWork& o) { o.in_ranges = true; }));
+  CHECK(!refused([](AttentionWork& o) { o.desc.bias = bias_of(o.desc, DType::bfloat16, true, false); }));
+  CHECK(refused(
+      [](AttentionWork& o) { o.desc.batch = 1000, o.desc.bias = bias_of(o.desc, DType::bfloat16, true, false); }));
   CHECK(refused([](AttentionWork& o) { o.dropout = true; }));
   CHECK(refused([](AttentionWork& o) { o.desc.key_size = 60; }));
   CHECK(refused([](AttentionWork& o) { o.desc.strides[attention_k][1] = 0; }));
