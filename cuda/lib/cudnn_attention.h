@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
@@ -62,14 +63,24 @@ struct AttentionWork {
   double scale = 1;
   bool dropout = false;
   bool in_ranges = false;  // our own kernels share the keys of few queries among blocks
-  std::function<void*()> make_bias;  // queues what writes desc.bias, once a plan takes it, and returns its address
+  void* bias = nullptr;
+  std::function<void*()> make_bias;  // queues what writes `bias`, once a plan takes it, and returns it
   Device device;
 };
+
+/// A part of the heads of a call: those of whole batches, or some of one batch.
+struct AttentionSlice {
+  int64_t batch = 0, batches = 1, head = 0, heads = 1;
+};
+/// Cuts the gradient of a call into parts whose workspaces are within the limit; one part if no head's is.
+VESTA_API std::vector<AttentionSlice> attention_slices(const AttentionDesc& desc, int64_t workspace_limit);
+/// The limit on what a plan may hold while it runs. To change in tests.
+VESTA_API int64_t& attention_workspace_limit();
 
 /// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]
 VESTA_API const char* why_not_cudnn(const AttentionWork& work);
 /// Queues the forward pass, or the gradient, on the current stream. Returns false if cuDNN is missing, may not compute
-/// this or refuses; then nothing was queued.
+/// this or refuses; then the results are not all there.
 bool attention_by_cudnn(const AttentionWork& work, bool gradient);
 
 }  // namespace vesta::cuda

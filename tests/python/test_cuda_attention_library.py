@@ -121,6 +121,28 @@ assert y[1, 0, 0, 5].isnan() and y[1, :, 0].isnan().sum() == 1 and not y[1, :, 0
 """)
 
 
+def test_gradients_over_the_limit_are_computed_in_parts() -> None:
+    check("""
+limit = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"])._ZN5vesta4cuda25attention_workspace_limitEv
+limit.restype = ctypes.POINTER(ctypes.c_int64)
+of_head = 128 * 128 * 2 + 2048
+def check(parts, *operands, **options):
+    assert both(*operands, **options) == (1, parts)
+q, k, v = made(5, 4, 13, 16), made(5, 4, 19, 16), made(5, 4, 19, 24)
+inside = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
+masks = [made(5, 1, 13, 19) > 0, made(4, 13, 19), made(5, 4, 13, 19).float(), made(13, 19) > 0]
+limit()[0] = 65536 + 8 * of_head  # two batches
+check(3, q, k, v), check(3, *inside, is_causal=True)
+for mask in masks: check(3, q, k, v, attn_mask=mask)
+limit()[0] = 65536 + 3 * of_head  # three of four heads: two and two
+check(10, q, k, v, is_causal=True), check(10, *inside)
+for mask in masks: check(10, q, k, v, attn_mask=mask)
+limit()[0] = 65536 + 2 * (of_head + 19 * 40 * 4)  # heads that share keys stay together
+check(10, q, k[:, :2], v[:, :2], enable_gqa=True, attn_mask=masks[2])
+check(5, q[:1].repeat(5, 1, 1, 1)[:, :2], k[:, :1], v[:, :1], enable_gqa=True)
+""")
+
+
 def test_few_queries_of_many_keys_are_our_own_kernels() -> None:
     check("""
 q, k, v = made(1, 2, 3, 8), made(1, 2, 1100, 8), made(1, 2, 1100, 8)

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -241,6 +242,40 @@ TEST_CASE("a gradient of attention whose workspace is over the limit is refused"
   const AttentionRow large{"large", 64, 16, 16, 1024, 1024, 64, 64, true};
   CHECK_NOTHROW(plan_attention(describe(large, DType::bfloat16, true), false, h200(), {}));
   CHECK_THROWS_AS(plan_attention(describe(large, DType::bfloat16, true), true, h200(), {}), cudnn::Refused);
+}
+
+TEST_CASE("a gradient over the limit is cut into parts that have plans", "[cudnn]") {
+  const int64_t limit = cudnn::Choice().workspace_limit;
+  const AttentionRow rows[] = {
+      {"of many sequences", 64, 16, 16, 1024, 1024, 64, 64, true},
+      {"of long sequences", 2, 32, 8, 4096, 4096, 128, 128, true},
+      {"of odd sizes", 5, 7, 7, 1500, 2500, 64, 64, false},
+  };
+  for (const AttentionRow& row : rows) {
+    CAPTURE(row.name);
+    const AttentionDesc whole = describe(row, DType::bfloat16, false);
+    const std::vector<AttentionSlice> slices = attention_slices(whole, limit);
+    CHECK(slices.size() > 1);
+    std::vector<int> seen(size_t(row.batch * row.heads));
+    for (const AttentionSlice& s : slices) {
+      CHECK((s.heads == row.heads || s.batches == 1));
+      CHECK(s.head % (row.heads / row.shared_heads) == 0);
+      for (int64_t b = s.batch; b < s.batch + s.batches; ++b)
+        for (int64_t h = s.head; h < s.head + s.heads; ++h) ++seen[size_t(b * row.heads + h)];
+    }
+    CHECK(std::ranges::count(seen, 1) == std::ssize(seen));
+    for (const AttentionSlice& s : {slices.front(), slices.back()}) {
+      AttentionDesc d = whole;
+      d.batch = s.batches, d.heads = s.heads, d.shared_heads = s.heads * row.shared_heads / row.heads;
+      int64_t workspace = 0;
+      REQUIRE_NOTHROW(workspace = plan_attention(d, true, h200(), {}).workspace());
+      CHECK(workspace <= limit);
+      CHECK(workspace > limit / 8);  // not many parts
+    }
+  }
+  const AttentionDesc small = describe(kAttentions[0], DType::bfloat16, true);
+  CHECK(attention_slices(small, limit).size() == 1);
+  CHECK(attention_slices(small, 1 << 20).size() == 1);  // less than a head's: refused
 }
 
 TEST_CASE("what cuDNN computes of attention is decided with a reason", "[cudnn]") {
