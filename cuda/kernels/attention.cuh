@@ -6,7 +6,9 @@
 // order of blocks shows.
 //
 // The sums of an element run over the other side's tiles in order: their bits depend on sizes of tiles that follow from
-// the dtype and the size of heads alone, not on rows, heads or batch.
+// the dtype and the size of heads alone, not on rows, heads or batch. Where at most 16 queries meet many keys, these
+// are cut into ranges of a fixed length, whose sums are joined in order: there bits depend on whether queries are so
+// few.
 //
 //   attention_fused.cuh   float32 and 16-bit floats up to heads of 128, by tensor cores; tiles in attention_warps.cuh
 //   attention_simt.cuh    everything else; tiles in attention_tiles.cuh

@@ -1,8 +1,8 @@
 // The kernels of fused attention by tensor cores (attention_warps.cuh; Dao, "FlashAttention-2", 2023): scores stay in
 // the registers of the warp that computes them. A block of four warps owns 64 rows, 16 a warp, and walks over the other
 // side's rows in tiles of 8 KB, of two operands: while it computes with one pair, the next is loaded. One kernel
-// forward; of the gradient, one for queries, which walks over keys, and one for keys and values together, which walks
-// over queries.
+// forward, and of few queries and many keys another, which joins the results of ranges of keys; of the gradient, one
+// for queries, which walks over keys, and one for keys and values together, which walks over queries.
 #pragma once
 #include <vesta/cuda/kernels/attention_warps.cuh>
 
@@ -64,8 +64,73 @@ VESTA_CALLED void differentiate_again(const AttentionLaunch& l, int64_t batch, i
   }
 }
 
+/// Stores what a block of few queries has of them: the sums of weighted values, then the largest score and the sum of
+/// weights.
+template <class Tiles, class Mine>
+VESTA_DEVICE void store_part(const AttentionLaunch& l, int64_t part, int first_row, const float (&sum)[Tiles::kSums][4],
+                             const float (&top)[2], const float (&total)[2], Mine mine) {
+  const int row = first_row + 2 * int(lane_index() / 4);
+  float* const to = l.parts + (part * l.queries + row) * (l.value_size + 2);
+  Tiles::each(sum, [&]<int count>(int piece, int i, int column, const float (&s)[count]) {
+    if (row + i >= l.queries || !mine(piece)) return;
+    VESTA_UNROLL
+    for (int c = 0; c < count; ++c) {
+      if (column + c < l.value_size) to[i * (l.value_size + 2) + column + c] = s[c];
+    }
+  });
+  VESTA_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    if (row + i >= l.queries || lane_index() % 4 != 0 || warp_index() != 0) continue;
+    float* const numbers = to + i * (l.value_size + 2) + l.value_size;
+    numbers[0] = top[i], numbers[1] = total[i];
+  }
+}
+
+/// Joins the parts of few queries' results, in order: a warp has 32 columns of a query.
+template <class T>
+VESTA_KERNEL void attention_ranges_kernel(VESTA_PARAMETER AttentionLaunch l, int64_t warps, int ranges) {
+  const GroupTeam team(32);
+  if (int64_t(team.row) >= warps) return;  // the whole warp
+  const int64_t pieces = (l.value_size + 31) / 32, piece = int64_t(team.row) % pieces,
+                number = int64_t(team.row) / pieces;
+  const int64_t query = number % l.queries, of_all = number / l.queries, batch = of_all / l.heads;
+  const int64_t head = of_all % l.heads, step = l.queries * (l.value_size + 2);
+  const float* const from = l.parts + (of_all * ranges * l.queries + query) * (l.value_size + 2);
+  const int lane = int(lane_index());
+  const int64_t column = piece * 32 + lane;
+  const bool inside = column < l.value_size;
+  float top = -INFINITY, total = 0, sum = 0;
+  for (int r = lane; r < ranges; r += 32) top = ::fmaxf(top, from[r * step + l.value_size]);
+  top = group_reduce(top, 32, [](float a, float b) { return ::fmaxf(a, b); });
+  for (int first = 0; first < ranges; first += 32) {
+    float factor = 0, its_total = 0;
+    if (first + lane < ranges) {
+      const float* const numbers = from + (first + lane) * step + l.value_size;
+      factor = top == -INFINITY ? 1 : math::exp(numbers[0] - top), its_total = numbers[1] * factor;
+    }
+    for (int r = 0; r < 32 && first + r < ranges; r += 8) {
+      float x[8];
+      VESTA_UNROLL
+      for (int k = 0; k < 8; ++k) x[k] = inside && first + r + k < ranges ? from[(first + r + k) * step + column] : 0;
+      VESTA_UNROLL
+      for (int k = 0; k < 8; ++k) {
+        sum = multiply_add(x[k], shuffle(factor, unsigned(r + k)), sum);
+        total = total + shuffle(its_total, unsigned(r + k));
+      }
+    }
+  }
+  const bool blind = total == 0;
+  const float y = blind ? sum : sum / total;
+  if (inside)
+    static_cast<T*>(l.out.data)[batch * l.out.batch + head * l.out.head + query * l.out.row + column] = convert<T>(y);
+  if (piece == 0 && lane == 0) {
+    static_cast<float*>(l.top)[number] = blind ? INFINITY : finite_top(top) + math::log(total);
+  }
+  if (any_lane(inside && y != y)) attend_again<T, 32>(l, batch, head, query, int(piece), int(pieces));
+}
+
 /// Computes the result. `few`: of at most 16 queries, which the warps share: each computes some columns of the scores,
-/// then of the result.
+/// then of the result; and of a range of the keys, if there are `parts`.
 template <class T, int D, bool few>
 VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
     fused_attention_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
@@ -83,17 +148,19 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
   const int part_row = int(part.row), first_row = part_row + (few ? 0 : warp * kWarpRows);
   const HeadRows<T> k(l.k, batch, head / int(l.group), l.keys, l.key_size);
   const HeadRows<T> v(l.v, batch, head / int(l.group), l.keys, l.value_size);
-  const int end = l.causal && part_row + cut.tile < keys ? part_row + cut.tile : keys;
+  const int begin = few ? int(part.column) : 0,
+            seen = l.causal && part_row + cut.tile < keys ? part_row + cut.tile : keys;
+  const int end = few && begin + cut.wide < seen ? begin + cut.wide : seen;
   const auto start = [&](int stage, int first) {
     Tiles::template start<n>(stages + stage * 2 * kTileBytes, k, first);
     Tiles::template start<n>(stages + stage * 2 * kTileBytes + kTileBytes, v, first);
   };
-  start(0, 0);
+  start(0, begin);
   Tiles::load_own(own, HeadRows<T>(l.q, batch, head, l.queries, l.key_size), first_row);
   float top[2] = {-INFINITY, -INFINITY}, total[2] = {}, sum[Tiles::kSums][4] = {};
   ScorePlaces<false> at(l, batch, head, first_row + 2 * g);
   int stage = 0;
-  for (int first = 0; first < end; first += n, stage ^= 1) {
+  for (int first = begin; first < end; first += n, stage ^= 1) {
     const char* tile = stages + stage * 2 * kTileBytes;
     wait_copies();
     block_barrier();  // these tiles are there, and the last ones have been read
@@ -156,6 +223,13 @@ VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, D == 64 ? 3 : 2)
       for (int k = 0; k < 4 * N; ++k) score[k / 4][k % 4] = 0;
     }
     Tiles::add_weighted(sum, score, tile + kTileBytes, correction, mine);
+  }
+  if (few && l.parts) {
+    VESTA_UNROLL
+    for (int i = 0; i < 2; ++i) total[i] = group_reduce(total[i], 4, [](float a, float b) { return a + b; });
+    const int64_t number = (part.batch * l.heads + part.head) * cut.pieces() + part.column / cut.wide;
+    store_part<Tiles>(l, number, first_row, sum, top, total, mine);
+    return;
   }
   bool exists[2], bad[2] = {}, blind[2];
   float* tops = static_cast<float*>(l.top) + (batch * l.heads + head) * l.queries;
@@ -332,9 +406,15 @@ bool with_tiles(const AttentionLaunch& l, F f) {
 
 template <class T, int D, bool few>
 void queue_fused(const AttentionLaunch& l) {
-  const AttentionPart::Cut cut{l.batch, l.heads, l.queries, 1, few ? kWarpRows : kFusedRows, 1};
+  const int range = l.parts ? int(attention_range(l)) : int(l.keys);
+  const AttentionPart::Cut cut = few ? AttentionPart::Cut{l.batch, l.heads, l.queries, l.keys, kWarpRows, range}
+                                     : AttentionPart::Cut{l.batch, l.heads, l.queries, 1, kFusedRows, 1};
   queue_attention("attention", fused_attention_kernel<T, D, few>, l, cut, kFusedThreads,
                   WarpTiles<T, D>::kOwnBytes + 4 * kTileBytes + (few ? WarpTiles<T, D>::N * 512 : 0));
+  if (!few || !l.parts) return;
+  const int64_t warps = l.batch * l.heads * l.queries * ((l.value_size + 31) / 32);
+  launch_block("attention_ranges", attention_ranges_kernel<T>, team_shape(uint64_t(warps), 32, l.stream), l, warps,
+               int(cut.pieces()));
 }
 template <class T, int D, bool by_key>
 void queue_fused_gradient(const AttentionLaunch& l) {

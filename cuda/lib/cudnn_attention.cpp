@@ -13,13 +13,15 @@
 namespace vesta::cuda {
 namespace {
 
-using AttentionKey = std::array<int64_t, 10 + 3 * size_t(attention_tensors)>;
+using AttentionKey = std::array<int64_t, 14 + 3 * size_t(attention_tensors)>;
 using Plans = cudnn::PlansOnDevice<AttentionKey>;
 
 AttentionKey key_of(const AttentionDesc& d, bool gradient) {
   AttentionKey key{int64_t(d.dtype), gradient, d.batch,    d.heads,      d.shared_heads,
                    d.queries,        d.keys,   d.key_size, d.value_size, d.causal};
-  size_t at = 10;
+  if (d.bias) key[10] = 1 + int64_t(d.bias->dtype), key[11] = d.bias->sizes[0], key[12] = d.bias->sizes[1];
+  if (d.bias) key[13] = d.bias->row;
+  size_t at = 14;
   for (const auto& steps : d.strides)
     for (const int64_t step : steps) key[at++] = step;
   return key;
@@ -46,11 +48,38 @@ void run(const AttentionWork& w, const cudnn::Plan& plan, cudnn::Handle handle) 
     if (w.data[size_t(t)]) pointers.emplace_back(t + 1, w.data[size_t(t)]);
   }
   const bool gradient = w.data[attention_of_q];
-  pointers.emplace_back(attention_tensors + 1, w.top);
-  pointers.emplace_back(attention_tensors + 2, &scale);
-  if (w.desc.causal) pointers.emplace_back(attention_tensors + 3, &hidden);
-  if (gradient) pointers.emplace_back(attention_tensors + 4, &one);
+  pointers.emplace_back(attention_top_id, w.top);
+  pointers.emplace_back(attention_scale_id, &scale);
+  if (w.desc.causal) pointers.emplace_back(attention_hidden_id, &hidden);
+  if (gradient) pointers.emplace_back(attention_one_id, &one);
+  if (w.desc.bias) pointers.emplace_back(attention_bias_id, w.bias);
   plan.run(handle, pointers, plan.workspace() ? workspace.impl()->data() : nullptr);
+}
+
+/// Returns the call for a part of the heads; `bias` is set if it is there.
+AttentionWork slice_of(const AttentionWork& w, const AttentionSlice& s) {
+  AttentionWork part = w;
+  AttentionDesc& d = part.desc;
+  const auto moved = [](void* p, int64_t elements, DType dtype) -> void* {
+    return p ? static_cast<char*>(p) + elements * itemsize(dtype) : nullptr;
+  };
+  const int64_t group = d.heads / d.shared_heads;
+  d.batch = s.batches, d.heads = s.heads, d.shared_heads = s.heads / group;
+  for (int t = 0; t < attention_tensors; ++t) {
+    const bool shared = t == attention_k || t == attention_v || t == attention_of_k || t == attention_of_v;
+    const auto& steps = d.strides[size_t(t)];
+    void*& p = part.data[size_t(t)];
+    p = moved(p, s.batch * steps[0] + (shared ? s.head / group : s.head) * steps[1], d.dtype);
+  }
+  part.top = moved(w.top, (s.batch * w.desc.heads + s.head) * d.queries, DType::float32);
+  if (!d.bias) return part;
+  auto& n = d.bias->sizes;
+  const int64_t of_head = n[2] * d.bias->row, of_batch = n[1] * of_head;
+  part.bias = moved(w.bias, (n[0] > 1 ? s.batch * of_batch : 0) + (n[1] > 1 ? s.head * of_head : 0), d.bias->dtype);
+  n[0] = n[0] > 1 ? s.batches : 1;
+  // In memory a batch is still that of all heads: with less than that, there is one batch.
+  n[1] = n[1] > 1 ? s.heads : 1;
+  return part;
 }
 
 }  // namespace
@@ -59,15 +88,60 @@ void run(const AttentionWork& w, const cudnn::Plan& plan, cudnn::Handle handle) 
 // cuDNN's kernels use the tensor cores better than ours (wgmma on Hopper). It computes what it can with the same
 // meaning as ours, so that a gradient may come from either, whoever has computed the result; the rest is ours:
 // - float32 and float64: it takes 16-bit floats.
-// - Masks: a query that may see nothing has a result of zero here; there it is NaN.
+// - Few queries of many keys: blocks of ours share the keys (attention_range).
 // - Dropout: weights are dropped by the index of their element, the same on every device; it draws in an order of its
 // own.
 // - Rows that are no multiple of 16 bytes, or operands that are expanded: it refuses them.
-// And what a plan refuses: a gradient whose workspace (the scores' gradient in 16 bits) is over the limit, for one.
+// - Masks whose numbers would take too much memory.
+// And what a plan refuses. The workspace of a gradient holds the scores' gradient in 16 bits: within the limit, or it
+// is computed in parts, of whole batches or of some heads of one, one after the other.
+//
+// Note [Masks as numbers]
+// cuDNN takes a mask as numbers that are added to scores (a "bias"). It is not known to keep -inf out of differences
+// where a query, or a tile of keys, sees nothing, and very low numbers lose the digits of scores; so a hidden key gets
+// -2^21, or the lowest number of float16, and lower numbers of a mask are raised to half of that. Against any key that
+// is seen, weights are zero either way. A query that may see nothing then gets the result of one without a mask: it is
+// made zero here, as it is in our own kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever
+// computes it, has weights of exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose
+// score is not finite is not hidden (nor is it in PyTorch), and a query all of whose numbers are that low weighs keys
+// by their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once
+// for all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to
+// 16 bytes.
+int64_t& attention_workspace_limit() {
+  static int64_t limit = cudnn::Choice().workspace_limit;
+  return limit;
+}
+
+std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t workspace_limit) {
+  constexpr int64_t tile = 128, more = 64 << 10;  // to which sides of the scores may be rounded up; sums and the like
+  const auto rounded = [](int64_t n) { return (n + tile - 1) / tile * tile; };
+  const int64_t group = d.heads / d.shared_heads;
+  const int64_t shared = group > 1 ? d.keys * (d.key_size + d.value_size) * 4 : 0;  // sums before those of a group
+  const int64_t of_head = rounded(d.queries) * rounded(d.keys) * itemsize(d.dtype) + d.queries * 4 + shared;
+  const int64_t at_once = (workspace_limit - more) / of_head;
+  if (at_once < group || at_once >= d.batch * d.heads) return {{0, d.batch, 0, d.heads}};
+  // Parts of nearly equal numbers: as few as may be, and of at most two sizes.
+  const auto cut = [](int64_t all, int64_t most, auto f) {
+    const int64_t count = (all + most - 1) / most, size = (all + count - 1) / count;
+    for (int64_t first = 0; first < all; first += size) f(first, std::min(size, all - first));
+  };
+  std::vector<AttentionSlice> slices;
+  if (at_once >= d.heads) {
+    cut(d.batch, at_once / d.heads, [&](int64_t b, int64_t n) { slices.push_back({b, n, 0, d.heads}); });
+    return slices;
+  }
+  for (int64_t b = 0; b < d.batch; ++b) {
+    cut(d.shared_heads, at_once / group,
+        [&](int64_t head, int64_t n) { slices.push_back({b, 1, head * group, n * group}); });
+  }
+  return slices;
+}
+
 const char* why_not_cudnn(const AttentionWork& w) {
   const AttentionDesc& d = w.desc;
   if (itemsize(d.dtype) != 2) return "cuDNN takes 16-bit floats";
-  if (w.masked) return "a query that may see nothing has a result of zero";
+  if (w.in_ranges) return "blocks of our own kernels share the keys of few queries";
+  if (d.bias && d.bias->bytes() > cudnn::Choice().workspace_limit) return "a mask would take too much memory";
   if (w.dropout) return "weights are dropped by the index of their element";
   constexpr int64_t kPack = 8;  // 16-bit floats of 16 bytes
   if (d.key_size % kPack || d.value_size % kPack) return "rows are no multiple of 16 bytes";
@@ -90,10 +164,18 @@ bool run_locked(const AttentionWork& w, bool gradient, std::string& problem) {
   try {
     on.use(current_stream(w.device.index).handle());
     std::string why;  // shapes that cuDNN does not take are no problem: our own kernels do
-    const auto make = [&](const cudnn::Target& target) { return plan_attention(w.desc, gradient, target, {}); };
-    const cudnn::Plan* plan = on.plan(key_of(w.desc, gradient), make, why);
-    if (plan) run(w, *plan, on.handle);
-    return plan;
+    AttentionWork all = w;
+    std::vector<AttentionSlice> slices{{0, w.desc.batch, 0, w.desc.heads}};
+    if (gradient) slices = attention_slices(w.desc, attention_workspace_limit());
+    for (const AttentionSlice& s : slices) {
+      const AttentionDesc desc = slice_of(all, s).desc;
+      const auto make = [&](const cudnn::Target& target) { return plan_attention(desc, gradient, target, {}); };
+      const cudnn::Plan* plan = on.plan(key_of(desc, gradient), make, why);
+      if (!plan) return false;
+      if (desc.bias && !all.bias) all.bias = w.make_bias();
+      run(slice_of(all, s), *plan, on.handle);
+    }
+    return true;
   } catch (const cudnn::Refused& e) {
     problem = fmt::format("cuDNN refused attention ({}); kernels of our own are used.", e.what());
     return false;

@@ -35,16 +35,22 @@ struct Maker {
   int operand_turned(AttentionTensor t) { return g.tensor(t + 1, turned(sizes_of(t)), turned(strides_of(t)), d.dtype); }
   Numbers scores() const { return {d.batch, d.heads, d.queries, d.keys}; }
   Numbers column() const { return {d.batch, d.heads, d.queries, 1}; }
-  int top() {
-    return g.tensor(attention_tensors + 1, column(), {d.heads * d.queries, d.queries, 1, 1}, DType::float32);
-  }
+  int top() { return g.tensor(attention_top_id, column(), {d.heads * d.queries, d.queries, 1, 1}, DType::float32); }
 
+  /// Adds the numbers that come to scores.
+  int biased(int x) {
+    if (!d.bias) return x;
+    const auto& n = d.bias->sizes;
+    const int64_t row = d.bias->row, head = n[2] * row;
+    const int b = g.tensor(attention_bias_id, {n[0], n[1], n[2], n[3]}, {n[1] * head, head, row, 1}, d.bias->dtype);
+    return g.pointwise(pointwise_add, x, b, g.between(scores()));
+  }
   /// Hides the keys after each query.
   int hidden(int x) {
     const int row = g.index(x, 2, g.between(scores(), DType::int32));
     const int at = g.index(x, 3, g.between(scores(), DType::int32));
     const int seen = g.pointwise(pointwise_at_least, row, at, g.between(scores(), DType::bool_));
-    return g.select(seen, x, g.number(attention_tensors + 3, 4), g.between(scores()));
+    return g.select(seen, x, g.number(attention_hidden_id, 4), g.between(scores()));
   }
   /// Returns a matrix of scores, turned.
   int turned_scores(int x) {
@@ -65,7 +71,8 @@ struct Maker {
 
   void forward() {
     int x = g.matmul(operand(attention_q), operand_turned(attention_k), g.between(scores()));
-    x = g.pointwise(pointwise_multiply, x, g.number(attention_tensors + 2, 4), g.between(scores()));
+    x = g.pointwise(pointwise_multiply, x, g.number(attention_scale_id, 4), g.between(scores()));
+    x = biased(x);
     if (d.causal) x = hidden(x);
     const int most = g.reduce(reduction_max, x, g.between(column()));
     x = g.pointwise(pointwise_subtract, x, most, g.between(scores()));
@@ -78,13 +85,14 @@ struct Maker {
 
   void backward() {
     const int q = operand(attention_q), k = operand_turned(attention_k), v = operand_turned(attention_v);
-    const int grad = operand(attention_grad), scale = g.number(attention_tensors + 2, 4);
+    const int grad = operand(attention_grad), scale = g.number(attention_scale_id, 4);
     int inner = g.pointwise(pointwise_multiply, grad, operand(attention_out), g.between(sizes_of(attention_out)));
     inner = g.reduce(reduction_add, inner, g.between(column()));
-    inner = g.pointwise(pointwise_multiply, inner, g.number(attention_tensors + 4, 4), g.between(column()));
+    inner = g.pointwise(pointwise_multiply, inner, g.number(attention_one_id, 4), g.between(column()));
 
     int x = g.matmul(q, k, g.between(scores()));
     x = g.pointwise(pointwise_multiply, x, scale, g.between(scores()));
+    x = biased(x);
     x = g.pointwise(pointwise_subtract, x, top(), g.between(scores()));
     if (d.causal) x = hidden(x);
     const int weights = g.pointwise(pointwise_exp, x, g.between(scores()));

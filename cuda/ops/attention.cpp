@@ -49,13 +49,56 @@ struct Operands {
   }
 };
 
+/// A mask in the form that cuDNN takes, made when it is asked for: Note [Masks as numbers] in
+/// ../lib/cudnn_attention.cpp.
+class MaskNumbers {
+ public:
+  MaskNumbers(const AttentionLaunch& l, const Tensor& like) : like_(like) {
+    const AttentionMask& m = l.mask;
+    if (m.kind == AttentionMask::none) return;
+    AttentionBias& to = bias.emplace();
+    to.dtype = m.kind == AttentionMask::single ? DType::float32 : l.dtype;
+    to.sizes = {m.batch ? l.batch : 1, m.head ? l.heads : 1, l.queries, l.keys};
+    to.row = (l.keys + 7) / 8 * 8;
+    made_.stream = l.stream, made_.dtype = l.dtype, made_.mask = m, made_.causal = l.causal;
+    made_.batch = to.sizes[0], made_.heads = to.sizes[1], made_.queries = l.queries, made_.keys = l.keys;
+    made_.row = to.row;
+  }
+  /// Queues the conversion; `finds_blind`: and what finds the queries that see nothing.
+  void* make(bool finds_blind) {
+    const auto& n = bias->sizes;
+    numbers_ = empty_tensor({{n[0], n[1], n[2], bias->row}}, bias->dtype, like_.device());
+    made_.bias = numbers_.impl()->data();
+    if (finds_blind) {
+      blind_ = empty_tensor({{n[0], n[1], n[2]}}, DType::bool_, like_.device());
+      made_.blind = reinterpret_cast<bool*>(blind_.impl()->data());
+    }
+    attention_bias(made_);
+    return made_.bias;
+  }
+  /// Queues what makes zeros of the results of those queries.
+  void clear_blind(const AttentionLaunch& l) const {
+    if (!blind_.defined()) return;
+    const int64_t queries = made_.queries;
+    attention_blind(l, {made_.blind, made_.batch > 1 ? made_.heads * queries : 0, made_.heads > 1 ? queries : 0});
+  }
+  std::optional<AttentionBias> bias;
+
+ private:
+  const Tensor& like_;
+  AttentionBiasLaunch made_;
+  Tensor numbers_, blind_;
+};
+
 /// Describes a call to cuDNN; operands that a pass does not have are null.
-AttentionWork work_of(const AttentionLaunch& l, const Tensor& top, bool dropout) {
+AttentionWork work_of(const AttentionLaunch& l, const Tensor& top, bool dropout, MaskNumbers& mask, bool gradient) {
   AttentionWork w;
   w.desc.dtype = l.dtype, w.desc.batch = l.batch, w.desc.heads = l.heads, w.desc.shared_heads = l.heads / l.group;
   w.desc.queries = l.queries, w.desc.keys = l.keys, w.desc.key_size = l.key_size, w.desc.value_size = l.value_size;
   w.desc.causal = l.causal, w.scale = l.scale, w.top = l.top, w.device = top.device();
-  w.masked = l.mask.kind != AttentionMask::none, w.dropout = dropout;
+  w.dropout = dropout, w.in_ranges = !gradient && attention_part_numbers(l) > 0;
+  w.desc.bias = mask.bias;
+  w.make_bias = [&mask, gradient] { return mask.make(!gradient); };
   const AttentionOperand* operands[] = {&l.q, &l.k, &l.v, &l.out, &l.grad, &l.of_q, &l.of_k, &l.of_v};
   static_assert(std::size(operands) == attention_tensors);
   for (size_t t = 0; t < attention_tensors; ++t) {
@@ -75,7 +118,17 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   const Tensor y = empty_heads(query, o.l.heads, o.l.queries, o.l.value_size);
   const Tensor top = empty_tensor({{o.l.batch, o.l.heads, o.l.queries}}, compute_type(query.dtype()), query.device());
   o.l.out = operand_of(y), o.l.top = top.impl()->data();
-  if (!attention_by_cudnn(work_of(o.l, top, dropout_p > 0), false)) attention(o.l);
+  MaskNumbers numbers(o.l, query);
+  if (attention_by_cudnn(work_of(o.l, top, dropout_p > 0, numbers, false), false)) {
+    numbers.clear_blind(o.l);
+    return {y, top};
+  }
+  Tensor parts;
+  if (const int64_t n = attention_part_numbers(o.l); n > 0) {
+    parts = empty_tensor(Dims{n}, DType::float32, query.device());
+    o.l.parts = reinterpret_cast<float*>(parts.impl()->data());
+  }
+  attention(o.l);
   return {y, top};
 }
 
@@ -94,7 +147,8 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   o.l.grad = operand_of(g), o.l.out = operand_of(y);
   o.l.top = top.impl()->data();
   o.l.of_q = operand_of(of_q), o.l.of_k = operand_of(of_k), o.l.of_v = operand_of(of_v);
-  if (attention_by_cudnn(work_of(o.l, top, dropout_p > 0), true)) return {of_q, of_k, of_v};
+  MaskNumbers numbers(o.l, query);
+  if (attention_by_cudnn(work_of(o.l, top, dropout_p > 0, numbers, true), true)) return {of_q, of_k, of_v};
   const Tensor inner = empty_tensor(top.sizes(), top.dtype(), top.device());
   o.l.inner = inner.impl()->data();
   attention_gradient(o.l);

@@ -13,6 +13,13 @@ pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a G
 TOLERANCE = {vesta.float64: 1e-12, vesta.float32: 2e-5, vesta.float16: 4e-3, vesta.bfloat16: 3e-2}
 
 
+@pytest.fixture
+def own_kernels() -> Any:
+    """Leaves cuDNN out."""
+    with vesta.backends.cuda.sdp_kernel(enable_cudnn=False):
+        yield
+
+
 def made(*shape: int, dtype: Any = vesta.float32, seed: int = 0) -> Any:
     generator = vesta.Generator().manual_seed(seed + sum(shape))
     return vesta.randn(*shape, generator=generator, dtype=vesta.float64).to(dtype)
@@ -192,7 +199,7 @@ def test_empty_operands() -> None:
 
 
 @pytest.mark.parametrize("dtype, size", [(vesta.float32, 16), (vesta.bfloat16, 16), (vesta.bfloat16, 72)], ids=str)
-def test_tiles_that_a_boolean_mask_hides_have_the_bits_of_an_additive_one(size: int, dtype: Any) -> None:
+def test_tiles_that_a_boolean_mask_hides_have_the_bits_of_an_additive_one(size: int, dtype: Any, own_kernels: None) -> None:
     """What the mask hides wholly is passed over: the numbers are those of scores minus infinity, NaN of values too."""
     n = 140
     q, k, v = (made(1, 1, n, size, dtype=dtype, seed=s) for s in range(3))
@@ -271,6 +278,49 @@ def test_many_tiles(size: int, dtype: Any) -> None:
     both(q[:, :, :70], k, v, enable_gqa=True, is_causal=True)  # keys that nobody sees
 
 
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float16, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [64, 100])
+def test_few_queries_of_many_keys(size: int, dtype: Any) -> None:
+    """Blocks share the keys, and a second kernel joins what they have."""
+    length = 1100
+    q, k, v = (made(2, n, m, e, dtype=dtype) for n, m, e in ((2, 3, size), (1, length, size), (1, length, 37)))
+    on = [t.cuda() for t in (q, k, v)]
+    before = launches()
+    y = attention(*on, enable_gqa=True)
+    assert launches() - before == 2
+    both(q, k, v, grad=False, enable_gqa=True)
+    one = [t[:1] for t in (q, k, v)]
+    both(*one, enable_gqa=True, dropout_p=0.2)
+    both(*one, grad=False, enable_gqa=True, attn_mask=made(1, 2, 3, length))
+    place = vesta.arange(length)
+    for seen in (place < 20, (place < 300) | (place > 1050), place < 0):  # ranges that are hidden
+        both(*one, grad=False, enable_gqa=True, attn_mask=seen.expand(3, length))
+    # The bits do not depend on batch and heads.
+    assert vesta.equal(attention(*(t[1:] for t in on), enable_gqa=True), y[1:])
+    assert vesta.equal(attention(on[0][:, 1:], on[1], on[2], enable_gqa=True), y[:, 1:])
+
+
+def test_parts_of_few_queries_keep_what_is_not_finite() -> None:
+    q, k, v = made(1, 2, 3, 8).round(), made(1, 2, 1100, 8).round(), made(1, 2, 1100, 40).round()
+    k[0, 0, 5, 2], v[0, 1, 1000, 4], v[0, 1, 9, 35] = -vesta.inf, vesta.inf, vesta.nan
+    both(q, k, v)
+    mask = vesta.ones(3, 1100, dtype=vesta.bool)
+    mask[1], mask[2, 800:] = False, False
+    both(q, k, v, attn_mask=mask)
+    y = attention(q.cuda(), k.cuda(), v.cuda(), attn_mask=mask.cuda()).cpu()
+    assert (y[0, 0, 1] == 0).all() and y[0, 1, 1].isnan().nonzero().flatten().tolist() == [4, 35]
+    mask = vesta.zeros(3, 1100).masked_fill(~mask, vesta.finfo(vesta.float32).min)
+    both(q, k[:, 1:], v[:, :1], enable_gqa=True, attn_mask=mask)
+
+
+@pytest.mark.parametrize("size", [64, 128])
+def test_few_queries_keep_their_digits(size: int) -> None:
+    q, k, v = (made(1, 2, n, size, dtype=vesta.float64).float() for n in (2, 1500, 1500))
+    want = attention(q.double(), k.double(), v.double())
+    error = (attention(q.cuda(), k.cuda(), v.cuda()).cpu().double() - want).abs().max() / want.abs().max()
+    assert error < 2e-6, error.item()
+
+
 def test_the_lowest_mask_is_not_infinite() -> None:
     q, mask = made(1, 2, 20, 8), made(20, 20)
     mask[3], mask[5, :9] = vesta.finfo(vesta.float32).min, vesta.finfo(vesta.float32).min
@@ -280,13 +330,13 @@ def test_the_lowest_mask_is_not_infinite() -> None:
 
 @pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
 @pytest.mark.parametrize("size", [8, 64, 96])
-def test_places_change_no_bits(size: int, dtype: Any) -> None:
+def test_places_change_no_bits(size: int, dtype: Any, own_kernels: None) -> None:
     def shifted(t: Any) -> Any:
         room = vesta.empty(t.numel() + 1, dtype=dtype, device="cuda")[1:]  # no row is aligned to 16 bytes
         return room.view(t.shape).copy_(t)
 
     q, k, v, g = (made(2, 2, 90, size, dtype=dtype, seed=n).cuda() for n in range(4))
-    seen = (made(90, 90) > -1).cuda()  # cuDNN does not take masks
+    seen = (made(90, 90) > -1).cuda()
     wants: list[Any] = []
     for place in (lambda t: t, shifted):
         on = [place(t).requires_grad_() for t in (q, k, v)]

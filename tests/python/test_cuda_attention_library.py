@@ -70,13 +70,95 @@ assert y.transpose(1, 2).is_contiguous()
     )
 
 
+def test_masks_are_numbers_for_the_library() -> None:
+    check("""
+for dtype in (vesta.bfloat16, vesta.float16):
+    q, k, v = (made(2, 4, 13, 16, dtype=dtype), made(2, 4, 19, 16, dtype=dtype), made(2, 4, 19, 24, dtype=dtype))
+    seen = made(2, 1, 13, 19, dtype=vesta.float32) > -0.5
+    seen[0, 0, 3], seen[1, 0, 12] = False, False  # queries that see nothing
+    numbers = vesta.where(seen, made(2, 1, 13, 19, dtype=vesta.float32), -vesta.inf)
+    lowest = numbers.masked_fill(numbers.eq(-vesta.inf), vesta.finfo(dtype).min)
+    lowest[0, 0, 3] = 0
+    lowest[1, 0, 12] = 1
+    for mask in (
+        seen, seen[0, 0], seen[:, :, :1], seen[:, :, ::2].repeat(1, 1, 2, 1)[:, :, :13], made(4, 13, 19) > 0,
+        seen.transpose(2, 3).contiguous().transpose(2, 3), vesta.zeros(13, 19, dtype=vesta.bool),
+        numbers, numbers.to(dtype), numbers[0, 0].to(dtype), made(2, 4, 13, 19, dtype=dtype), made(13, 1, dtype=dtype),
+        lowest.clamp(min=-1e30), lowest.to(dtype),
+    ):
+        assert both(q, k, v, attn_mask=mask) == (1, 1)
+        assert both(q, k[:, :2], v[:, :2], attn_mask=mask, enable_gqa=True) == (1, 1)
+    for size in (1, 8, 64, 300):  # of a mask's rows
+        q, k, v = made(1, 2, 5, 8, dtype=dtype), made(1, 2, size, 8, dtype=dtype), made(1, 2, size, 8, dtype=dtype)
+        assert both(q, k, v, attn_mask=made(5, size, dtype=vesta.float32) > 0) == (1, 1)
+        assert both(q, k, v, attn_mask=made(5, size, dtype=vesta.float32)) == (1, 1)
+""")
+
+
+def test_queries_that_see_nothing_are_zero_by_the_library() -> None:
+    check("""
+q, k, v = (made(2, 3, 12, 16).cuda().requires_grad_() for _ in range(3))
+seen = vesta.ones(2, 1, 12, 12, dtype=vesta.bool)
+seen[0, 0, 4], seen[1, 0, :6] = False, False
+far = vesta.where(seen, 0, -vesta.inf)
+for mask in (seen.cuda(), far.cuda(), far.bfloat16().cuda()):
+    for library in (True, False):  # of the gradient
+        vesta.backends.cuda.enable_cudnn_sdp(True)
+        before = fake.fake_programs()
+        y = attention(q, k, v, attn_mask=mask)
+        assert fake.fake_programs() == before + 1
+        vesta.backends.cuda.enable_cudnn_sdp(library)
+        grads = vesta.autograd.grad(y, (q, k, v), vesta.ones_like(y))
+        assert fake.fake_programs() == before + 1 + library
+        assert not y[0, :, 4].any() and not y[1, :, :6].any() and y[0, :, 5:].all() and y[1, :, 6:].all()
+        assert not grads[0][0, :, 4].any() and not grads[0][1, :, :6].any() and grads[0][0, :, 5:].any()
+        assert all(g.isfinite().all() for g in grads)
+v = v.detach().clone()
+v[0, 1, 2, 3], v[1, 0, 11, 5] = vesta.nan, vesta.inf
+y = attention(q, k, v, attn_mask=seen.cuda())
+assert y[0, 1, 4, 3].isnan() and y[0, :, 4].isnan().sum() == 1
+assert y[1, 0, 0, 5].isnan() and y[1, :, 0].isnan().sum() == 1 and not y[1, :, 0].nan_to_num().any()
+""")
+
+
+def test_gradients_over_the_limit_are_computed_in_parts() -> None:
+    check("""
+limit = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"])._ZN5vesta4cuda25attention_workspace_limitEv
+limit.restype = ctypes.POINTER(ctypes.c_int64)
+of_head = 128 * 128 * 2 + 2048
+def check(parts, *operands, **options):
+    assert both(*operands, **options) == (1, parts)
+q, k, v = made(5, 4, 13, 16), made(5, 4, 19, 16), made(5, 4, 19, 24)
+inside = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
+masks = [made(5, 1, 13, 19) > 0, made(4, 13, 19), made(5, 4, 13, 19).float(), made(13, 19) > 0]
+limit()[0] = 65536 + 8 * of_head  # two batches
+check(3, q, k, v), check(3, *inside, is_causal=True)
+for mask in masks: check(3, q, k, v, attn_mask=mask)
+limit()[0] = 65536 + 3 * of_head  # three of four heads: two and two
+check(10, q, k, v, is_causal=True), check(10, *inside)
+for mask in masks: check(10, q, k, v, attn_mask=mask)
+limit()[0] = 65536 + 2 * (of_head + 19 * 40 * 4)  # heads that share keys stay together
+check(10, q, k[:, :2], v[:, :2], enable_gqa=True, attn_mask=masks[2])
+check(5, q[:1].repeat(5, 1, 1, 1)[:, :2], k[:, :1], v[:, :1], enable_gqa=True)
+""")
+
+
+def test_few_queries_of_many_keys_are_our_own_kernels() -> None:
+    check("""
+q, k, v = made(1, 2, 3, 8), made(1, 2, 1100, 8), made(1, 2, 1100, 8)
+assert both(q, k, v) == (0, 1)
+assert both(q, k, v, attn_mask=made(3, 1100, dtype=vesta.float32) > 0) == (0, 1)
+assert both(q, k[:, :, :900], v[:, :, :900]) == (1, 1)
+assert both(made(1, 2, 17, 8), k, v) == (1, 1)
+""")
+
+
 def test_the_rest_is_computed_by_our_own_kernels() -> None:
     check("""
 q, k, v = (made(2, 4, 13, 16) for _ in range(3))
 assert both(q.float(), k.float(), v.float()) == (0, 0)
-assert both(q, k, v, attn_mask=vesta.ones(13, 13, dtype=vesta.bool).tril()) == (0, 0)
-assert both(q, k, v, attn_mask=made(13, 13)) == (0, 0)
 assert both(q, k, v, dropout_p=0.3) == (0, 0)
+assert both(q, k, v, attn_mask=made(13, 13) > 0, dropout_p=0.3) == (0, 0)
 assert both(q[..., :12], k[..., :12], v) == (0, 0)
 odd = made(2, 4, 13, 17).cuda()[..., 1:]  # rows that are not aligned
 before = fake.fake_programs()

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -86,6 +87,10 @@ AttentionDesc describe(const AttentionRow& r, DType dtype, bool causal) {
   d.strides[attention_v] = d.strides[attention_of_v] = strides(r.shared_heads, r.keys, r.value_size);
   d.strides[attention_out] = d.strides[attention_grad] = strides(r.heads, r.queries, r.value_size);
   return d;
+}
+
+AttentionBias bias_of(const AttentionDesc& d, DType dtype, bool each_batch, bool each_head) {
+  return {dtype, {each_batch ? d.batch : 1, each_head ? d.heads : 1, d.queries, d.keys}, (d.keys + 7) / 8 * 8};
 }
 
 /// Returns the folder of a cuDNN 9; empty if there is none.
@@ -211,10 +216,66 @@ TEST_CASE("attention has a plan forward and backward", "[cudnn]") {
   }
 }
 
+TEST_CASE("attention with the numbers of a mask has deterministic plans that write no scores", "[cudnn]") {
+  struct Mask {
+    DType dtype, of_bias;
+    bool causal, each_batch, each_head;
+  };
+  for (const AttentionRow& row : kAttentions) {
+    for (const Mask& m : {Mask{DType::bfloat16, DType::bfloat16, false, true, false},
+                          Mask{DType::float16, DType::float16, true, false, false},
+                          Mask{DType::bfloat16, DType::float32, false, true, true}}) {
+      CAPTURE(row.name, name(m.dtype), name(m.of_bias));
+      AttentionDesc desc = describe(row, m.dtype, m.causal);
+      desc.bias = bias_of(desc, m.of_bias, m.each_batch, m.each_head);
+      cudnn::Plan plan;
+      REQUIRE_NOTHROW(plan = plan_attention(desc, false, h200(), {}));
+      CHECK(plan.is_deterministic());
+      CHECK(plan.workspace() <= 1 << 20);
+      REQUIRE_NOTHROW(plan = plan_attention(desc, true, h200(), {}));
+      CHECK(plan.is_deterministic());
+    }
+  }
+}
+
 TEST_CASE("a gradient of attention whose workspace is over the limit is refused", "[cudnn]") {
   const AttentionRow large{"large", 64, 16, 16, 1024, 1024, 64, 64, true};
   CHECK_NOTHROW(plan_attention(describe(large, DType::bfloat16, true), false, h200(), {}));
   CHECK_THROWS_AS(plan_attention(describe(large, DType::bfloat16, true), true, h200(), {}), cudnn::Refused);
+}
+
+TEST_CASE("a gradient over the limit is cut into parts that have plans", "[cudnn]") {
+  const int64_t limit = cudnn::Choice().workspace_limit;
+  const AttentionRow rows[] = {
+      {"of many sequences", 64, 16, 16, 1024, 1024, 64, 64, true},
+      {"of long sequences", 2, 32, 8, 4096, 4096, 128, 128, true},
+      {"of odd sizes", 5, 7, 7, 1500, 2500, 64, 64, false},
+  };
+  for (const AttentionRow& row : rows) {
+    CAPTURE(row.name);
+    const AttentionDesc whole = describe(row, DType::bfloat16, false);
+    const std::vector<AttentionSlice> slices = attention_slices(whole, limit);
+    CHECK(slices.size() > 1);
+    std::vector<int> seen(size_t(row.batch * row.heads));
+    for (const AttentionSlice& s : slices) {
+      CHECK((s.heads == row.heads || s.batches == 1));
+      CHECK(s.head % (row.heads / row.shared_heads) == 0);
+      for (int64_t b = s.batch; b < s.batch + s.batches; ++b)
+        for (int64_t h = s.head; h < s.head + s.heads; ++h) ++seen[size_t(b * row.heads + h)];
+    }
+    CHECK(std::ranges::count(seen, 1) == std::ssize(seen));
+    for (const AttentionSlice& s : {slices.front(), slices.back()}) {
+      AttentionDesc d = whole;
+      d.batch = s.batches, d.heads = s.heads, d.shared_heads = s.heads * row.shared_heads / row.heads;
+      int64_t workspace = 0;
+      REQUIRE_NOTHROW(workspace = plan_attention(d, true, h200(), {}).workspace());
+      CHECK(workspace <= limit);
+      CHECK(workspace > limit / 8);  // not many parts
+    }
+  }
+  const AttentionDesc small = describe(kAttentions[0], DType::bfloat16, true);
+  CHECK(attention_slices(small, limit).size() == 1);
+  CHECK(attention_slices(small, 1 << 20).size() == 1);  // less than a head's: refused
 }
 
 TEST_CASE("what cuDNN computes of attention is decided with a reason", "[cudnn]") {
@@ -229,7 +290,10 @@ TEST_CASE("what cuDNN computes of attention is decided with a reason", "[cudnn]"
     return why_not_cudnn(other) != nullptr;
   };
   CHECK(refused([](AttentionWork& o) { o.desc.dtype = DType::float32; }));
-  CHECK(refused([](AttentionWork& o) { o.masked = true; }));
+  CHECK(refused([](AttentionWork& o) { o.in_ranges = true; }));
+  CHECK(!refused([](AttentionWork& o) { o.desc.bias = bias_of(o.desc, DType::bfloat16, true, false); }));
+  CHECK(refused(
+      [](AttentionWork& o) { o.desc.batch = 1000, o.desc.bias = bias_of(o.desc, DType::bfloat16, true, false); }));
   CHECK(refused([](AttentionWork& o) { o.dropout = true; }));
   CHECK(refused([](AttentionWork& o) { o.desc.key_size = 60; }));
   CHECK(refused([](AttentionWork& o) { o.desc.strides[attention_k][1] = 0; }));
