@@ -85,6 +85,8 @@ VESTA_KERNEL void max_pool_kernel(PoolArgs<I> a, int64_t n) {
 template <class T>
 constexpr int kPoolPack = int(16 / sizeof(T));
 
+VESTA_DEVICE int32_t nearest_inside(int32_t at, int32_t n) { return at < 0 ? 0 : at < n ? at : n - 1; }
+
 /// Finds the maxima of K x K windows without dilation: a thread has N channels of an output, and loads all of its
 /// window before it compares.
 template <class T, int K, int N>
@@ -99,34 +101,35 @@ VESTA_KERNEL void max_pool_square_kernel(PoolArgs<int32_t> a, int64_t n) {
   const int32_t x = (pixel - line * int32_t(l.out[2])) * a.stride[2] - a.padding[2];
   const int32_t channel = (i - pixel * int32_t(a.channels.divisor)) * N, channels = int32_t(l.channels);
   const T* const from = static_cast<const T*>(l.input) + int64_t(image) * (a.in[1] * a.in[2]) * channels + channel;
+  // A tap beside the image is read again from its edge, which is in the window: the same maximum, and the same place of
+  // it. Nothing is left out, so that all loads are made at once.
+  int32_t rows[K], columns[K];
+  VESTA_UNROLL
+  for (int k = 0; k < K; ++k) {
+    rows[k] = nearest_inside(y + k, a.in[1]) * a.in[2], columns[k] = nearest_inside(x + k, a.in[2]);
+  }
   Elements<T, N> taps[K][K];
-  bool inside[K][K];
   VESTA_UNROLL
   for (int q = 0; q < K; ++q) {
     VESTA_UNROLL
     for (int r = 0; r < K; ++r) {
-      inside[q][r] = uint32_t(y + q) < uint32_t(a.in[1]) && uint32_t(x + r) < uint32_t(a.in[2]);
-      if (inside[q][r]) {
-        taps[q][r] = *reinterpret_cast<const Elements<T, N>*>(from + ((y + q) * a.in[2] + x + r) * channels);
-      }
+      taps[q][r] = *reinterpret_cast<const Elements<T, N>*>(from + (rows[q] + columns[r]) * channels);
     }
   }
   Elements<T, N> values;
   Elements<int64_t, N> places;
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
-    values.v[j] = lowest<T>();
+    values.v[j] = taps[0][0].v[j];
     C best = convert<C>(values.v[j]);
-    int32_t best_at = -1;
+    int32_t best_at = rows[0] + columns[0];
     VESTA_UNROLL
-    for (int q = 0; q < K; ++q) {
-      VESTA_UNROLL
-      for (int r = 0; r < K; ++r) {
-        const T t = taps[q][r].v[j];
-        const C v = convert<C>(t);
-        const bool wins = inside[q][r] && (best_at < 0 || v > best || v != v);
-        if (wins) best = v, values.v[j] = t, best_at = (y + q) * a.in[2] + x + r;
-      }
+    for (int t = 1; t < K * K; ++t) {
+      const T tap = taps[t / K][t % K].v[j];
+      const C v = convert<C>(tap);
+      const bool wins = v > best || v != v;
+      best = wins ? v : best, values.v[j] = wins ? tap : values.v[j];
+      best_at = wins ? rows[t / K] + columns[t % K] : best_at;
     }
     places.v[j] = best_at;
   }
@@ -342,7 +345,10 @@ VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) 
 template <class F>
 bool with_square(const PoolLaunch& l, F f) {
   const bool planar = l.in[0] == 1 && l.out[0] == 1 && l.kernel[0] == 1 && l.padding[0] == 0;
-  const bool square = l.kernel[1] == l.kernel[2] && l.dilation[1] == 1 && l.dilation[2] == 1;
+  bool square = l.kernel[1] == l.kernel[2] && l.dilation[1] == 1 && l.dilation[2] == 1;
+  for (int d = 1; d < 3; ++d) {  // and each window has an element of the image
+    square = square && l.padding[d] < l.kernel[d] && (l.out[d] - 1) * l.stride[d] - l.padding[d] < l.in[d];
+  }
   if (!planar || !square || l.kernel[1] < 2 || l.kernel[1] > 3) return false;
   if (l.kernel[1] == 2) f.template operator()<2>();
   else f.template operator()<3>();

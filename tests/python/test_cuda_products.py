@@ -222,6 +222,24 @@ def test_gradient_of_max_pool_looks_once_at_each_window_of_a_run(width: int, cha
             np.testing.assert_array_equal(grads[2], grads[0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(2, 8, 7, 9), (1, 3, 5, 5), (1, 8, 2, 1), (1, 8, 1, 1)], ids=str)
+def test_max_pool_of_special_numbers_at_the_edges(shape: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    chosen = rng.choice([np.nan, -np.inf, -0.0, 0.0, 1.0, 2.0], shape, p=[0.1, 0.3, 0.1, 0.1, 0.2, 0.2])
+    x = vesta.tensor(chosen).to(getattr(vesta, dtype))
+    for kernel, stride, padding in ((2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 1, 1), (2, 1, 1)):
+        for ceil in (False, True):
+            if min(shape[2:]) + 2 * padding < kernel:
+                continue
+            want = vesta._C._private.max_pool2d_with_indices(x, kernel, stride, padding, 1, ceil)
+            for format in (vesta.contiguous_format, vesta.channels_last):
+                image = x.cuda().contiguous(memory_format=format)
+                got = vesta._C._private.max_pool2d_with_indices(image, kernel, stride, padding, 1, ceil)
+                for a, b in zip(got, want):
+                    np.testing.assert_array_equal(numbers(a), numbers(b))
+
+
 def test_gradient_of_max_pool_over_volumes_and_lines() -> None:
     for shape, pool in (((2, 3, 5, 6, 7), F.max_pool3d), ((2, 3, 13), F.max_pool1d)):
         grads = []
