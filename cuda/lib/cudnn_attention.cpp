@@ -119,20 +119,28 @@ std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t wor
   const int64_t shared = group > 1 ? d.keys * (d.key_size + d.value_size) * 4 : 0;  // sums before those of a group
   const int64_t of_head = rounded(d.queries) * rounded(d.keys) * itemsize(d.dtype) + d.queries * 4 + shared;
   const int64_t at_once = (workspace_limit - more) / of_head;
-  if (at_once < group || at_once >= d.batch * d.heads) return {{0, d.batch, 0, d.heads}};
-  // Parts of nearly equal numbers: as few as may be, and of at most two sizes.
-  const auto cut = [](int64_t all, int64_t most, auto f) {
-    const int64_t count = (all + most - 1) / most, size = (all + count - 1) / count;
+  const std::vector<AttentionSlice> whole{{0, d.batch, 0, d.heads}};
+  if (at_once < group || at_once >= d.batch * d.heads) return whole;
+  // Parts of nearly equal numbers: as few as may be, and of at most two sizes. Of one in `all`, `floats` of `top` lie
+  // before the next: they begin at multiples of 16 bytes.
+  const auto cut = [](int64_t all, int64_t most, int64_t floats, auto f) {
+    const int64_t unit = floats % 4 == 0 ? 1 : floats % 2 == 0 ? 2 : 4;
+    most = most / unit * unit;
+    if (most == 0) return false;
+    const int64_t count = (all + most - 1) / most, size = ((all + count - 1) / count + unit - 1) / unit * unit;
     for (int64_t first = 0; first < all; first += size) f(first, std::min(size, all - first));
+    return true;
   };
   std::vector<AttentionSlice> slices;
   if (at_once >= d.heads) {
-    cut(d.batch, at_once / d.heads, [&](int64_t b, int64_t n) { slices.push_back({b, n, 0, d.heads}); });
-    return slices;
+    const bool done = cut(d.batch, at_once / d.heads, d.heads * d.queries,
+                          [&](int64_t b, int64_t n) { slices.push_back({b, n, 0, d.heads}); });
+    return done ? slices : whole;
   }
   for (int64_t b = 0; b < d.batch; ++b) {
-    cut(d.shared_heads, at_once / group,
-        [&](int64_t head, int64_t n) { slices.push_back({b, 1, head * group, n * group}); });
+    const auto add = [&](int64_t head, int64_t n) { slices.push_back({b, 1, head * group, n * group}); };
+    if (d.batch > 1 && d.heads * d.queries % 4 != 0) return whole;
+    if (!cut(d.shared_heads, at_once / group, group * d.queries, add)) return whole;
   }
   return slices;
 }
