@@ -84,29 +84,6 @@ AttentionWork slice_of(const AttentionWork& w, const AttentionSlice& s) {
 
 }  // namespace
 
-// Note [Who computes attention]
-// cuDNN's kernels use the tensor cores better than ours (wgmma on Hopper). It computes what it can with the same
-// meaning as ours, so that a gradient may come from either, whoever has computed the result; the rest is ours:
-// - float32 and float64: it takes 16-bit floats.
-// - Few queries of many keys: blocks of ours share the keys (attention_range).
-// - Dropout: weights are dropped by the index of their element, the same on every device; it draws in an order of its
-// own.
-// - Rows that are no multiple of 16 bytes, or operands that are expanded: it refuses them.
-// - Masks whose numbers would take too much memory.
-// And what a plan refuses. The workspace of a gradient holds the scores' gradient in 16 bits: within the limit, or it
-// is computed in parts, of whole batches or of some heads of one, one after the other.
-//
-// Note [Masks as numbers]
-// cuDNN takes a mask as numbers that are added to scores (a "bias"). It is not known to keep -inf out of differences
-// where a query, or a tile of keys, sees nothing, and very low numbers lose the digits of scores; so a hidden key gets
-// -2^21, or the lowest number of float16, and lower numbers of a mask are raised to half of that. Against any key that
-// is seen, weights are zero either way. A query that may see nothing then gets the result of one without a mask: it is
-// made zero here, as it is in our own kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever
-// computes it, has weights of exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose
-// score is not finite is not hidden (nor is it in PyTorch), and a query all of whose numbers are that low weighs keys
-// by their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once
-// for all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to
-// 16 bytes.
 int64_t& attention_workspace_limit() {
   static int64_t limit = cudnn::Choice().workspace_limit;
   return limit;
@@ -145,6 +122,31 @@ std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t wor
   return slices;
 }
 
+// Note [Who computes attention]
+// cuDNN's kernels use the tensor cores better than ours (wgmma on Hopper). It computes what it can with the same
+// meaning as ours, so that a gradient may come from either, whoever has computed the result; the rest is ours:
+// - float32 and float64: it takes 16-bit floats.
+// - Few queries of many keys: blocks of ours share the keys (attention_range).
+// - Dropout: weights are dropped by the index of their element, the same on every device; it draws in an order of its
+// own.
+// - Rows that are no multiple of 16 bytes, or operands that are expanded: it refuses them.
+// - Masks whose numbers would take too much memory.
+// And what a plan refuses. The workspace of a gradient holds the scores' gradient in 16 bits: within the limit, or it
+// is computed in parts, of whole batches or of some heads of one, one after the other.
+//
+// Note [Masks as numbers]
+// cuDNN takes a mask as numbers that are added to scores (a "bias"). It is not known to keep -inf out of differences
+// where a query, or a tile of keys, sees nothing. Nor may numbers be as low as they like: where nothing else is seen, a
+// weight is 2^(score * log2(e) - top * log2(e)), of which one product may be rounded, and must not overflow. So a
+// hidden key gets -2^26 (rounded by at most 4), or float16's lowest number, and lower numbers of a mask than -2^20 (of
+// float16: -49152) become that. Against a key that is seen, weights are zero either way.
+// A query that may see nothing then gets the result of one without a mask: it is made zero here, as it is in our own
+// kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever computes it, has weights of
+// exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose score is beyond such numbers
+// is seen, or NaN (in PyTorch too if it is not finite), and a query all of whose numbers are that low weighs keys by
+// their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once for
+// all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to 16
+// bytes.
 const char* why_not_cudnn(const AttentionWork& w) {
   const AttentionDesc& d = w.desc;
   if (itemsize(d.dtype) != 2) return "cuDNN takes 16-bit floats";
