@@ -11,7 +11,7 @@ constexpr int kColumns = 8;  // of a mask, that a lane takes at once
 
 /// What a key that is hidden has, and what lower numbers become.
 template <class T>
-constexpr float kHidden = std::is_same_v<T, Half> ? -65504.0f : -2097152.0f;
+constexpr float kHidden = std::is_same_v<T, Half> ? -65504.0f : -67108864.0f;
 template <class T>
 constexpr float kLowest = std::is_same_v<T, Half> ? -49152.0f : -1048576.0f;
 

@@ -84,6 +84,44 @@ AttentionWork slice_of(const AttentionWork& w, const AttentionSlice& s) {
 
 }  // namespace
 
+int64_t& attention_workspace_limit() {
+  static int64_t limit = cudnn::Choice().workspace_limit;
+  return limit;
+}
+
+std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t workspace_limit) {
+  constexpr int64_t tile = 128, more = 64 << 10;  // to which sides of the scores may be rounded up; sums and the like
+  const auto rounded = [](int64_t n) { return (n + tile - 1) / tile * tile; };
+  const int64_t group = d.heads / d.shared_heads;
+  const int64_t shared = group > 1 ? d.keys * (d.key_size + d.value_size) * 4 : 0;  // sums before those of a group
+  const int64_t of_head = rounded(d.queries) * rounded(d.keys) * itemsize(d.dtype) + d.queries * 4 + shared;
+  const int64_t at_once = (workspace_limit - more) / of_head;
+  const std::vector<AttentionSlice> whole{{0, d.batch, 0, d.heads}};
+  if (at_once < group || at_once >= d.batch * d.heads) return whole;
+  // Parts of nearly equal numbers: as few as may be, and of at most two sizes. Of one in `all`, `floats` of `top` lie
+  // before the next: they begin at multiples of 16 bytes.
+  const auto cut = [](int64_t all, int64_t most, int64_t floats, auto f) {
+    const int64_t unit = floats % 4 == 0 ? 1 : floats % 2 == 0 ? 2 : 4;
+    most = most / unit * unit;
+    if (most == 0) return false;
+    const int64_t count = (all + most - 1) / most, size = ((all + count - 1) / count + unit - 1) / unit * unit;
+    for (int64_t first = 0; first < all; first += size) f(first, std::min(size, all - first));
+    return true;
+  };
+  std::vector<AttentionSlice> slices;
+  if (at_once >= d.heads) {
+    const bool done = cut(d.batch, at_once / d.heads, d.heads * d.queries,
+                          [&](int64_t b, int64_t n) { slices.push_back({b, n, 0, d.heads}); });
+    return done ? slices : whole;
+  }
+  for (int64_t b = 0; b < d.batch; ++b) {
+    const auto add = [&](int64_t head, int64_t n) { slices.push_back({b, 1, head * group, n * group}); };
+    if (d.batch > 1 && d.heads * d.queries % 4 != 0) return whole;
+    if (!cut(d.shared_heads, at_once / group, group * d.queries, add)) return whole;
+  }
+  return slices;
+}
+
 // Note [Who computes attention]
 // cuDNN's kernels use the tensor cores better than ours (wgmma on Hopper). It computes what it can with the same
 // meaning as ours, so that a gradient may come from either, whoever has computed the result; the rest is ours:
@@ -98,45 +136,17 @@ AttentionWork slice_of(const AttentionWork& w, const AttentionSlice& s) {
 //
 // Note [Masks as numbers]
 // cuDNN takes a mask as numbers that are added to scores (a "bias"). It is not known to keep -inf out of differences
-// where a query, or a tile of keys, sees nothing, and very low numbers lose the digits of scores; so a hidden key gets
-// -2^21, or the lowest number of float16, and lower numbers of a mask are raised to half of that. Against any key that
-// is seen, weights are zero either way. A query that may see nothing then gets the result of one without a mask: it is
-// made zero here, as it is in our own kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever
-// computes it, has weights of exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose
-// score is not finite is not hidden (nor is it in PyTorch), and a query all of whose numbers are that low weighs keys
-// by their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once
-// for all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to
-// 16 bytes.
-int64_t& attention_workspace_limit() {
-  static int64_t limit = cudnn::Choice().workspace_limit;
-  return limit;
-}
-
-std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t workspace_limit) {
-  constexpr int64_t tile = 128, more = 64 << 10;  // to which sides of the scores may be rounded up; sums and the like
-  const auto rounded = [](int64_t n) { return (n + tile - 1) / tile * tile; };
-  const int64_t group = d.heads / d.shared_heads;
-  const int64_t shared = group > 1 ? d.keys * (d.key_size + d.value_size) * 4 : 0;  // sums before those of a group
-  const int64_t of_head = rounded(d.queries) * rounded(d.keys) * itemsize(d.dtype) + d.queries * 4 + shared;
-  const int64_t at_once = (workspace_limit - more) / of_head;
-  if (at_once < group || at_once >= d.batch * d.heads) return {{0, d.batch, 0, d.heads}};
-  // Parts of nearly equal numbers: as few as may be, and of at most two sizes.
-  const auto cut = [](int64_t all, int64_t most, auto f) {
-    const int64_t count = (all + most - 1) / most, size = (all + count - 1) / count;
-    for (int64_t first = 0; first < all; first += size) f(first, std::min(size, all - first));
-  };
-  std::vector<AttentionSlice> slices;
-  if (at_once >= d.heads) {
-    cut(d.batch, at_once / d.heads, [&](int64_t b, int64_t n) { slices.push_back({b, n, 0, d.heads}); });
-    return slices;
-  }
-  for (int64_t b = 0; b < d.batch; ++b) {
-    cut(d.shared_heads, at_once / group,
-        [&](int64_t head, int64_t n) { slices.push_back({b, 1, head * group, n * group}); });
-  }
-  return slices;
-}
-
+// where a query, or a tile of keys, sees nothing. Nor may numbers be as low as they like: where nothing else is seen, a
+// weight is 2^(score * log2(e) - top * log2(e)), of which one product may be rounded, and must not overflow. So a
+// hidden key gets -2^26 (rounded by at most 4), or float16's lowest number, and lower numbers of a mask than -2^20 (of
+// float16: -49152) become that. Against a key that is seen, weights are zero either way.
+// A query that may see nothing then gets the result of one without a mask: it is made zero here, as it is in our own
+// kernels and in PyTorch, and its `top` infinite, so that the gradient, whoever computes it, has weights of
+// exp(score - inf) = 0 for it. Two cases differ from our own kernels: a hidden key whose score is beyond such numbers
+// is seen, or NaN (in PyTorch too if it is not finite), and a query all of whose numbers are that low weighs keys by
+// their scores, as if the numbers were equal. Masks that are the same for all batches or heads are converted once for
+// all; those for all queries are repeated, since no document promises that rows may broadcast. Rows are aligned to 16
+// bytes.
 const char* why_not_cudnn(const AttentionWork& w) {
   const AttentionDesc& d = w.desc;
   if (itemsize(d.dtype) != 2) return "cuDNN takes 16-bit floats";

@@ -72,7 +72,8 @@ struct AttentionWork {
 struct AttentionSlice {
   int64_t batch = 0, batches = 1, head = 0, heads = 1;
 };
-/// Cuts the gradient of a call into parts whose workspaces are within the limit; one part if no head's is.
+/// Cuts the gradient of a call into parts whose workspaces are within the limit and whose operands are aligned to 16
+/// bytes; one part if there are none.
 VESTA_API std::vector<AttentionSlice> attention_slices(const AttentionDesc& desc, int64_t workspace_limit);
 /// The limit on what a plan may hold while it runs. To change in tests.
 VESTA_API int64_t& attention_workspace_limit();

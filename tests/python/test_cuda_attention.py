@@ -199,7 +199,7 @@ def test_empty_operands() -> None:
 
 
 @pytest.mark.parametrize("dtype, size", [(vesta.float32, 16), (vesta.bfloat16, 16), (vesta.bfloat16, 72)], ids=str)
-def test_tiles_that_a_boolean_mask_hides_have_the_bits_of_an_additive_one(size: int, dtype: Any, own_kernels: None) -> None:
+def test_tiles_that_a_mask_hides_have_the_bits_of_an_additive_one(size: int, dtype: Any, own_kernels: None) -> None:
     """What the mask hides wholly is passed over: the numbers are those of scores minus infinity, NaN of values too."""
     n = 140
     q, k, v = (made(1, 1, n, size, dtype=dtype, seed=s) for s in range(3))

@@ -249,7 +249,7 @@ TEST_CASE("a gradient over the limit is cut into parts that have plans", "[cudnn
   const AttentionRow rows[] = {
       {"of many sequences", 64, 16, 16, 1024, 1024, 64, 64, true},
       {"of long sequences", 2, 32, 8, 4096, 4096, 128, 128, true},
-      {"of odd sizes", 5, 7, 7, 1500, 2500, 64, 64, false},
+      {"of odd sizes", 5, 7, 7, 1501, 2500, 64, 64, false},
   };
   for (const AttentionRow& row : rows) {
     CAPTURE(row.name);
@@ -260,6 +260,7 @@ TEST_CASE("a gradient over the limit is cut into parts that have plans", "[cudnn
     for (const AttentionSlice& s : slices) {
       CHECK((s.heads == row.heads || s.batches == 1));
       CHECK(s.head % (row.heads / row.shared_heads) == 0);
+      CHECK((s.batch * row.heads + s.head) * row.queries % 4 == 0);  // aligned
       for (int64_t b = s.batch; b < s.batch + s.batches; ++b)
         for (int64_t h = s.head; h < s.head + s.heads; ++h) ++seen[size_t(b * row.heads + h)];
     }
@@ -270,7 +271,7 @@ TEST_CASE("a gradient over the limit is cut into parts that have plans", "[cudnn
       int64_t workspace = 0;
       REQUIRE_NOTHROW(workspace = plan_attention(d, true, h200(), {}).workspace());
       CHECK(workspace <= limit);
-      CHECK(workspace > limit / 8);  // not many parts
+      if (s.batch == 0 && s.head == 0) CHECK(workspace > limit / 4);  // not many parts
     }
   }
   const AttentionDesc small = describe(kAttentions[0], DType::bfloat16, true);
