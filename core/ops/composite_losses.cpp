@@ -81,9 +81,11 @@ Tensor class_loss(const Tensor& rows_loss, const ClassRows& rows, const Tensor& 
     EnableGrad on;
     return div(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
   }
-  Tensor total = sum(row_weights(rows.target, weight, ignore_index, rows_loss.dtype()));
+  const DType wide = compute_type(rows_loss.dtype());  // 16 bits could not count beyond 256
+  Tensor total = sum(row_weights(rows.target, weight, ignore_index, wide));
   EnableGrad on;
-  return div(sum(rows_loss), total);
+  if (wide == rows_loss.dtype()) return div(sum(rows_loss), total);
+  return div(sum(rows_loss, MaybeDims(), false, wide), total).to(rows_loss.dtype());
 }
 
 /// Cross-entropy against probabilities of the input's shape.

@@ -180,3 +180,13 @@ def test_the_gradient_is_rounded_once(dtype, device):
     F.cross_entropy(x, target, reduction="sum", **given).backward()
     F.cross_entropy(x32, target, reduction="sum", **widened(given)).backward()
     same(x.grad, x32.grad.to(dtype))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_the_mean_counts_beyond_what_sixteen_bits_hold(dtype, device):
+    """The number of rows, 1501, is no number of bfloat16; neither are sums of losses."""
+    x = vesta.zeros(1501, 4, dtype=dtype, device=device)
+    target = vesta.zeros(1501, dtype=vesta.int64, device=device)
+    for loss in (F.cross_entropy(x, target), F.nll_loss(x.log_softmax(1), target)):
+        assert loss.dtype == dtype and loss.item() == vesta.tensor(4.0).log().to(dtype).item()
