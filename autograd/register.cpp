@@ -34,6 +34,8 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
       {"NativeDropoutBackward0", "MulBackward0"},
       {"CopyBackward0", "CopyBackwards"},
       {"ConvolutionBackwardInputBackward0", "ConvolutionBackward0"},
+      {"LinalgSolveBackward0", "LinalgSolveExBackward0"},
+      {"LinalgInvBackward0", "LinalgInvExBackward0"},
       {"FftC2cBackward0", "FftC2CBackward0"},
       {"FftR2cBackward0", "FftR2CBackward0"},
       {"FftC2rBackward0", "FftC2RBackward0"},

@@ -73,6 +73,7 @@ CASES = {
     "erfinv": Case(lambda lib, x: lib.erfinv(x), ((-0.99999, 0.99999),)),
     "lgamma, x > 3": Case(lambda lib, x: lib.lgamma(x), ((3.0, 1e30),)),
     "digamma, x > 2": Case(lambda lib, x: lib.digamma(x), ((2.0, 1e30),)),
+    "polygamma(1)": Case(lambda lib, x: lib.polygamma(1, x), ((1e-15, 1e30),)),
     "special.ndtr": Case(lambda lib, x: lib.special.ndtr(x), ((-12.0, 12.0),)),
     "special.i0": Case(lambda lib, x: lib.special.i0(x), ((-85.0, 85.0),)),
     "special.i1": Case(lambda lib, x: lib.special.i1(x), ((-85.0, 85.0),)),

@@ -1,8 +1,11 @@
 // Linear algebra. The adjoint of M is M^H; <A, B> is the real part of the sum of conj(A) B.
+#include <algorithm>
+
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/distance.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/linalg.h>
@@ -70,6 +73,47 @@ struct SolveTriangularRule {
     if (!needs[0]) return {Tensor{}, of_b};
     const Tensor of_a = left ? matmul(of_b, adjoint(x())) : matmul(adjoint(x()), of_b);
     return {-triangle(of_a, upper, unitriangular ? 0 : 1), needs[1] ? of_b : Tensor{}};
+  }
+};
+
+// The same without a triangle. Another factorization of A in backward costs less than to go through that of the first.
+struct SolveRule {
+  Saved a, x;
+  bool left = true, vector = false;
+  static SolveRule save(const Tensor& x, const Tensor& a, const Tensor& b, bool left, Needs needs) {
+    const bool vector =
+        b.dim() == 1 || (a.dim() - 1 == b.dim() && std::ranges::equal(b.sizes(), a.sizes().first(size_t(a.dim() - 1))));
+    return {Saved(a), needs[0] ? Saved::result(x) : Saved(), left, vector};
+  }
+  Grads<2> operator()(const Tensor& g, Needs needs) const {
+    const Tensor of_b = linalg_solve(adjoint(a()), vector ? unsqueeze(g, -1) : g, left);
+    const Tensor b_like = vector ? squeeze(of_b, -1) : of_b;
+    if (!needs[0]) return {Tensor{}, b_like};
+    const Tensor X = vector ? unsqueeze(x(), -1) : x();
+    const Tensor of_a = left ? matmul(of_b, adjoint(X)) : matmul(adjoint(X), of_b);
+    return {-of_a, needs[1] ? b_like : Tensor{}};
+  }
+};
+
+// With P = A^-1: gA = -P^H gP P^H.
+struct InvRule {
+  Saved inverse;
+  static InvRule save(const Tensor& inverse, const Tensor&, Needs) { return {Saved::result(inverse)}; }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const Tensor Ph = adjoint(inverse());
+    return -matmul(Ph, matmul(g, Ph));
+  }
+};
+
+struct CrossRule {
+  Saved a, b;
+  int64_t dim = -1;
+  static CrossRule save(const Tensor&, const Tensor& a, const Tensor& b, int64_t dim, Needs needs) {
+    return {needs[1] ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), dim};
+  }
+  Grads<2> operator()(const Tensor& g, Needs needs) const {
+    return {needs[0] ? linalg_cross(conj(b()), g, dim) : Tensor{},
+            needs[1] ? linalg_cross(g, conj(a()), dim) : Tensor{}};
   }
 };
 
@@ -330,6 +374,9 @@ void register_linalg() {
   record<ops::_linalg_svd, SvdRule>();
   record<ops::linalg_qr, QrRule>();
   record<ops::linalg_solve_triangular, SolveTriangularRule>();
+  record<ops::linalg_solve, SolveRule>();
+  record<ops::linalg_inv, InvRule>();
+  record<ops::linalg_cross, CrossRule>();
   record<ops::cholesky_solve, CholeskySolveRule>();
   record<ops::cholesky_inverse, CholeskyInverseRule>();
   record<ops::_linalg_pinv, PinvRule>();

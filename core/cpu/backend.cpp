@@ -27,6 +27,7 @@
 
 VESTA_DECLARE_ON_ISA(void register_convert(vesta::cpu::Convert (&table)[vesta::kNumDTypes][vesta::kNumDTypes]))
 VESTA_DECLARE_ON_ISA(void transpose(const vesta::cpu::Transposition& t))
+VESTA_DECLARE_ON_ISA(void copy_plane(const vesta::cpu::CopiedPlane& c))
 #define VESTA_X(topic, LIST) VESTA_DECLARE_ON_ISA(void loops_of_##topic(vesta::PointwiseLoops* to))
 VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
@@ -126,6 +127,16 @@ class Driver {
     if (!direct) write_(buffers[0], itemsize(p_.result), to, stride, args.n);
     w.step(args.n);
   }
+  /// Makes `rows` rows of n elements of operand i, from `w` on, dense in a buffer.
+  void gather(int i, const Walker& w, char* buffer, int64_t n, int64_t rows) const {
+    const char* const from = p_.in[i].data + w.offset[1 + i];
+    const int64_t step = row_stride(p_, p_.in[i]), next = rows > 1 ? p_.in[i].strides[1] : 0, item = item_[i];
+    if (ready_[i]) {
+      VESTA_ON_ISA(copy_plane, {from, buffer, {step, next}, {item, n * item}, {n, rows}, item});
+    } else {
+      for (int64_t r = 0; r < rows; ++r) read_[i](from + r * next, step, buffer + r * n * item, item, n);
+    }
+  }
   /// Processes args.n elements from number `begin` on, which span many short rows.
   void short_rows(LoopArgs& args, char (*buffers)[kBuffer], Walker& w, int64_t begin) const {
     for (int i = 0; i < p_.inputs; ++i) {
@@ -136,14 +147,15 @@ class Driver {
     args.second = second_at(begin);
     Walker start = w;
     for (int64_t done = 0; done < args.n;) {
-      int64_t n = std::min(args.n - done, w.left_in_row());
+      const int64_t n = std::min(args.n - done, w.left_in_row());
+      const bool whole = n == p_.sizes[0] && p_.ndim > 1;
+      const int64_t rows = whole ? std::min((args.n - done) / n, p_.sizes[1] - w.index[1]) : 1;
       for (int i = 0; i < p_.inputs; ++i) {
-        if (linear_[i] || constant_[i]) continue;
-        read_[i](p_.in[i].data + w.offset[1 + i], row_stride(p_, p_.in[i]), buffers[1 + i] + done * item_[i], item_[i],
-                 n);
+        if (!linear_[i] && !constant_[i]) gather(i, w, buffers[1 + i] + done * item_[i], n, rows);
       }
+      if (rows > 1) w.index[1] += rows - 1, w.shift(1, rows - 1);
       w.step(n);
-      done += n;
+      done += n * rows;
     }
     loop_(args);
     if (out_linear_) return;

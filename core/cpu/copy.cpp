@@ -10,6 +10,7 @@
 
 VESTA_DECLARE_ON_ISA(void transpose(const vesta::cpu::Transposition& t))
 VESTA_DECLARE_ON_ISA(void copy_lines(const vesta::cpu::CopiedLines& l))
+VESTA_DECLARE_ON_ISA(void copy_plane(const vesta::cpu::CopiedPlane& c))
 VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_t n))
 
 namespace vesta::cpu {
@@ -29,18 +30,22 @@ void convert_far(Convert run, const char* from, int64_t from_step, char* to, int
   finish_far();
 }
 
-/// Copies a range of elements, a conversion per row, or dense rows as they lie; `far`: past the caches.
+/// Copies a range of elements, a conversion per row, or rows of the same dtype as they lie; `far`: past the caches.
 void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end, bool far) {
   Convert run = convert(p.in[0].dtype, p.out.dtype);
   Walker w(p, begin);
   int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
   const int64_t item = itemsize(p.out.dtype);
-  if (p.in[0].dtype == p.out.dtype && from == item && to == item && p.ndim > 1) {
+  const bool dense = from == item && to == item;
+  if (p.in[0].dtype == p.out.dtype && p.ndim > 1 && (dense || !far)) {
     while (begin < end) {
       const int64_t n = std::min(end - begin, w.left_in_row());
       const int64_t rows = n == p.sizes[0] ? std::min((end - begin) / n, p.sizes[1] - w.index[1]) : 1;
-      VESTA_ON_ISA(copy_lines, {p.in[0].data + w.offset[1], p.out.data + w.offset[0], p.in[0].strides[1],
-                                p.out.strides[1], rows, n * item, far});
+      const char* const x = p.in[0].data + w.offset[1];
+      char* const y = p.out.data + w.offset[0];
+      const int64_t down[2] = {p.in[0].strides[1], p.out.strides[1]};
+      if (dense) VESTA_ON_ISA(copy_lines, {x, y, down[0], down[1], rows, n * item, far});
+      else VESTA_ON_ISA(copy_plane, {x, y, {from, down[0]}, {to, down[1]}, {n, rows}, item});
       w.index[1] += rows - 1, w.shift(1, rows - 1);
       w.step(n);
       begin += rows * n;

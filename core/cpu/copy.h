@@ -29,6 +29,14 @@ struct CopiedLines {
   bool far = false;  // whether the result passes by the caches
 };
 
+/// Items copied along two dimensions: steps in bytes along the first and the second one. A step of 0 repeats an item.
+struct CopiedPlane {
+  const char* from;
+  char* to;
+  int64_t from_step[2], to_step[2], size[2];
+  int64_t item;  // 1, 2, 4, 8 or 16
+};
+
 /// A piece of each row of a result: pieces of `bytes`, `step` bytes apart.
 struct RowPiece {
   const char* from;

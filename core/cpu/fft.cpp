@@ -1,8 +1,9 @@
-// Fourier transforms of tensors: line after line, dimension after dimension, in the plans of fft_plan.h.
-#include <vesta/core/cpu/fft_plan.h>
-
+// Fourier transforms of tensors, dimension after dimension: lines whose length has small factors in groups
+// (fft_lanes.h), others one after the other in the plans of fft_plan.h.
 #include <algorithm>
 
+#include <vesta/core/cpu/fft_lanes.h>
+#include <vesta/core/cpu/fft_plan.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy_values.h>
@@ -16,120 +17,164 @@ using Complex = FftPlan::Complex;
 constexpr DTypeSet kReal = set_of(DType::float32) | set_of(DType::float64);
 constexpr int64_t kPointGrain = 16384;  // points, of all lines in one piece of a loop
 
-/// The lines of a contiguous tensor along one dimension: line i begins at `begin(i)`, its elements are `inner` apart.
-struct Lines {
-  int64_t outer = 1, length, inner = 1;
-  Lines(const Tensor& t, int64_t dim) : length(t.size(dim)) {
-    for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : t.size(d);
+/// Returns all of `all` but number `dim`.
+Dims others(IntSpan all, int64_t dim) {
+  Dims left;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (int64_t(d) != dim) left.push_back(all[d]);
   }
-  int64_t count() const { return outer * inner; }
-  int64_t begin(int64_t line) const { return line / inner * length * inner + line % inner; }
+  return left;
+}
+
+/// Describes the lines of a tensor along `dim` in numbers of type T; `pairs`: each point is two neighbours of a real
+/// tensor.
+template <class T, class P>
+FftSide<P> side_of(const Tensor& t, int64_t dim, bool pairs) {
+  const int64_t parts = is_complex(t.dtype()) ? 2 : 1;
+  Dims strides = others(t.strides(), dim);
+  for (int64_t& s : strides) s *= parts;
+  const int64_t step = t.strides()[size_t(dim)] * parts;
+  P* data;
+  if (parts == 2) data = reinterpret_cast<T*>(t.data_ptr<std::complex<T>>());
+  else data = t.data_ptr<T>();
+  return {data, pairs ? 2 * step : step, pairs ? step : 1, std::move(strides)};
+}
+
+/// Transforms the lines of x along `dim` into y, which may be x.
+template <class T>
+void transform_in_lanes(const Tensor& x, const Tensor& y, int64_t dim, FftKind kind, bool forward, double scale) {
+  const bool to_real = kind == FftKind::to_pairs || kind == FftKind::to_odd_reals;
+  const bool from_pairs = kind == FftKind::from_pairs, to_pairs = kind == FftKind::to_pairs;
+  const int64_t n = to_real ? y.size(dim) : x.size(dim);
+  transform_lines(FftJob<T>{.kind = kind,
+                            .forward = forward,
+                            .n = from_pairs || to_pairs ? n / 2 : n,
+                            .out = to_pairs ? n / 2 : y.size(dim),
+                            .sizes = others(y.sizes(), dim),
+                            .from = side_of<T, const T>(x, dim, from_pairs),
+                            .to = side_of<T, T>(y, dim, to_pairs),
+                            .scale = T(scale)});
+}
+
+/// The lines of a tensor along one dimension, one by one: line i begins at `begin(i)`, its elements are `step` apart.
+struct Lines {
+  Dims sizes, strides;
+  int64_t step;
+  Lines(const Tensor& t, int64_t dim)
+      : sizes(others(t.sizes(), dim)), strides(others(t.strides(), dim)), step(t.strides()[size_t(dim)]) {}
+  int64_t count() const {
+    int64_t n = 1;
+    for (int64_t size : sizes) n *= size;
+    return n;
+  }
+  int64_t begin(int64_t line) const {
+    int64_t at = 0;
+    for (size_t d = sizes.size(); d-- > 0; line /= sizes[d]) at += line % sizes[d] * strides[d];
+    return at;
+  }
 };
 
-/// Calls body(plan, line) for all lines; each piece of the loop has a copy of the plan.
-template <class Plan, class Body>
-void for_each_line(const Plan& plan, int64_t lines, int64_t length, const Body& body) {
-  parallel_for(lines, std::max<int64_t>(1, kPointGrain / length), [&](int64_t from, int64_t to) {
+/// Transforms line by line in a plan for n points: read() fills in a line's points, write() makes a result of one.
+template <class In, class Out, class Plan, class Read, class Write>
+void transform_by_plan(const Tensor& x, const Tensor& y, int64_t dim, int64_t n, const Plan& plan, const Read& read,
+                       const Write& write) {
+  const Lines from(x, dim), to(y, dim);
+  const In* data = x.data_ptr<In>();
+  Out* result = y.data_ptr<Out>();
+  parallel_for(to.count(), std::max<int64_t>(1, kPointGrain / n), [&](int64_t begin, int64_t end) {
     Plan own(plan);
-    Body work(body);
-    for (int64_t line = from; line < to; ++line) work(own, line);
+    std::vector<typename Plan::Point> in(static_cast<size_t>(n));
+    std::vector<Complex> out(static_cast<size_t>(n));
+    for (int64_t line = begin; line < end; ++line) {
+      read(data + from.begin(line), from.step, in);
+      own.run(in.data(), out.data());
+      Out* const there = result + to.begin(line);
+      for (int64_t k = 0; k < y.size(dim); ++k) there[k * to.step] = write(out[size_t(k)]);
+    }
   });
 }
 
-/// Transforms a contiguous complex tensor in place along one dimension and multiplies by `scale`.
-void transform_along(const Tensor& x, int64_t dim, bool forward, double scale) {
-  visit<kComplexes>(x.dtype(), [&]<class T>() {
-    const Lines lines(x, dim);
-    const int64_t n = lines.length;
-    T* data = x.data_ptr<T>();
-    for_each_line(FftPlan(n, forward), lines.count(), n,
-                  [&, in = std::vector<Complex>(size_t(n)), out = std::vector<Complex>(size_t(n))](
-                      FftPlan& plan, int64_t line) mutable {
-                    T* first = data + lines.begin(line);
-                    for (int64_t k = 0; k < n; ++k) in[size_t(k)] = Complex(first[k * lines.inner]);
-                    plan.run(in.data(), out.data());
-                    for (int64_t k = 0; k < n; ++k) first[k * lines.inner] = T(out[size_t(k)] * scale);
-                  });
+/// Reads a line as it is.
+constexpr auto read_line = []<class T, class P>(const T* first, int64_t step, std::vector<P>& in) {
+  for (size_t k = 0; k < in.size(); ++k) in[k] = P(first[int64_t(k) * step]);
+};
+
+/// Transforms the lines of x along `dim`, complex or real, into y, which may be x, and multiplies by `scale`.
+void transform_along(const Tensor& x, const Tensor& y, int64_t dim, bool forward, double scale) {
+  visit<kReal>(real_type(x.dtype()), [&]<class T>() {
+    using C = std::complex<T>;
+    const int64_t n = x.size(dim);
+    const bool real = !is_complex(x.dtype());
+    if (has_small_factors(n)) {
+      return transform_in_lanes<T>(x, y, dim, real ? FftKind::from_real : FftKind::complex, forward, scale);
+    }
+    const auto write = [&](Complex z) { return C(z * scale); };
+    if (real) transform_by_plan<T, C>(x, y, dim, n, FftPlan(n, forward), read_line, write);
+    else transform_by_plan<C, C>(x, y, dim, n, FftPlan(n, forward), read_line, write);
   });
 }
 
-/// Transforms along all of `dims` but the last `leave` ones; the last transform scales.
-void transform_all(const Tensor& x, const Dims& dims, size_t leave, bool forward, double scale) {
+/// Transforms x into y along all of `dims` but the last `leave` ones (one dimension at least); the last scales.
+void transform_all(const Tensor& x, const Tensor& y, const Dims& dims, size_t leave, bool forward, double scale) {
   for (size_t i = 0; i + leave < dims.size(); ++i) {
-    transform_along(x, dims[i], forward, i + leave + 1 == dims.size() ? scale : 1);
+    transform_along(i ? y : x, y, dims[i], forward, i + leave + 1 == dims.size() ? scale : 1);
   }
+}
+
+/// Transforms an operand, complex or real, to as many complex points.
+Tensor transform_whole(const Tensor& input, const Dims& dims, int64_t normalization, bool forward) {
+  const double scale = fft_scale(normalization, input.sizes(), dims);
+  Tensor y = empty_tensor(input.sizes(), complex_type(real_type(input.dtype())), input.device());
+  if (y.numel()) transform_all(input, y, dims, 0, forward, scale);
+  return y;
 }
 
 Tensor c2c_kernel(const Tensor& input, IntList dim, int64_t normalization, bool forward) {
-  const Dims dims = fft_dims(input, dim, true, "_fft_c2c");
-  const double scale = fft_scale(normalization, input.sizes(), dims);
-  Tensor x = empty_tensor(input.sizes(), input.dtype(), input.device());
-  copy_values(x, input);
-  if (x.numel()) transform_all(x, dims, 0, forward, scale);
-  return x;
+  return transform_whole(input, fft_dims(input, dim, true, "_fft_c2c"), normalization, forward);
 }
 
 /// Transforms real lines along `dim` to half of their spectrum, which is scaled.
 template <class T>
-Tensor transform_real_lines(const Tensor& x, int64_t dim, double scale) {
-  Dims sizes(x.sizes());
-  const int64_t n = x.size(dim), half = n / 2 + 1;
-  sizes[size_t(dim)] = half;
-  Tensor y = empty_tensor(sizes, complex_type(x.dtype()), x.device());
-  if (!y.numel()) return y;
-  const Lines from(x, dim), to(y, dim);
-  const T* data = x.data_ptr<T>();
-  std::complex<T>* result = y.data_ptr<std::complex<T>>();
-  std::vector<double> points(static_cast<size_t>(n));
-  for_each_line(RealFftPlan(n), from.count(), n,
-                [&, in = points, out = std::vector<Complex>(size_t(half))](RealFftPlan& plan, int64_t line) mutable {
-                  const T* first = data + from.begin(line);
-                  std::complex<T>* there = result + to.begin(line);
-                  for (int64_t k = 0; k < n; ++k) in[size_t(k)] = double(first[k * from.inner]);
-                  plan.run(in.data(), out.data());
-                  for (int64_t k = 0; k < half; ++k) there[k * to.inner] = std::complex<T>(out[size_t(k)] * scale);
-                });
-  return y;
+void transform_real_lines(const Tensor& x, const Tensor& y, int64_t dim, double scale) {
+  const int64_t n = x.size(dim);
+  if (n % 2 == 0 && has_small_factors(n / 2)) {
+    return transform_in_lanes<T>(x, y, dim, FftKind::from_pairs, true, scale);
+  }
+  if (has_small_factors(n)) return transform_in_lanes<T>(x, y, dim, FftKind::from_real, true, scale);
+  transform_by_plan<T, std::complex<T>>(x, y, dim, n, RealFftPlan(n), read_line,
+                                        [&](Complex z) { return std::complex<T>(z * scale); });
 }
 
 Tensor r2c_kernel(const Tensor& input, IntList dim, int64_t normalization, bool onesided) {
   const Dims dims = fft_dims(input, dim, false, "_fft_r2c");
-  if (!onesided) {
-    Tensor wide = empty_tensor(input.sizes(), complex_type(input.dtype()), input.device());
-    copy_values(wide, input);
-    return c2c_kernel(wide, dim, normalization, true);
-  }
+  if (!onesided) return transform_whole(input, dims, normalization, true);
   const double scale = fft_scale(normalization, input.sizes(), dims);
-  Tensor x = contiguous_values(input);
-  Tensor y = visit<kReal>(x.dtype(), [&]<class T>() { return transform_real_lines<T>(x, dims.back(), scale); });
-  if (y.numel()) transform_all(y, dims, 1, true, 1);
+  Dims sizes(input.sizes());
+  int64_t& size = sizes[size_t(dims.back())];
+  size = size / 2 + 1;
+  Tensor y = empty_tensor(sizes, complex_type(input.dtype()), input.device());
+  if (!y.numel()) return y;
+  visit<kReal>(input.dtype(), [&]<class T>() { transform_real_lines<T>(input, y, dims.back(), scale); });
+  transform_all(y, y, dims, 1, true, 1);
   return y;
 }
 
-/// Transforms halves of Hermitian spectra along `dim` back to `n` real points, which are scaled.
+/// Transforms halves of Hermitian spectra along `dim` back to real points, which are scaled.
 template <class T>
-Tensor transform_halves(const Tensor& x, int64_t dim, int64_t n, double scale) {
-  Dims sizes(x.sizes());
-  sizes[size_t(dim)] = n;
-  Tensor y = empty_tensor(sizes, real_type(x.dtype()), x.device());
-  const Lines from(x, dim), to(y, dim);
-  const std::complex<T>* data = x.data_ptr<std::complex<T>>();
-  T* result = y.data_ptr<T>();
-  for_each_line(FftPlan(n, false), to.count(), n,
-                [&, in = std::vector<Complex>(size_t(n)), out = std::vector<Complex>(size_t(n))](FftPlan& plan,
-                                                                                                 int64_t line) mutable {
-                  const std::complex<T>* first = data + from.begin(line);
-                  for (int64_t k = 0; k <= n / 2; ++k) {
-                    const Complex z(first[k * from.inner]);
-                    const bool own_mirror = k == 0 || 2 * k == n;  // real: PyTorch too ignores what is imaginary
-                    if (!own_mirror) in[size_t(n - k)] = std::conj(z);
-                    in[size_t(k)] = own_mirror ? Complex(z.real()) : z;
-                  }
-                  plan.run(in.data(), out.data());
-                  for (int64_t k = 0; k < n; ++k)
-                    result[to.begin(line) + k * to.inner] = T(out[size_t(k)].real() * scale);
-                });
-  return y;
+void transform_halves(const Tensor& x, const Tensor& y, int64_t dim, double scale) {
+  const int64_t n = y.size(dim);
+  if (n % 2 == 0 && has_small_factors(n / 2)) return transform_in_lanes<T>(x, y, dim, FftKind::to_pairs, false, scale);
+  if (n % 2 && has_small_factors(n)) return transform_in_lanes<T>(x, y, dim, FftKind::to_odd_reals, false, scale);
+  const auto read = [n](const std::complex<T>* first, int64_t step, std::vector<Complex>& in) {
+    for (int64_t k = 0; k <= n / 2; ++k) {
+      const Complex z(first[k * step]);
+      const bool own_mirror = k == 0 || 2 * k == n;  // real: PyTorch too ignores what is imaginary
+      if (!own_mirror) in[size_t(n - k)] = std::conj(z);
+      in[size_t(k)] = own_mirror ? Complex(z.real()) : z;
+    }
+  };
+  transform_by_plan<std::complex<T>, T>(x, y, dim, n, FftPlan(n, false), read,
+                                        [&](Complex z) { return T(z.real() * scale); });
 }
 
 Tensor c2r_kernel(const Tensor& input, IntList dim, int64_t normalization, int64_t last_dim_size) {
@@ -138,17 +183,21 @@ Tensor c2r_kernel(const Tensor& input, IntList dim, int64_t normalization, int64
   Dims sizes(input.sizes());
   sizes[size_t(dims.back())] = last_dim_size;
   const double scale = fft_scale(normalization, sizes, dims);
-  Tensor x = empty_tensor(input.sizes(), input.dtype(), input.device());
-  if (!x.numel()) return empty_tensor(sizes, real_type(input.dtype()), input.device());
-  copy_values(x, input);
-  transform_all(x, dims, 1, false, 1);
-  return visit<kReal>(real_type(x.dtype()),
-                      [&]<class T>() { return transform_halves<T>(x, dims.back(), last_dim_size, scale); });
+  Tensor y = empty_tensor(sizes, real_type(input.dtype()), input.device());
+  if (!y.numel()) return y;
+  Tensor x = input;
+  if (dims.size() > 1) {
+    x = empty_tensor(input.sizes(), input.dtype(), input.device());
+    transform_all(input, x, dims, 1, false, 1);
+  }
+  visit<kReal>(y.dtype(), [&]<class T>() { transform_halves<T>(x, y, dims.back(), scale); });
+  return y;
 }
 
 }  // namespace
 
 void register_fft() {
+  choose_fft_kernels();
   ops::_fft_c2c.set_kernel(DeviceType::cpu, c2c_kernel);
   ops::_fft_r2c.set_kernel(DeviceType::cpu, r2c_kernel);
   ops::_fft_c2r.set_kernel(DeviceType::cpu, c2r_kernel);

@@ -93,7 +93,7 @@ RealFftPlan::RealFftPlan(int64_t n) : n_(n), plan_(n % 2 ? n : n / 2, true), buf
   for (int64_t k = 0; k < n / 2; ++k) roots_.push_back(std::conj(root(2 * k, n)));
 }
 
-void RealFftPlan::run(double* in, Complex* out) {
+void RealFftPlan::run(const double* in, Complex* out) {
   if (n_ % 2) {
     std::vector<Complex> line(in, in + n_);
     plan_.run(line.data(), buffer_.data());

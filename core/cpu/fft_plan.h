@@ -1,10 +1,11 @@
-// Discrete Fourier transforms of one length, over KissFFT's class template.
+// Discrete Fourier transforms of one line of any length, over KissFFT's class template: for lengths that the kernels of
+// fft_lanes.h do not take.
 //
 // Note [Transforms in double]
-// Everything is computed in double, float32 operands too, as 16-bit floats are in float elsewhere: KissFFT is scalar
-// code, which double does not slow down, and its roots of unity in float would cost three digits. Debian's package has
-// the compiled library for float only; the template serves both and leaves nothing to link or to ship. It is one pass
-// of n * p steps for a prime factor p, so lengths with a large one go through Bluestein's convolution.
+// Everything is computed in double, float32 operands too: KissFFT is scalar code, which double does not slow down, and
+// its roots of unity in float would cost three digits. Debian's package has the compiled library for float only; the
+// template serves both and leaves nothing to link or to ship. It is one pass of n * p steps for a prime factor p, so
+// lengths with a large one go through Bluestein's convolution.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -17,6 +18,7 @@ namespace vesta::cpu {
 class FftPlan {
  public:
   using Complex = std::complex<double>;
+  using Point = Complex;
   FftPlan(int64_t n, bool forward);
   FftPlan(const FftPlan& other);
   ~FftPlan();
@@ -34,9 +36,10 @@ class FftPlan {
 class RealFftPlan {
  public:
   using Complex = std::complex<double>;
+  using Point = double;
   explicit RealFftPlan(int64_t n);
-  /// Transforms n real points into n / 2 + 1; `in` is overwritten.
-  void run(double* in, Complex* out);
+  /// Transforms n real points into n / 2 + 1.
+  void run(const double* in, Complex* out);
 
  private:
   int64_t n_;

@@ -15,6 +15,7 @@ void register_amp();
 void register_matmul();
 void register_linalg();
 void register_fft();
+void register_distance();
 void register_conv();
 void register_norm();
 void register_pool();
@@ -42,6 +43,7 @@ inline void register_all() {
   register_matmul();
   register_linalg();
   register_fft();
+  register_distance();
   register_conv();
   register_norm();
   register_pool();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/parallel.h>
@@ -134,11 +135,17 @@ TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
   return {values, places};
 }
 
-/// Returns log(e^a + e^b); of equal infinities themselves.
-double log_add_exp(double a, double b) {
-  const double high = a >= b || a != a ? a : b, low = a >= b || a != a ? b : a;
-  return std::isinf(high) && a == b ? a : high + std::log1p(std::exp(low - high));
-}
+/// A running sum of exponentials: of e^(x - top), where top is the largest x. Of exponentials none depends on another's
+/// logarithm, so that the processor works on several elements at a time.
+struct RunningExponentials {
+  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  /// Adds e^x and returns the logarithm of all.
+  double add(double x) {
+    if (x > top) sum = sum * std::exp(top - x) + 1, top = x;
+    else sum += x == top ? 1 : std::exp(x - top);  // 1 of equal infinities
+    return top + std::log(sum);
+  }
+};
 
 Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
   check_floating(input, "logcumsumexp");
@@ -152,12 +159,8 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
     parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / (8 * length)), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line / inner * length * inner + line % inner;
-        double sum = 0;
-        for (int64_t i = 0; i < length; ++i) {
-          const double v = double(x[at + i * inner]);
-          sum = i == 0 ? v : log_add_exp(sum, v);
-          y[at + i * inner] = T(sum);
-        }
+        RunningExponentials sum;
+        for (int64_t i = 0; i < length; ++i) y[at + i * inner] = T(sum.add(double(x[at + i * inner])));
       }
     });
   });

@@ -111,7 +111,7 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
 
 // ---- products ----
 
-Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t dim) {
+int64_t check_cross(const Tensor& input, const Tensor& other, int64_t dim) {
   VESTA_CHECK(input.dim() == other.dim(), runtime, "linalg.cross: inputs must have the same number of dimensions, got ",
               input.sizes(), " (input) and ", other.sizes(), " (other).");
   const int64_t d = wrap_dim(dim, input.dim(), "linalg.cross");
@@ -119,9 +119,13 @@ Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t 
               dim, " must have length 3. Got ", input.sizes(), " (input) and ", other.sizes(), " (other).");
   VESTA_CHECK(input.dtype() != DType::bool_ || other.dtype() != DType::bool_, not_implemented,
               "linalg.cross: expected a number dtype, got bool.");
+  return d;
+}
+
+Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t dim) {
+  const int64_t d = check_cross(input, other, dim);
   const auto shifted = [&](const Tensor& x, int64_t by) { return roll(x, IntList(-by), IntList(d)); };
-  return named_step(sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1))),
-                    "LinalgCrossBackward0");
+  return sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1)));
 }
 
 Tensor cross_composite(const Tensor& input, const Tensor& other, MaybeInt dim) {

@@ -265,6 +265,21 @@ Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec
   return named_step(squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1), "AddmvBackward0");
 }
 
+namespace {
+
+constexpr int64_t kShortRow = 64;  // elements, of rows that are worth being made longer first
+
+/// Repeats a factor's elements (`each`) or its last dimension as a whole `count` times along that.
+Tensor with_long_rows(const Tensor& x, int64_t count, bool each) {
+  const int64_t at = x.dim() - (each ? 0 : 1);
+  Dims sizes(x.sizes()), rows(x.sizes());
+  sizes.insert(size_t(at), count);
+  rows.back() *= count;
+  return reshape(expand(unsqueeze(x, at), sizes), rows);
+}
+
+}  // namespace
+
 Tensor kron_composite(const Tensor& input, const Tensor& other) {
   const int64_t ndim = std::max(input.dim(), other.dim());
   Dims a, b, joined;
@@ -275,7 +290,18 @@ Tensor kron_composite(const Tensor& input, const Tensor& other) {
     b.push_back(1), b.push_back(m);
     joined.push_back(checked_mul(n, m, "kron"));
   }
-  return reshape(mul(reshape(input, a), reshape(other, b)), joined);
+  const Tensor left = reshape(input, a), right = reshape(other, b);
+  if (ndim > 1) {  // the last dimensions first, in copies that are small beside the result
+    const int64_t n = left.size(-2), m = right.size(-1), row = joined.back();
+    const int64_t rows = input.numel() / std::max<int64_t>(1, n) + other.numel() / std::max<int64_t>(1, m);
+    int64_t all = 1;
+    for (int64_t size : joined) all = checked_mul(all, size, "kron");
+    if (n > 1 && m > 1 && m < kShortRow && 8 * rows * row <= all) {
+      return reshape(mul(with_long_rows(squeeze(left, -1), m, true), with_long_rows(squeeze(right, -2), n, false)),
+                     joined);
+    }
+  }
+  return reshape(mul(left, right), joined);
 }
 
 }  // namespace vesta

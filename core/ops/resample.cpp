@@ -203,6 +203,26 @@ int64_t source_of(Text mode, int64_t p, int64_t n) {
   return p < 0 ? p + n : p >= n ? p - n : p;  // circular
 }
 
+constexpr int64_t kLongSignal = 512;  // elements, from which tables for all of them cost more than two copies
+
+/// Returns what a padding mode puts at positions [first, last) outside of x's dimension d.
+Tensor border(const Tensor& x, int64_t d, Text mode, int64_t first, int64_t last) {
+  const int64_t n = x.size(d), a = source_of(mode, first, n), b = source_of(mode, last - 1, n), low = std::min(a, b);
+  Rows rows(std::max(a, b) - low + 1);
+  for (int64_t p = first; p < last; ++p) rows.copy(source_of(mode, p, n) - low);
+  return resample(narrow(x, d, low, rows.in()), d, rows);
+}
+
+/// Pads a long dimension: what stays is copied, and only borders are looked up.
+Tensor pad_signal(const Tensor& x, int64_t d, Text mode, int64_t before, int64_t after) {
+  const int64_t n = x.size(d);
+  std::vector<Tensor> parts;
+  if (before > 0) parts.push_back(border(x, d, mode, -before, 0));
+  parts.push_back(x);
+  if (after > 0) parts.push_back(border(x, d, mode, n, n + after));
+  return cat(parts, d);
+}
+
 }  // namespace
 
 Tensor Padding::middle() const {
@@ -251,6 +271,10 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
                                      "padding (",
                 before, ", ", after, ") at dimension ", d, " of input ", input.sizes(), ".");
     if (!elements || (before == 0 && after == 0)) continue;
+    if (dims == 1 && n >= kLongSignal && most > 0 && most <= n / 4 && std::min(before, after) >= 0) {
+      x = pad_signal(x, d, mode, before, after);
+      continue;
+    }
     Rows rows(n);
     if (mode == "circular") {  // what negative padding cuts off is not seen by the other side
       const int64_t first = std::max<int64_t>(-before, 0), kept = n - first - std::max<int64_t>(-after, 0);

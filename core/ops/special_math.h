@@ -215,11 +215,41 @@ VESTA_OUT_OF_LINE double hurwitz_zeta(double s, double q) {
                      hurwitz_zeta_above(s, 1 + r) + sign * hurwitz_zeta_above(s, 1 - r);
   return all - sign * hurwitz_zeta_above(s, 1 - q);
 }
+/// Computes the derivative of digamma. Below 0 by reflection, psi'(x) = pi^2 / sin(pi x)^2 - psi'(1 - x); then psi'(x)
+/// = psi'(x + n) + 1/x^2 + ... + 1/(x + n - 1)^2 for x < n, and the asymptotic series (Abramowitz and
+/// Stegun, 6.4.6, 6.4.7 and 6.4.12). Infinite at 0, -1, ...
+template <class V>
+  requires Numeric<V>
+VESTA_HD VESTA_INLINE V trigamma(V x) {
+  constexpr int n = is_single<V> ? 6 : 10;
+  const V zero = lit<V>(0), one = lit<V>(1);
+  const auto negative = x < zero;
+  const V z = select(negative, one - x, x);
+  V sum = zero;
+  for (int k = n - 1; k >= 0; --k) {
+    const V inverse = one / (z + lit<V>(k));
+    sum = sum + inverse * inverse;
+  }
+  const auto small = z < lit<V>(n);
+  const V inverse = one / select(small, z + lit<V>(n), z), square = inverse * inverse;
+  V series;
+  if constexpr (is_single<V>) {
+    series = polynomial(square, 1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30);
+  } else {
+    series =
+        polynomial(square, 1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510);
+  }
+  V y = inverse + square * (lit<V>(0.5) + inverse * series);
+  y = select(small, y + sum, y);
+  const V ratio = lit<V>(3.14159265358979323846) / sin_pi(x);
+  return select(negative, ratio * ratio - y, y);
+}
 /// Computes the n-th derivative of digamma, (-1)^(n + 1) n! zeta(n + 1, x), for an integer n > 0 (Abramowitz and
 /// Stegun, 6.4.10).
 template <class V>
   requires Numeric<V>
 VESTA_HD VESTA_INLINE V polygamma(int64_t order, V x) {
+  if (order == 1) return trigamma(x);
   const int n = int(order);
   double factorial = n % 2 == 0 ? -1 : 1;
   for (int k = 2; k <= n && k <= 171; ++k) factorial *= k;

@@ -241,6 +241,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if rows * r >= 1 << 60:
         raise ValueError(f"combinations: {rows} rows of {r} elements are too many.")
     input.new_empty((rows, r))  # raises before the list of places is made for more than there is memory for
+    if r == 2:
+        return input[_C._ops.triu_indices(count, count, 0 if with_replacement else 1, device=input.device).t()]
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(count), r))
     index = _C.tensor(places, dtype=_C.int64, device=input.device).reshape(len(places), r)

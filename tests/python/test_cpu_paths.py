@@ -480,3 +480,86 @@ def test_pixels_are_shuffled_and_back(factor: int) -> None:
     y = F.pixel_shuffle(x, factor)
     np.testing.assert_array_equal(y.numpy(), blocks.reshape(2, 3, 11 * factor, 37 * factor))
     assert_same(F.pixel_unshuffle(y, factor), x, "back")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool", "complex128"])
+@pytest.mark.parametrize("shape", [(70, 5), (5, 70), (300, 300), (3, 11, 6)])
+def test_copies_that_repeat_or_skip(dtype: str, shape: tuple[int, ...]) -> None:
+    """Rows of one item repeated, items apart from each other, in what is read and in what is written."""
+    x = random(*shape, 4, dtype=dtype)
+    values = x.numpy()
+    one = x[..., :1]
+    np.testing.assert_array_equal(one.expand(*shape, 37).contiguous().numpy(), np.repeat(values[..., :1], 37, -1))
+    np.testing.assert_array_equal(x[..., ::2].contiguous().numpy(), values[..., ::2].copy())
+    to = vesta.zeros(*shape, 9, dtype=x.dtype)
+    to[..., 1::2] = x
+    to[..., ::2] = one
+    want = np.zeros_like(values, shape=(*shape, 9))
+    want[..., 1::2], want[..., ::2] = values, values[..., :1]
+    np.testing.assert_array_equal(to.numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "complex128"])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_stacks_along_the_last_dimension(dtype: str, count: int) -> None:
+    parts = [random(700, 13, dtype=dtype, seed=i) for i in range(count)]
+    values = [p.numpy() for p in parts]
+    np.testing.assert_array_equal(vesta.stack(parts, -1).numpy(), np.stack(values, -1))
+    pairs = [p[:, :2] for p in parts[1:]] + [parts[0][:, 2:3]]
+    np.testing.assert_array_equal(vesta.cat(pairs, -1).numpy(), np.concatenate([p.numpy() for p in pairs], -1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_operands_that_repeat_along_short_rows(dtype: str) -> None:
+    x, bias = random(40, 30, 7, 7, dtype=dtype), random(30, 1, 1, dtype=dtype, seed=1)
+    row = random(7, dtype=dtype, seed=2)
+    whole = bias.expand(40, 30, 7, 7).contiguous()
+    assert_same(x + bias, x + whole)
+    assert_same(bias * row, bias.expand(30, 1, 7).contiguous() * row.expand(30, 1, 7).contiguous())
+    assert_same(x[:, 3:, 1:6] - bias[3:], x[:, 3:, 1:6].contiguous() - whole[:, 3:, 1:6].contiguous())
+    assert_same(vesta.where(x > 0, bias, row), vesta.where(x > 0, whole, row.expand(40, 30, 7, 7).contiguous()))
+
+
+@pytest.mark.parametrize(("a", "b"), [((32, 32), (20, 20)), ((40, 3), (50, 7)), ((9, 4, 6), (40, 5)), ((5,), (6, 7))])
+def test_kron_by_long_rows(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = random(*a, dtype="float64").requires_grad_(), random(*b, dtype="float64", seed=1).requires_grad_()
+    product = vesta.kron(x, y)
+    np.testing.assert_array_equal(product.detach().numpy(), np.kron(x.detach().numpy(), y.detach().numpy()))
+    weight = random(*product.shape, dtype="float64", seed=2)
+    (product * weight).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    # <kron(x, y), w> is linear in each: its gradients times x and y are the sum itself
+    want = (product.detach() * weight).sum().item()
+    np.testing.assert_allclose([(x.grad * x).sum().item(), (y.grad * y).sum().item()], want, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize("pad", [(200, 130), (0, 3), (7, 0)])
+def test_padding_of_long_signals(mode: str, pad: tuple[int, int]) -> None:
+    x = random(2, 3, 1000, dtype="float64").requires_grad_()
+    padded = F.pad(x, pad, mode=mode)
+    name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+    places = np.pad(np.arange(1000), pad, mode=name)
+    np.testing.assert_array_equal(padded.detach().numpy(), x.detach().numpy()[..., places])
+    weight = random(*padded.shape, dtype="float64", seed=1)
+    padded.backward(weight)
+    want = np.zeros(x.shape)
+    np.add.at(want, (slice(None), slice(None), places), weight.numpy())
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-14)
+
+
+def test_logcumsumexp_of_extremes() -> None:
+    """Infinities, NaN, equal numbers and a maximum that comes late."""
+    inf, nan = np.inf, np.nan
+    x = vesta.tensor([[-inf, -inf, 1.0, 1.0], [inf, inf, 0.0, 1.0], [0.0, nan, 1.0, inf], [-800.0, -801.0, 800.0, 0.0]])
+    want = np.array(
+        [
+            [-inf, -inf, 1, 1 + np.log(2)],
+            [inf] * 4,
+            [0, nan, nan, nan],
+            [-800, -800 + np.log1p(np.exp(-1)), 800, 800],
+        ]
+    )
+    np.testing.assert_allclose(x.double().logcumsumexp(1).numpy(), want, rtol=1e-15)
+    np.testing.assert_allclose(x.t().contiguous().logcumsumexp(0).t().numpy(), want, rtol=1e-6)

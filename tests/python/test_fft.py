@@ -22,8 +22,9 @@ def close(have: Any, want: np.ndarray, tolerance: float = 1e-12) -> None:
     np.testing.assert_allclose(have.numpy(), want, rtol=0, atol=tolerance * max(1, np.abs(want).max()))
 
 
-#: Small factors, a prime that KissFFT takes, primes and products of them that go through Bluestein, powers of two.
-LENGTHS = (1, 2, 3, 8, 30, 31, 37, 134, 77 * 13, 1009, 4096, 2 * 4099)
+#: Small factors, a prime that KissFFT takes, primes and products of them that go through Bluestein, powers of two, long
+#: ones of even and of odd length.
+LENGTHS = (1, 2, 3, 8, 30, 31, 37, 134, 77 * 13, 1009, 4096, 2 * 4099, 2 * 8192, 4 * 8192, 3**5 * 7**2, 11 * 13 * 250)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -63,9 +64,52 @@ def test_gradients(n: int) -> None:
         assert gradcheck(function, (x,)) and gradgradcheck(function, (x,))
 
 
-def test_float32_is_rounded_once() -> None:
-    x = drawn(3, 1000).astype(np.float32)
-    close(vesta.fft.rfft2(vesta.from_numpy(x)), np.fft.rfft2(x.astype(np.float64)).astype(np.complex64), 1e-7)
+@pytest.mark.parametrize("n", [8, 100, 400, 1000, 1024, 1225, 4096, 9216, 44100, 2**17])
+def test_errors_of_float32(n: int) -> None:
+    """In the mean an error is 5e-8 sqrt(log2 n) of the results at most, the largest 3e-7 of the largest result."""
+    lines = max(2, 20000 // n)
+    z = drawn(lines, n, complex_=True).astype(np.complex64)
+    x, half = z.real.copy(), np.fft.rfft(z.real.astype(np.float64)).astype(np.complex64)
+    for have, want in (
+        (vesta.fft.fft(vesta.from_numpy(z)), np.fft.fft(z.astype(np.complex128))),
+        (vesta.fft.ifft(vesta.from_numpy(z)), np.fft.ifft(z.astype(np.complex128))),
+        (vesta.fft.rfft(vesta.from_numpy(x)), np.fft.rfft(x.astype(np.float64))),
+        (vesta.fft.irfft(vesta.from_numpy(half), n), np.fft.irfft(half.astype(np.complex128), n)),
+    ):
+        error = np.abs(have.numpy() - want)
+        assert np.sqrt((error**2).mean() / (np.abs(want) ** 2).mean()) < 5e-8 * np.sqrt(np.log2(n))
+        assert error.max() < 3e-7 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 22, 26, 37, 96, 245, 20000, 6561 * 3])
+def test_bits_do_not_depend_on_strides_or_batch(n: int) -> None:
+    """A line has the same bits alone and among others, as a row and as a column, dense and with gaps."""
+    z = drawn(11, n, complex_=True).astype(np.complex64)
+    rows, columns = vesta.from_numpy(z), vesta.from_numpy(z.T.copy())
+    gaps = vesta.from_numpy(np.repeat(z, 3, 1))[:, ::3]
+    x, real_columns, real_gaps = rows.real.contiguous(), columns.real.contiguous(), gaps.real
+    for f, of_rows, of_columns, of_gaps in (
+        (vesta.fft.fft, rows, columns, gaps),
+        (vesta.fft.ifft, rows, columns, gaps),
+        (vesta.fft.rfft, x, real_columns, real_gaps),
+        (lambda h, dim=1: vesta.fft.irfft(h, 2 * n - 1, dim), rows, columns, gaps),
+        (lambda h, dim=1: vesta.fft.irfft(h, 2 * n, dim), rows, columns, gaps),
+        (lambda x, dim=1: _C._fft_r2c(x, [dim], 0, False), x, real_columns, real_gaps),
+    ):
+        want = f(of_rows)
+        deep = f(of_rows.unsqueeze(1), dim=2).squeeze(1)
+        for have in (f(of_columns, dim=0).t(), f(of_gaps), f(of_columns.t()), deep):
+            assert vesta.equal(vesta.view_as_real(have.cfloat()), vesta.view_as_real(want.cfloat()))
+        assert vesta.equal(f(of_rows[3:4]), want[3:4])
+
+
+def test_frames_that_overlap() -> None:
+    """Lines may share memory: frames of a signal, and one line expanded to many."""
+    signal = vesta.from_numpy(drawn(3, 300))
+    close(vesta.fft.rfft(signal.unfold(1, 64, 10)), np.fft.rfft(signal.unfold(1, 64, 10).numpy()))
+    line = vesta.from_numpy(drawn(50)).expand(9, 50)
+    close(vesta.fft.rfft(line), np.fft.rfft(line.numpy()))
+    close(vesta.fft.fft2(line), np.fft.fft2(line.numpy()))
 
 
 def test_bits_do_not_depend_on_threads_or_neighbours() -> None:

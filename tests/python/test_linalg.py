@@ -347,3 +347,47 @@ def test_the_norm_of_a_matrix_without_elements_is_0(shape, order):
     assert y.shape == x.shape[:-2] and not y.any()
     y.sum().backward()
     assert x.grad.shape == x.shape
+
+
+def test_cross_products() -> None:
+    """Along any dimension, broadcast, of promoted dtypes, into ``out=``; integers wrap; complex gradients."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(5, 1, 3)), rng.normal(size=(1, 7, 3)).astype(np.float32)
+    want = np.cross(a, b)
+    x, y = vesta.from_numpy(a), vesta.from_numpy(b)
+    np.testing.assert_allclose(vesta.linalg.cross(x, y).numpy(), want, rtol=1e-15, atol=1e-15)
+    middle = vesta.linalg.cross(x.transpose(1, 2).contiguous(), y.transpose(1, 2), dim=1)
+    np.testing.assert_array_equal(middle.transpose(1, 2).numpy(), vesta.linalg.cross(x, y).numpy())
+    out = vesta.empty(5, 7, 3, dtype=vesta.float64)
+    assert vesta.linalg.cross(x, y, out=out) is out and vesta.equal(out, vesta.linalg.cross(x, y))
+    small = vesta.tensor([100, 100, 100], dtype=vesta.int8)
+    assert vesta.linalg.cross(small, small.flip(0) - 90).tolist() == [0, 0, 0]
+    assert vesta.linalg.cross(vesta.tensor([0, 100, 3], dtype=vesta.int8), small).tolist() == [
+        (10000 - 300 + 128) % 256 - 128,
+        (300 + 128) % 256 - 128,
+        (-10000 + 128) % 256 - 128,
+    ]
+    z = vesta.complex(x[:, 0], x[:, 0].flip(1)).requires_grad_()
+    w = vesta.complex(y[0, :5].double(), y[0, :5].double().flip(0)).requires_grad_()
+    assert vesta.autograd.gradcheck(vesta.linalg.cross, (z, w))
+    assert vesta.autograd.gradgradcheck(vesta.linalg.cross, (z, w))
+    assert vesta.autograd.gradcheck(vesta.linalg.cross, (x.requires_grad_(), y.double().requires_grad_()))
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize(("a", "b"), [((3, 3), (3, 2)), ((2, 1, 3, 3), (4, 3, 2)), ((3, 3), (3,)), ((2, 3, 3), (2, 3))])
+def test_gradients_of_solutions_and_inverses(a: tuple[int, ...], b: tuple[int, ...], left: bool) -> None:
+    if not left and (len(b) == 1 or len(a) - 1 == len(b)):
+        pytest.skip("vectors stand on the right")
+    rng = np.random.default_rng(1)
+    A = vesta.from_numpy(rng.normal(size=a) + 1j * rng.normal(size=a) + 3 * np.eye(3)).requires_grad_()
+    values = rng.normal(size=b) + 1j * rng.normal(size=b)
+    B = vesta.from_numpy(values if left else values.swapaxes(-1, -2).copy()).requires_grad_()
+
+    def solve(A: Any, B: Any) -> Any:
+        return vesta.linalg.solve(A, B, left=left)
+
+    assert vesta.autograd.gradcheck(solve, (A, B)) and vesta.autograd.gradgradcheck(solve, (A, B))
+    assert vesta.autograd.gradcheck(vesta.linalg.inv, (A,)) and vesta.autograd.gradgradcheck(vesta.linalg.inv, (A,))
+    solve(A.detach(), B).abs().sum().backward()
+    assert A.grad is None and B.grad is not None

@@ -64,6 +64,22 @@ def test_polygamma_of_negative_numbers() -> None:
         vesta.polygamma(-1, x)
 
 
+def test_trigamma() -> None:
+    """Its series in its own precision, both halves of the line, poles and extremes."""
+    rng = np.random.default_rng(0)
+    x, negative = 10 ** rng.uniform(-15, 15, 3000), -rng.uniform(0, 20, 1000)
+    close(vesta.polygamma(1, vesta.from_numpy(x)), special.polygamma(1, x), 4e-15)
+    sine = np.sin(np.pi * (negative - np.round(negative)))
+    reflected = (np.pi / sine) ** 2 - special.polygamma(1, 1 - negative)
+    close(vesta.polygamma(1, vesta.from_numpy(negative)), reflected, 4e-14)
+    single = x.astype(np.float32)
+    wide = special.polygamma(1, single.astype(np.float64))
+    close(vesta.polygamma(1, vesta.from_numpy(single)), wide.astype(np.float32), 5e-7)
+    extremes = [0.0, -0.0, -3.0, math.inf, 1e-30, -math.inf, math.nan]
+    values = vesta.polygamma(1, vesta.tensor(extremes)).tolist()
+    assert values[:5] == [math.inf, math.inf, math.inf, 0.0, math.inf] and all(math.isnan(v) for v in values[5:])
+
+
 def test_polygamma_of_order_0_is_digamma() -> None:
     x = numbers(0.5, -1.5, 30.0).requires_grad_()
     assert vesta.polygamma(0, x).tolist() == vesta.digamma(x).tolist()

@@ -34,6 +34,26 @@ void fill_items(char* to, const char* value, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = v;
 }
 
+template <class T>
+void copy_items(const CopiedPlane& c) {
+  constexpr int64_t kItem = sizeof(T);
+  const int64_t n = c.size[0], x = c.from_step[0], y = c.to_step[0];
+  for (int64_t row = 0; row < c.size[1]; ++row) {
+    const char* const from = c.from + row * c.from_step[1];
+    char* const to = c.to + row * c.to_step[1];
+    if (x == 0 && y == kItem) {
+      fill_items<T>(to, from, n);
+    } else {
+#pragma GCC ivdep  // never the same memory
+      for (int64_t i = 0; i < n; ++i) {
+        T item;
+        std::memcpy(&item, from + i * x, sizeof item);  // of any alignment
+        std::memcpy(to + i * y, &item, sizeof item);
+      }
+    }
+  }
+}
+
 /// Copies items in the reverse order: where the processor reverses a vector of them in an instruction, two at a time,
 /// a line of the cache (benchmarks/compare_torch.py, flip: as fast as a copy, by single vectors 1.2 times as slow).
 template <class T>
@@ -254,6 +274,10 @@ void fill(char* to, const char* value, int64_t item, int64_t n) {
   of_size(item, [&]<class T>() { fill_items<T>(to, value, n); });
 }
 
+void copy_plane(const CopiedPlane& c) {
+  of_size(c.item, [&]<class T>() { copy_items<T>(c); });
+}
+
 void stream(char* to, const char* from, int64_t n) { stream_bytes(to, from, n); }
 
 void copy_lines(const CopiedLines& l) {
@@ -264,7 +288,31 @@ void copy_lines(const CopiedLines& l) {
   for (int64_t i = 0; i < l.lines; ++i) copy_row(l.to + i * l.to_step, l.from + i * l.from_step, l.bytes);
 }
 
+namespace {
+/// Joins rows of pieces that are single items of up to 16 bytes: piece by piece, some rows at a time that the first
+/// cache holds.
+void join_items(const JoinedRows& j, int64_t row_bytes) {
+  const int64_t most = 16384 / row_bytes + 1;
+  for (int64_t row = 0; row < j.rows; row += most) {
+    const int64_t rows = j.rows - row < most ? j.rows - row : most;
+    char* to = j.to + row * row_bytes;
+    for (int64_t k = 0; k < j.count; ++k) {
+      const RowPiece& p = j.pieces[k];
+      copy_plane({p.from + row * p.step, to, {p.step, 0}, {row_bytes, 0}, {rows, 1}, p.bytes});
+      to += p.bytes;
+    }
+  }
+}
+}  // namespace
+
 void join_rows(const JoinedRows& j) {
+  int64_t row_bytes = 0;
+  bool items = !j.far;
+  for (int64_t k = 0; k < j.count; ++k) {
+    const int64_t bytes = j.pieces[k].bytes;
+    row_bytes += bytes, items = items && bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
+  }
+  if (items) return join_items(j, row_bytes);
   constexpr int64_t kFarPiece = 1024;  // bytes of a piece that are mostly whole lines
   char* to = j.to;
   const int64_t item = j.pieces[0].bytes;
