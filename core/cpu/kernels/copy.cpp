@@ -306,23 +306,22 @@ void join_items(const JoinedRows& j, int64_t row_bytes) {
 }  // namespace
 
 void join_rows(const JoinedRows& j) {
-  int64_t row_bytes = 0;
-  bool items = !j.far;
-  for (int64_t k = 0; k < j.count; ++k) {
-    const int64_t bytes = j.pieces[k].bytes;
-    row_bytes += bytes, items = items && bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
-  }
-  if (items) return join_items(j, row_bytes);
   constexpr int64_t kFarPiece = 1024;  // bytes of a piece that are mostly whole lines
   char* to = j.to;
-  const int64_t item = j.pieces[0].bytes;
-  const auto is_dense_item = [&](const RowPiece& piece) { return piece.bytes == item && piece.step == item; };
-  if (j.count > 1 && j.count < kFewLines && item <= 16 && (item & (item - 1)) == 0 &&
-      std::all_of(j.pieces, j.pieces + j.count, is_dense_item)) {
-    const char* lines[kFewLines];
-    for (int64_t k = 0; k < j.count; ++k) lines[k] = j.pieces[k].from;
-    return of_size(item, [&]<class T>() { join_lines<T>(lines, j.count, j.rows, to); });
+  int64_t row_bytes = 0;
+  bool items = !j.far, lines = j.count > 1 && j.count < kFewLines;
+  for (int64_t k = 0; k < j.count; ++k) {
+    const RowPiece& p = j.pieces[k];
+    row_bytes += p.bytes;
+    items = items && p.bytes > 0 && p.bytes <= 16 && (p.bytes & (p.bytes - 1)) == 0;
+    lines = lines && items && p.bytes == j.pieces[0].bytes && p.step == p.bytes;
   }
+  if (lines) {
+    const char* from[kFewLines];
+    for (int64_t k = 0; k < j.count; ++k) from[k] = j.pieces[k].from;
+    return of_size(j.pieces[0].bytes, [&]<class T>() { join_lines<T>(from, j.count, j.rows, to); });
+  }
+  if (items) return join_items(j, row_bytes);
   for (int64_t i = 0; i < j.rows; ++i) {
     for (int64_t k = 0; k < j.count; ++k) {
       const RowPiece& piece = j.pieces[k];
