@@ -133,7 +133,8 @@ def test_a_query_that_sees_nothing_keeps_values_that_are_not_finite(dtype, numbe
         v[0, 0, 1, 2] = number
         mask = vesta.ones(queries, keys, dtype=vesta.bool)
         mask[1] = False
-        both(q, k, v, attn_mask=mask)
+        # With an infinite value the gradients of other queries are differences of infinities: cuDNN's need not be ours.
+        both(q, k, v, attn_mask=mask, grad=dtype != vesta.bfloat16)
         y = attention(q.cuda(), k.cuda(), v.cuda(), attn_mask=mask.cuda()).cpu()
         assert y[0, :, 1].isnan().sum() == 1 and y[0, 0, 1, 2].isnan()
         assert (y[0, :, 1].nan_to_num() == 0).all()
