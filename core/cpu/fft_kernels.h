@@ -20,7 +20,8 @@ struct FftPass {
   std::int64_t roots;  // where its roots of unity begin in FftTables::roots
 };
 
-/// What a forward transform of n points needs: Cooley and Tukey's decimation in time. Note [Lines in lanes] (fft.h).
+/// What a forward transform of n points needs: Cooley and Tukey's decimation in time. Note [Lines in lanes]
+/// (fft_lanes.h).
 template <class T>
 struct FftTables {
   std::int64_t n;

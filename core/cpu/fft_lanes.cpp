@@ -79,6 +79,8 @@ FftTables<T> make_tables(int64_t n) {
 }
 
 constexpr size_t kMostKept = 32;  // tables of so many lengths stay, and of an eighth as many long ones
+constexpr int64_t kLongestKept =
+    1 << 20;  // points: tables of longer lines take 16 MiB and more, and are made each time
 
 /// What make(n) made for the lengths asked for lately.
 template <class Made, size_t most>
@@ -86,10 +88,15 @@ class Kept {
  public:
   template <class Make>
   std::shared_ptr<const Made> get(int64_t n, const Make& make) {
+    if (n > kLongestKept) return std::make_shared<const Made>(make(n));
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto found = made_.find(n); found != made_.end()) return found->second;
+    }
+    auto fresh = std::make_shared<const Made>(make(n));  // by all threads, hence without the lock
     const std::lock_guard lock(mutex_);
-    if (auto found = made_.find(n); found != made_.end()) return found->second;
     if (made_.size() >= most) made_.clear();
-    return made_[n] = std::make_shared<const Made>(make(n));
+    return made_[n] = std::move(fresh);
   }
 
  private:

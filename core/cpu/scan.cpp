@@ -138,12 +138,12 @@ TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
 /// A running sum of exponentials: of e^(x - top), where top is the largest x. Of exponentials none depends on another's
 /// logarithm, so that the processor works on several elements at a time.
 struct RunningExponentials {
-  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  double top = -std::numeric_limits<double>::infinity(), rest = -1;  // the sum less 1: where top is 0, its digits count
   /// Adds e^x and returns the logarithm of all.
   double add(double x) {
-    if (x > top) sum = sum * std::exp(top - x) + 1, top = x;
-    else sum += x == top ? 1 : std::exp(x - top);  // 1 of equal infinities
-    return top + std::log(sum);
+    if (x > top) rest = (rest + 1) * std::exp(top - x), top = x;
+    else rest += x == top ? 1 : std::exp(x - top);  // 1 of equal infinities
+    return top + std::log1p(rest);
   }
 };
 

@@ -145,8 +145,9 @@ Tensor searchsorted_composite(const Tensor& sorted_sequence, const Tensor& input
     sequence = gather(lines, -1, *sorter);
   }
   const DType joint = number ? joint_type(lines, input) : lines.dtype();
+  const Tensor values = number ? input.to(lines.device()).to(joint) : input.to(joint);
   const Tensor r =
-      _searchsorted(contiguous(sequence.to(joint)), contiguous(input.to(joint)), right || (side && *side == "right"));
+      _searchsorted(contiguous(sequence.to(joint)), contiguous(values), right || (side && *side == "right"));
   return out_int32 ? r.to(DType::int32) : r;
 }
 
@@ -157,7 +158,8 @@ Tensor bucketize_composite(const Tensor& input, const Tensor& boundaries, bool o
   check_real(input, "bucketize");
   NoGrad off;
   const DType joint = joint_type(input, boundaries);
-  const Tensor r = _searchsorted(contiguous(boundaries.to(joint)), contiguous(input.to(joint)), right);
+  const Tensor values = input.impl()->wrapped_number ? input.to(boundaries.device()).to(joint) : input.to(joint);
+  const Tensor r = _searchsorted(contiguous(boundaries.to(joint)), contiguous(values), right);
   return out_int32 ? r.to(DType::int32) : r;
 }
 

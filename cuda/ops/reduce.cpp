@@ -355,9 +355,10 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
 }
 
-constexpr int64_t kManyRows = 64, kShortRow = 16384;  // a block each keeps a GPU busy, or one is soon done
+constexpr int64_t kShortRow = 16384;  // a block is soon done with it
 
-/// Means and squares in one pass where the reduced elements of each result lie side by side and results are many.
+/// Means and squares in one pass where the reduced dimensions are the last and a row is short. The number of results
+/// and strides have no say, as they must not change a result's bits.
 TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   const ReduceShape shape = reduce_shape(input, dim, keepdim, "var");
   const int64_t results = shape.count ? input.numel() / shape.count : 0;
@@ -368,16 +369,16 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
     }
     return true;
   };
-  if (!kFloats.has(input.dtype()) || results == 0 || !input.is_contiguous() || !is_last() ||
-      (results < kManyRows && shape.count > kShortRow)) {
+  if (!kFloats.has(input.dtype()) || results == 0 || !is_last() || shape.count > kShortRow) {
     return ops::_moments.body()(input, dim, keepdim);
   }
   DeviceGuard guard(input.device().index);
   const DType wide = input.dtype() == DType::float64 ? DType::float64 : DType::float32;
+  const Tensor x = contiguous_values(input);
   Tensor squares = empty_tensor(shape.sizes, wide, input.device()),
          mean = empty_tensor(shape.sizes, wide, input.device());
   MomentsLaunch l;
-  l.name = "var", l.stream = stream_of(input), l.dtype = input.dtype(), l.x = input.impl()->data();
+  l.name = "var", l.stream = stream_of(x), l.dtype = x.dtype(), l.x = x.impl()->data();
   l.mean = mean.impl()->data(), l.squares = squares.impl()->data();
   l.rows = results, l.n = shape.count;
   l.packed = rows_are_packs(l.n, l.dtype, {l.x});

@@ -14,8 +14,8 @@
 namespace vesta::cuda {
 namespace {
 
-/// Whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few threads busy;
-/// the batch has no say, as it must not change a result's bits.
+/// Whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few threads busy.
+/// Batch and strides have no say, as they must not change a result's bits.
 bool columns_pay(int64_t n, int64_t inner, int64_t item) {
   constexpr int64_t kShort = 256, kMany = 1 << 13;  // bytes side by side
   return inner > 1 && (n <= kShort || inner * item >= kMany);
@@ -28,8 +28,7 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
   const int64_t d = wrap_dim(dim, x.dim(), op), n = x.dim() ? x.size(d) : 1;
   int64_t inner = 1;
   for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
-  const bool by_columns =
-      x.is_contiguous() && (!grad.defined() || grad.is_contiguous()) && columns_pay(n, inner, x.element_size());
+  const bool by_columns = columns_pay(n, inner, x.element_size());
   const bool in_place = inner == 1 || by_columns;
   auto ready = [&](const Tensor& t) { return contiguous_values(in_place ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();

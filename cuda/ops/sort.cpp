@@ -116,6 +116,7 @@ Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t
 }
 
 Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right) {
+  check_one_device("searchsorted", {&lines, &values});
   OperandDevice device(values);
   const Tensor places = empty_tensor(values.sizes(), DType::int64, values.device());
   if (places.numel() == 0) return places;

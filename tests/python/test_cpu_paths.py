@@ -563,3 +563,21 @@ def test_logcumsumexp_of_extremes() -> None:
     )
     np.testing.assert_allclose(x.double().logcumsumexp(1).numpy(), want, rtol=1e-15)
     np.testing.assert_allclose(x.t().contiguous().logcumsumexp(0).t().numpy(), want, rtol=1e-6)
+
+
+def test_logcumsumexp_keeps_digits_near_zero() -> None:
+    """Where the sum of the exponentials is almost 1, its distance from 1 is the result."""
+    parts = [1 - 1e-12, 0.5e-12, 0.25e-12]
+    got = vesta.tensor(parts, dtype=vesta.float64).log().logcumsumexp(0).numpy()
+    np.testing.assert_allclose(got, [np.log1p(-1e-12), -0.5e-12, -0.25e-12], rtol=1e-3)
+    got = vesta.tensor([0.0, -40.0], dtype=vesta.float64).logcumsumexp(0).numpy()
+    np.testing.assert_allclose(got, [0.0, np.log1p(np.exp(-40.0))], rtol=1e-15)
+
+
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+def test_second_derivatives_of_infinite_differences(loss) -> None:
+    x = vesta.tensor([np.inf, 2.0, 0.25, -np.inf], requires_grad=True)
+    weight = vesta.ones(4, requires_grad=True)
+    first = vesta.autograd.grad(loss(x, vesta.zeros(4), reduction="none"), x, weight, create_graph=True)[0]
+    second = vesta.autograd.grad(first.sum(), weight)[0]
+    assert first.tolist() == second.tolist() == [1.0, 1.0, 0.25, -1.0]

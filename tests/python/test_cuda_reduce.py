@@ -246,6 +246,16 @@ def test_norms_and_logsumexp_are_sums_in_one_pass(dtype):
             assert vesta.equal(padded[:, 1:-2].logsumexp(1), total)
 
 
+@pytest.mark.parametrize("n", [65, 9000, 20000])
+def test_variances_do_not_depend_on_the_batch_or_on_strides(n):
+    x = draw((70, 2, n), vesta.float32).cuda()[:, 0] / 7
+    for dense in (x.contiguous(), x):
+        whole = dense.var(1), dense.std(1), *vesta.var_mean(dense, 1)
+        alone = dense[3:4].var(1), dense[3:4].std(1), *vesta.var_mean(dense[3:4], 1)
+        for a, b, c in zip(whole, alone, (x.var(1), x.std(1), *vesta.var_mean(x, 1))):
+            assert vesta.equal(a[3:4], b) and vesta.equal(a, c)
+
+
 def test_logsumexp_of_infinities():
     inf, nan = float("inf"), float("nan")
     rows = [[inf, 1, 2], [-inf, -inf, -inf], [-inf, inf, 3], [nan, inf, 1], [-3e38, 3e38, 1e38], [-3e38, -3e38, -2e38]]

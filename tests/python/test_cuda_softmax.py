@@ -87,6 +87,8 @@ def test_columns_do_not_depend_on_the_batch_or_on_packs(n):
             results.append((y.detach(), t.grad))
         for whole, alone, cut in zip(*results):
             assert vesta.equal(alone, whole[1:2]) and vesta.equal(cut, whole[..., :4095])
+        strided = vesta.stack([x, x], 1)[:, 0]  # an image of it is contiguous, all together are not
+        assert vesta.equal(op(strided, 1), results[0][0]) and vesta.equal(op(strided[1:2], 1), results[1][0])
 
 
 @pytest.mark.parametrize("n", [4, 200, 2000, 13001])

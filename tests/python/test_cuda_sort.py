@@ -130,3 +130,13 @@ def test_searches_are_one_launch(n: int, dtype) -> None:
             got = vesta.searchsorted(line_there, value_there, right=right)
             assert dict(vesta._C_cuda.counters())["launches"] - before == 1
             assert got.device.type == "cuda" and got.shape == want.shape and vesta.equal(got.cpu(), want)
+
+
+def test_searches_for_numbers_and_on_several_devices() -> None:
+    line = vesta.tensor([1.0, 2.0, 2.0, 5.0]).cuda()
+    for right in (False, True):
+        assert vesta.searchsorted(line, 2, right=right).item() == (3 if right else 1)
+        assert vesta.bucketize(2.5, line, right=right).item() == 3
+    for lines, values in ((line, vesta.ones(3)), (line.cpu(), vesta.ones(3).cuda()), (line, vesta.tensor(1.0))):
+        with pytest.raises(RuntimeError, match="device"):
+            vesta.searchsorted(lines, values)

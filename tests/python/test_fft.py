@@ -134,3 +134,9 @@ def test_wrong_calls_of_private_transforms() -> None:
         _C._fft_c2c(vesta.zeros(4, dtype=vesta.complex64), [0], 3, True)
     with pytest.raises(TypeError, match="_fft_r2c: expected a float32 or float64 input, got complex64"):
         _C._fft_r2c(vesta.zeros(4, dtype=vesta.complex64), [0], 0, True)
+
+
+def test_float32_reaches_the_whole_range() -> None:
+    x = vesta.zeros(16)
+    x[0] = 3e38
+    assert (vesta.fft.rfft(x).real == vesta.tensor(3e38)).all()

@@ -1,4 +1,5 @@
-// Fills, reversals, and transpositions of a matrix: by tiles that stay in the first cache, or of few lines at once.
+// Fills, reversals, strided copies, rows put together, and transpositions of a matrix: by tiles that stay in the first
+// cache, or of few lines at once.
 #include <vesta/core/cpu/copy.h>
 
 #include <algorithm>

@@ -418,12 +418,13 @@ void unpack_pairs(const FftTables<T>& tables, T* buffer) {
   for (std::int64_t k = 1; 2 * k <= n; ++k) {
     T* const here = buffer + k * kPoint<T>;
     T* const there = buffer + (n - k) * kPoint<T>;
-    const Point<T> z = Point<T>::load(here), mirrored = Point<T>::load(there).conjugate();
+    // halved first: their sum would overflow at half the range
+    const auto halved = [&](const Point<T>& p) { return Point<T>{p.re * half, p.im * half}; };
+    const Point<T> z = halved(Point<T>::load(here)), mirrored = halved(Point<T>::load(there)).conjugate();
     const Point<T> sum = z + mirrored,
                    difference = (z - mirrored).times_minus_i() * root_at(&tables.halves[2 * std::size_t(k)]);
-    const Point<T> x = sum + difference, y = (sum - difference).conjugate();
-    Point<T>{y.re * half, y.im * half}.store(there);
-    Point<T>{x.re * half, x.im * half}.store(here);
+    (sum - difference).conjugate().store(there);
+    (sum + difference).store(here);
   }
 }
 

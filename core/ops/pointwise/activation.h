@@ -390,8 +390,9 @@ struct Huber {
     return math::select(size <= lit<V>(delta), near, far);
   }
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double delta, double scale) {
-    const T far = math::select(x < lit<T>(0), g * lit<T>(-scale * delta), g * lit<T>(scale * delta));
-    return math::select(math::abs(x) <= lit<T>(delta), g * (x * lit<T>(scale)), math::select(x != x, g * x, far));
+    // g stays outside, so that no product of the part that is not chosen is NaN in its own gradient
+    const T far = math::select(x < lit<T>(0), lit<T>(-scale * delta), math::select(x != x, x, lit<T>(scale * delta)));
+    return g * math::select(math::abs(x) < lit<T>(delta), x * lit<T>(scale), far);
   }
 };
 
