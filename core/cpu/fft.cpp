@@ -67,11 +67,7 @@ struct Lines {
     for (int64_t size : sizes) n *= size;
     return n;
   }
-  int64_t begin(int64_t line) const {
-    int64_t at = 0;
-    for (size_t d = sizes.size(); d-- > 0; line /= sizes[d]) at += line % sizes[d] * strides[d];
-    return at;
-  }
+  int64_t begin(int64_t line) const { return offset_of_line(sizes, strides, line); }
 };
 
 /// Transforms line by line in a plan for n points: read() fills in a line's points, write() makes a result of one.

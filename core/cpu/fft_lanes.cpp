@@ -79,8 +79,7 @@ FftTables<T> make_tables(int64_t n) {
 }
 
 constexpr size_t kMostKept = 32;  // tables of so many lengths stay, and of an eighth as many long ones
-constexpr int64_t kLongestKept =
-    1 << 20;  // points: tables of longer lines take 16 MiB and more, and are made each time
+constexpr int64_t kLongestKept = 1 << 20;  // points; longer ones, of 16 MiB and more, are made each time
 
 /// What make(n) made for the lengths asked for lately.
 template <class Made, size_t most>
@@ -132,13 +131,6 @@ struct Groups {
 };
 
 constexpr int64_t kGroupGrain = 32768;  // points in one piece of a loop
-
-/// Returns where line `number` begins.
-int64_t offset_of_line(const Dims& sizes, const Dims& strides, int64_t number) {
-  int64_t offset = 0;
-  for (size_t d = sizes.size(); d-- > 0; number /= sizes[d]) offset += number % sizes[d] * strides[d];
-  return offset;
-}
 
 /// Transforms lines of at most kFftLongest points; `turns`: rows that point k is multiplied by, a number per line.
 template <class T>
@@ -341,6 +333,12 @@ void transform_any(const FftJob<T>& job) {
 }
 
 }  // namespace
+
+int64_t offset_of_line(const Dims& sizes, const Dims& strides, int64_t number) {
+  int64_t offset = 0;
+  for (size_t d = sizes.size(); d-- > 0; number /= sizes[d]) offset += number % sizes[d] * strides[d];
+  return offset;
+}
 
 void choose_fft_kernels() { VESTA_ON_ISA(register_fft_kernels, fft_kernels); }
 

@@ -46,6 +46,9 @@ struct FftJob {
   T scale;
 };
 
+/// Returns where line `number` begins, of lines in the given dimensions.
+int64_t offset_of_line(const Dims& sizes, const Dims& strides, int64_t number);
+
 /// Returns whether transform_lines() takes this length: that its prime factors are small.
 bool has_small_factors(int64_t n);
 

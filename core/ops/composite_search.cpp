@@ -83,6 +83,12 @@ DType joint_type(const Tensor& a, const Tensor& b) {
   return types.result();
 }
 
+/// Searches in `joint`; a number goes where the lines are.
+Tensor search(const Tensor& lines, const Tensor& input, DType joint, bool right) {
+  const Tensor values = input.impl()->wrapped_number ? input.to(lines.device()) : input;
+  return _searchsorted(contiguous(lines.to(joint)), contiguous(values.to(joint)), right);
+}
+
 }  // namespace
 
 Tensor _searchsorted_composite(const Tensor& lines, const Tensor& values, bool right) {
@@ -145,9 +151,7 @@ Tensor searchsorted_composite(const Tensor& sorted_sequence, const Tensor& input
     sequence = gather(lines, -1, *sorter);
   }
   const DType joint = number ? joint_type(lines, input) : lines.dtype();
-  const Tensor values = number ? input.to(lines.device()).to(joint) : input.to(joint);
-  const Tensor r =
-      _searchsorted(contiguous(sequence.to(joint)), contiguous(values), right || (side && *side == "right"));
+  const Tensor r = search(sequence, input, joint, right || (side && *side == "right"));
   return out_int32 ? r.to(DType::int32) : r;
 }
 
@@ -158,8 +162,7 @@ Tensor bucketize_composite(const Tensor& input, const Tensor& boundaries, bool o
   check_real(input, "bucketize");
   NoGrad off;
   const DType joint = joint_type(input, boundaries);
-  const Tensor values = input.impl()->wrapped_number ? input.to(boundaries.device()).to(joint) : input.to(joint);
-  const Tensor r = _searchsorted(contiguous(boundaries.to(joint)), contiguous(values), right);
+  const Tensor r = search(boundaries, input, joint, right);
   return out_int32 ? r.to(DType::int32) : r;
 }
 

@@ -377,7 +377,6 @@ struct Prelu {
   }
 };
 
-// Dauphin et al., "Language modeling with gated convolutional networks", 2016.
 struct Huber {
   static constexpr auto doc =
       "_huber(input, delta, scale): scale times half the square for |x| <= delta, else scale * delta * (|x| - delta / "
@@ -396,6 +395,7 @@ struct Huber {
   }
 };
 
+// Dauphin et al., "Language modeling with gated convolutional networks", 2016.
 struct Gated {
   static constexpr auto doc = "_gated(input, gate): x * sigmoid(gate), elementwise with broadcasting.";
   static constexpr auto accepts = kFloats;
