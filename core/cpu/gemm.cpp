@@ -134,21 +134,26 @@ void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& bloc
 // How a tile finds the rows of A: in place, copied side by side, or packed k-major.
 enum class RowsOfA : unsigned char { in_place, copied, packed };
 
-// A is read in place unless both its strides are long, or so many panels pass over it that packing pays, or it is
-// transposed, so that its columns touch a page each. Rows a multiple of a page apart compete for the same lines of L1:
-// where a tile has more of them than L1 has ways and packing does not pay, they are copied to lie a line apart.
+// A is read in place unless both its strides are long, or so many panels pass over it that packing pays, which are few
+// where it is transposed: its columns touch a page each. Rows or columns a multiple of a page apart compete for the
+// same lines of L1: columns are packed then, and where a tile has more rows than L1 has ways and packing does not pay,
+// they are copied to lie a line apart.
 template <class T>
 RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   constexpr int64_t kPage = 4096, kWays = 8;  // of L1
   if (p.m == 1 || p.k == 1) return RowsOfA::in_place;
   const bool by_rows = p.a_col == 1;
   if (!by_rows && p.a_row != 1) return RowsOfA::packed;
+  const bool page_apart = (by_rows ? p.a_row : p.a_col) * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  if (!by_rows) {
+    const bool in_place = p.n <= 2 * kernels.tile_cols || (p.m <= 2 * kernels.tile_rows && !page_apart);
+    return in_place ? RowsOfA::in_place : RowsOfA::packed;
+  }
   const bool few = p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
-  const bool page_apart = by_rows && p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
   if (page_apart && std::min<int64_t>(p.m, kernels.tile_rows) > kWays) {
     return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
   }
-  if (few || (by_rows && !page_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
+  if (few || (!page_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
   return RowsOfA::packed;
 }
 
@@ -311,8 +316,10 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
   const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
   ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(width * p.k));
-  const Cut rows = Cut::into(p.m, kernels.tile_rows, kRowsPerBlock);
   const RowsOfA how = rows_of_a(kernels, p);
+  // What is packed of A should serve many columns: where there are few, only the rows are cut.
+  const bool low = how == RowsOfA::packed && p.n <= 4 * p.m;
+  const Cut rows = Cut::into(p.m, kernels.tile_rows, low ? std::min(kRowsPerBlock, ceil_div(p.m, 8)) : kRowsPerBlock);
   for (int64_t j = 0; j < p.n; j += width) {
     const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
     const int64_t padded = round_up(q.n, nc);

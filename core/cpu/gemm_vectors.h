@@ -289,20 +289,26 @@ void pack(std::int64_t lines, std::int64_t k_end, const typename X::T* in, std::
   using T = typename X::T;
   constexpr int W = X::kWidth;
   constexpr bool kWhole = kGroup % W == 0;  // groups of whole vectors
-  if (line == 1) {  // k outside: whole rows are read in one go
-    const std::int64_t full = lines / kGroup * kGroup, rest = lines - full;
-    const typename X::Mask mask = X::mask(static_cast<int>(rest % W));
-    for (std::int64_t k = 0; k < k_end; ++k, in += step) {
-      T* to = out + k * kGroup;
-      for (std::int64_t l = 0; l < full; l += kGroup, to += kGroup * k_end) {
-        __builtin_memcpy(to, in + l, kGroup * sizeof(T));
-      }
-      std::int64_t l = full;
-      if constexpr (kWhole) {
-        for (; l + W <= lines; l += W, to += W) X::store(to, X::load(in + l));
-        if (l < lines) X::store(to, X::load(in + l, mask));
-      } else {
-        for (; l < lines; ++l) *to++ = in[l];
+  if (line == 1) {  // k outside: rows are read in one go, for as many groups as L1 can take in
+    constexpr std::int64_t kSpan = 16 * kGroup, kAhead = 4, kLine = 64 / sizeof(T);
+    for (std::int64_t l0 = 0; l0 < lines; l0 += kSpan, in += kSpan, out += kSpan * k_end) {
+      const std::int64_t count = lines - l0 < kSpan ? lines - l0 : kSpan, full = count / kGroup * kGroup;
+      const typename X::Mask mask = X::mask(static_cast<int>((count - full) % W));
+      const T* row = in;
+      for (std::int64_t k = 0; k < k_end; ++k, row += step) {
+        // Rows may lie pages apart, where the processor foresees nothing.
+        for (std::int64_t l = 0; l < count; l += kLine) __builtin_prefetch(row + kAhead * step + l, 0, 2);
+        T* to = out + k * kGroup;
+        for (std::int64_t l = 0; l < full; l += kGroup, to += kGroup * k_end) {
+          __builtin_memcpy(to, row + l, kGroup * sizeof(T));
+        }
+        std::int64_t l = full;
+        if constexpr (kWhole) {
+          for (; l + W <= count; l += W, to += W) X::store(to, X::load(row + l));
+          if (l < count) X::store(to, X::load(row + l, mask));
+        } else {
+          for (; l < count; ++l) *to++ = row[l];
+        }
       }
     }
     return;
