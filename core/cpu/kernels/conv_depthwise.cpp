@@ -5,8 +5,8 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-// Lanes [low, high) of a vector, and loads of them alone; even lanes of two vectors, and two vectors lane by lane in
-// turn.
+// Lanes [low, high) of a vector, and loads of them alone; even lanes of two vectors, which in_order() sorts, as it
+// unsorts what meets them; and two vectors lane by lane in turn.
 #if defined(VESTA_ISA_avx512)
 template <class X>
 using Lanes = typename X::Mask;
@@ -25,6 +25,8 @@ inline __m512 evens(__m512 a, __m512 b) {
 inline __m512d evens(__m512d a, __m512d b) {
   return _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b);
 }
+inline __m512 in_order(__m512 v) { return v; }
+inline __m512d in_order(__m512d v) { return v; }
 inline void weave(__m512& a, __m512& b) {
   const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const __m512 first = a;
@@ -48,10 +50,10 @@ template <class X>
 inline typename X::V load_between(const typename X::T* p, Lanes<X> m) {
   return X::load(p, m);
 }
-inline __m256 evens(__m256 a, __m256 b) {
-  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
-}
-inline __m256d evens(__m256d a, __m256d b) { return _mm256_permute4x64_pd(_mm256_unpacklo_pd(a, b), 0xd8); }
+inline __m256 evens(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0x88); }
+inline __m256d evens(__m256d a, __m256d b) { return _mm256_unpacklo_pd(a, b); }
+inline __m256d in_order(__m256d v) { return _mm256_permute4x64_pd(v, 0xd8); }
+inline __m256 in_order(__m256 v) { return _mm256_castpd_ps(in_order(_mm256_castps_pd(v))); }
 inline void weave(__m256& a, __m256& b) {
   const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
   a = _mm256_permute2f128_ps(low, high, 0x20);
@@ -79,6 +81,8 @@ inline typename X::V load_between(const typename X::T* p, Lanes<X> m) {
 }
 inline __m128 evens(__m128 a, __m128 b) { return _mm_shuffle_ps(a, b, 0x88); }
 inline __m128d evens(__m128d a, __m128d b) { return _mm_unpacklo_pd(a, b); }
+inline __m128 in_order(__m128 v) { return v; }
+inline __m128d in_order(__m128d v) { return v; }
 inline void weave(__m128& a, __m128& b) {
   const __m128 first = a;
   a = _mm_unpacklo_ps(first, b);
@@ -92,7 +96,8 @@ inline void weave(__m128d& a, __m128d& b) {
 #endif
 
 // How a block of kWidth neighbouring outputs reads a row: x[0], x[step], .... Some inputs may lie outside the image:
-// they are zeros. kStep is the step, or 0 for one that is known at run time.
+// they are zeros. kStep is the step, or 0 for one that is known at run time. What was read in another order, sums of it
+// and what it is multiplied with go through settle().
 template <class X, int kStep>
 struct Reader {
   using T = typename X::T;
@@ -103,6 +108,7 @@ struct Reader {
   };
   static std::int64_t reach(std::int64_t step) { return (W - 1) * step + 1; }
   static Edge edge(std::int64_t low, std::int64_t high) { return {low, high}; }
+  static V settle(V v) { return v; }
   static V load(const T* p, std::int64_t step) {
     T part[W];
     for (int l = 0; l < W; ++l) part[l] = p[l * step];
@@ -126,6 +132,7 @@ struct Reader<X, 1> {
   static constexpr int W = X::kWidth;
   static std::int64_t reach(std::int64_t) { return W; }
   static Edge edge(std::int64_t low, std::int64_t high) { return lanes<X>(within(low, W), within(high, W)); }
+  static V settle(V v) { return v; }
   static V load(const T* p, std::int64_t) { return X::load(p); }
   static V load(const T* p, std::int64_t, const Edge& e) { return load_between<X>(p, e); }
 };
@@ -142,6 +149,7 @@ struct Reader<X, 2> {
   static Edge edge(std::int64_t low, std::int64_t high) {
     return {lanes<X>(within(low, W), within(high, W)), lanes<X>(within(low - W, W), within(high - W, W))};
   }
+  static V settle(V v) { return in_order(v); }
   static V load(const T* p, std::int64_t) { return evens(X::load(p), X::load(p + W)); }
   static V load(const T* p, std::int64_t, const Edge& e) {
     return evens(load_between<X>(p, e.first), load_between<X>(p + W, e.second));
@@ -235,7 +243,8 @@ inline __attribute__((always_inline)) void sum_block(const DepthwiseProduct& p, 
     }
     for (std::int64_t t = first; t < end; ++t) {
       typename Read::Edge room[1];
-      const typename Read::Edge e = *blocks.edges(b, t, 1, room);
+      const typename Read::Edge& e =
+          *blocks.edges(b, t, 1, room);  // a copy would be slow: written in halves, read whole
       const typename X::V weight = X::broadcast(w + p.weight[t]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) sum[r] = X::fma(weight, Read::load(row[r] + p.column[t], blocks.step(), e), sum[r]);
@@ -269,12 +278,21 @@ template <class X, int kStep, int R>
   constexpr int W = X::kWidth;
   const DepthwiseProduct& p = *d.first;
   find_lines<R>(p, plane.x, d.zeros, row, d.room);
+  // The next rows, or those of the next plane, are asked for meanwhile: they end before their reading is foreseen.
+  const std::int64_t* const last = p.lines + p.line_count - 1;
+  const std::int64_t here = last[row * p.line_count];
+  const std::int64_t ahead = (row + R < p.rows ? last[(row + R) * p.line_count] : d.x_plane + last[0]) - here;
+  const std::int64_t fresh = p.line_count < blocks.step() ? 0 : (p.line_count - blocks.step()) * R;
   for (std::int64_t b = 0; b < blocks.count(); ++b) {
+    for (std::int64_t k = fresh; k < p.line_count * R; ++k) {
+      __builtin_prefetch(d.room[k] + ahead + b * W * blocks.step(), 0);
+    }
     V sum[R];
     sum_block<X, kStep, R>(p, blocks, d.room, plane.w, b, sum);
     const std::int64_t rest = p.columns - b * W;
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
+      sum[r] = Blocks<X, kStep>::Read::settle(sum[r]);
       if (d.bias != nullptr) sum[r] = X::add(sum[r], X::broadcast(&plane.bias));
       T* const to = plane.out + p.out[row + r] + b * W * d.out_step;
       if (d.out_step != 1) {
@@ -477,13 +495,13 @@ void add_taps(const DepthwiseGradient<typename X::T>& d, const Blocks<X, kStep>&
       for (int l = 0; l < L; ++l) {
         const std::int64_t b = i * L + l;
         if (blocks.inside(b)) {
-          const V g = X::load(g_row + b * W);
+          const V g = Read::settle(X::load(g_row + b * W));
 #pragma GCC unroll 16
           for (int r = 0; r < R; ++r) sum[r][l] = X::fma(Read::load(from[r] + b * W * step, step), g, sum[r][l]);
         } else if (b < blocks.count()) {
           typename Read::Edge room[R];
           const typename Read::Edge* const e = blocks.edges(b, first_tap, R, room);
-          const V g = X::load(g_row + b * W, X::mask(within(p.columns - b * W, W)));
+          const V g = Read::settle(X::load(g_row + b * W, X::mask(within(p.columns - b * W, W))));
 #pragma GCC unroll 16
           for (int r = 0; r < R; ++r) sum[r][l] = X::fma(Read::load(from[r] + b * W * step, step, e[r]), g, sum[r][l]);
         }
@@ -495,7 +513,7 @@ void add_taps(const DepthwiseGradient<typename X::T>& d, const Blocks<X, kStep>&
 #pragma GCC unroll 16
     for (int l = 0; l < L; ++l) {
       T* const to = d.sums + (first_tap + r) * kDepthwiseLanes + l * W;
-      X::store(to, X::add(X::load(to), sum[r][l]));
+      X::store(to, X::add(X::load(to), Read::settle(sum[r][l])));
     }
   }
 }
