@@ -187,10 +187,12 @@ def test_a_number_as_exponent_gives_the_bits_of_a_tensor_of_it(dtype: str, expon
 
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_errors_of_powers(exponent: float) -> None:
-    """Powers of a number as exponent are within 0.51 ulp of the true value (1 / sqrt as well)."""
+    """Powers of a number as exponent are within 0.51 ulp of the true value (1 / sqrt as well), as logarithms and
+    exponentials within 0.6, which compute them where products cannot be fused with sums."""
+    bound = 0.6 if vesta.backends.cpu.get_cpu_capability() == "DEFAULT" else 0.51
     x = np.abs(random(4096).numpy()) + np.float32(0.01)
     got, true = (vesta.tensor(x) ** exponent).numpy(), x.astype(np.float64) ** exponent
-    assert (np.abs(got - true) / np.spacing(true.astype(np.float32))).max() <= 0.51
+    assert (np.abs(got - true) / np.spacing(true.astype(np.float32))).max() <= bound
 
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])
