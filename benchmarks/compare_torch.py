@@ -7,6 +7,9 @@ Each library runs in its own process (PyTorch in its own environment: the projec
 timed in both alternately, `--rounds` times, so that a change of the machine's speed affects both. A round's figure is
 the best of several repetitions. The table shows the median of the rounds and the ratio PyTorch / Vesta (above 1: Vesta
 is faster). If matplotlib is installed, a bar chart is written to --png. See cases.py for what is measured.
+
+With --memory the memory of networks is compared instead, each in new processes: the most that a process held beyond
+what the import took, and what it holds at the end (ratio Vesta / PyTorch, below 1: Vesta needs less).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -50,6 +54,11 @@ def resident_mb() -> float:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def peak_mb() -> float:
+    """Returns the most that the resident memory of this process has been, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
 def best_time(run, budget: float) -> float:
     """Returns seconds per call: the best of repetitions that fill `budget` seconds."""
     run()
@@ -71,7 +80,10 @@ def best_time(run, budget: float) -> float:
 
 
 def worker(name: str, threads: int) -> None:
-    """Answers each request with one JSON line: {"family", "case", "form", "budget"} -> {"seconds", "growth_mb"}."""
+    """Answers each request, {"family", "case", "form", "budget"}, with a line: {"seconds", "held_mb", "peak_mb"}.
+
+    The last two count from the import on.
+    """
     start = time.perf_counter()
     lib = importlib.import_module(name)
     imported = time.perf_counter() - start
@@ -91,7 +103,8 @@ def worker(name: str, threads: int) -> None:
             if form not in prepared:
                 lib.manual_seed(0)
                 prepared[form] = CASES[key[0]][key[1]](lib, *([form] if form else []))
-            answer = {"seconds": best_time(prepared[form], request["budget"]), "growth_mb": resident_mb() - import_mb}
+            answer = {"seconds": best_time(prepared[form], request["budget"])}
+            answer |= {"held_mb": resident_mb() - import_mb, "peak_mb": peak_mb() - import_mb}
         except Exception as e:  # a case that one library cannot run still gets a row in the table
             answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
         print(json.dumps(answer), flush=True)
@@ -120,6 +133,10 @@ class Library:
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return self.read()
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def human(seconds: float) -> str:
@@ -161,17 +178,34 @@ def compare(options) -> list[dict]:
             a, b = medians[0], medians[best]
             ratio = statistics.median(r[best]["seconds"] / r[0]["seconds"] for r in rounds)
             goal = GOALS.get(name, 1.0)
-            growth = [rounds[0][i]["growth_mb"] for i in (0, 1)]
             mark = "" if ratio >= goal else "  below"
             mark += f"  ({', '.join(f'{f} {human(m)}' for f, m in zip(forms, medians[1:]))})" if len(forms) > 1 else ""
             print(f"{name:44} {human(a):>11} {human(b):>11} {ratio:7.2f} {goal:6.1f}{mark}", flush=True)
             rows.append({"family": family, "case": name, "vesta": a, "torch": b, "ratio": ratio, "goal": goal,
-                         "form": forms[best - 1], "growth_mb": growth})  # fmt: skip
-            if family in NETWORKS:
-                print(f"{'  resident memory since import, MB':44} {growth[0]:11.0f} {growth[1]:11.0f}")
+                         "form": forms[best - 1]})  # fmt: skip
     for family in dict.fromkeys(r["family"] for r in rows):
         ratios = [r["ratio"] for r in rows if r["family"] == family and "ratio" in r]
         print(f"{'geometric mean of ' + family:68} {geometric_mean(ratios):7.2f}")
+    return rows
+
+
+def compare_memory(options) -> list[dict]:
+    """Compares the MB that networks hold beyond the import; each runs in processes of its own, PyTorch's eagerly."""
+    print(f"{'case':44} {'vesta':>7} {'torch':>7} {'ratio':>7}   at the end")
+    rows = []
+    for family in NETWORKS:
+        for name in CASES[family]:
+            if (options.family and family not in options.family) or (options.only and options.only not in name):
+                continue
+            answers = []
+            for library, python in (("vesta", sys.executable), ("torch", options.torch_python)):
+                process = Library(library, python, options.threads)
+                answers.append(process.time(family, name, "eager", options.budget))
+                process.close()
+            peaks, held = ([answer[key] for answer in answers] for key in ("peak_mb", "held_mb"))
+            print(f"{name:44} {peaks[0]:7.0f} {peaks[1]:7.0f} {peaks[0] / peaks[1]:7.2f} "
+                  f"  {held[0]:.0f} {held[1]:.0f} {held[0] / held[1]:.2f}", flush=True)  # fmt: skip
+            rows.append({"family": family, "case": name, "peak_mb": peaks, "held_mb": held})
     return rows
 
 
@@ -208,6 +242,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget", type=float, default=0.15, help="seconds per case, library and round")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--memory", action="store_true", help="compares the memory of networks instead of times")
     parser.add_argument("--json", help="writes the rows there")
     parser.add_argument("--png", default="out/compare_torch.png")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -218,9 +253,11 @@ def main() -> None:
     if not options.torch_python:
         parser.error("--torch-python is needed: an interpreter with PyTorch installed")
     options.form = options.form or ["eager", "channels_last"]
-    rows = compare(options)
+    rows = compare_memory(options) if options.memory else compare(options)
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    if options.memory:
+        return
     Path(options.png).parent.mkdir(parents=True, exist_ok=True)
     draw(rows, options.png)
 
