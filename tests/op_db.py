@@ -207,7 +207,7 @@ OPS: list[Row] = [
     structured("dist", ref.dist, s.distances(call(), call(1.0), call(3.0)), dtypes="hfc", result="real", ulp=0,
         bitwise=False),
     structured("cdist", ref.cdist, s.cdist, grad_samples=s.without_empty(s.cdist), dtypes="f", may="h",
-        method=False, ulp=0, norm=256, bitwise=False, repeats=False),
+        method=False, ulp=0, norm=256, bitwise=False, repeats=False, covers=("cdist", "_distances", "_distances_backward")),
     structured("pdist", ref.pdist, s.shapes(((4, 3),), ((3, 2), 1.0), ((1, 3),), ((5, 2), 3.0)), dtypes="f", may="h",
         method=False, ulp=0, bitwise=False, repeats=False),
     structured("pairwise_distance", ref.pairwise_distance, s.distances(call(), call(1.0), call(2.0, 1e-3, True)),
