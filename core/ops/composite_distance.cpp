@@ -93,7 +93,8 @@ Tensor pdist_composite(const Tensor& input, double p) {
   check_floating(input, "pdist");
   VESTA_CHECK(input.dim() == 2, runtime, "pdist: only supports 2D tensors, got: ", input.dim(), "D.");
   VESTA_CHECK(p >= 0, runtime, "pdist: only supports non-negative p values, got ", p, " (p).");
-  return named_step(_distances(input, {}, p), "PdistBackward0");
+  const double norm = input.size(1) == 0 ? 1 : p;  // points without coordinates: distances of 0, in any norm
+  return named_step(_distances(input, {}, norm), "PdistBackward0");
 }
 
 Tensor _distances_composite(const Tensor& x1, MaybeTensor x2, double p) {
