@@ -72,6 +72,7 @@ void register_autograd() {
   rules::register_random();
   rules::register_matmul();
   rules::register_linalg();
+  rules::register_distance();
   rules::register_fft();
   rules::register_conv();
   rules::register_pool();

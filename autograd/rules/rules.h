@@ -11,6 +11,7 @@ void register_index();
 void register_random();
 void register_matmul();
 void register_linalg();
+void register_distance();
 void register_fft();
 void register_conv();
 void register_pool();

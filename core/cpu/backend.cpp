@@ -38,15 +38,15 @@ namespace {
 Convert conversions[kNumDTypes][kNumDTypes];
 
 constexpr int64_t kBuffer = 8192;  // bytes of an operand gathered at a time: stays in L1 with its neighbours
-constexpr int64_t kRow = 64;  // innermost runs at least this long are walked row by row
+constexpr int64_t kRow = 64, kRowBytes = 256;  // innermost runs at least this long are walked row by row
 
 /// A run of a loop over a range of a plan's elements. An operand whose layout the loop cannot read goes through a
 /// buffer.
 class Driver {
  public:
   explicit Driver(const PointwisePlan& plan) : p_(plan), loop_(reinterpret_cast<Loop>(plan.kernel)) {
-    int64_t widest = std::max(itemsize(p_.result), itemsize(p_.compute));
-    chunk_ = kBuffer / widest;
+    widest_ = std::max(itemsize(p_.result), itemsize(p_.compute));
+    chunk_ = kBuffer / widest_;
     if (p_.second) VESTA_ASSERT(p_.result == p_.out.dtype && is_linear(p_, p_.out));
     out_ready_ = p_.result == p_.out.dtype;
     out_linear_ = out_ready_ && is_linear(p_, p_.out);
@@ -77,7 +77,7 @@ class Driver {
     }
     if (all_linear_) return linear(args, begin, end);
     Walker w(p_, begin);
-    bool rows = p_.ndim == 0 || p_.sizes[0] >= kRow;
+    bool rows = p_.ndim == 0 || (p_.sizes[0] >= kRow && p_.sizes[0] * widest_ >= kRowBytes);
     while (begin < end) {
       args.n = std::min(end - begin, rows ? std::min(chunk_, w.left_in_row()) : chunk_);
       if (rows) row(args, buffers, w);
@@ -89,7 +89,13 @@ class Driver {
  private:
   /// Makes operand i one value in the type of the computation, repeated over 128 bytes (a vector reads no more).
   void repeat(LoopArgs& args, int i, const char* value, char* buffer) const {
-    read_repeated_[i](value, 0, buffer, repeated_item_[i], 128 / repeated_item_[i]);
+    const int64_t item = repeated_item_[i];
+    read_repeated_[i](value, 0, buffer, item, 1);
+    uint64_t half[2] = {};
+    std::memcpy(half, buffer, size_t(item));
+    if (item < 8) half[0] *= ~uint64_t(0) / ((uint64_t(1) << 8 * item) - 1);  // 0x0101...01 and the like
+    if (item < 16) half[1] = half[0];
+    for (int k = 0; k < 8; ++k) std::memcpy(buffer + 16 * k, half, 16);
     args.in[i] = buffer, args.step[i] = 0;
   }
   /// Returns where the second result of element number `i` is written.
@@ -170,7 +176,7 @@ class Driver {
 
   const PointwisePlan& p_;
   Loop loop_;
-  int64_t chunk_;
+  int64_t chunk_, widest_;  // elements in a buffer, and bytes of the widest
   Convert write_;
   Convert read_[kMaxInputs], read_repeated_[kMaxInputs];
   int64_t item_[kMaxInputs], repeated_item_[kMaxInputs];

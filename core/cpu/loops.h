@@ -206,38 +206,57 @@ VESTA_INLINE void put(const Results<S, A, B>& r, char* out, int64_t i) {
 /// compiled for any steps alone: as vectors they are long and hardly faster.
 template <class T, int operands, class First, class F>
 VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
-  auto run = [&](auto step) __attribute__((always_inline)) {
+  // Locals, because a store of int64 or of bytes might change `a` as far as the compiler knows.
+  const char* in[operands];
+  int64_t step[operands];
+  for (int k = 0; k < operands; ++k) in[k] = a.in[k], step[k] = a.step[k];
+  char* const to = a.out;
+  const int64_t n = a.n;
+  if (n <= 0) return;
+  // Operands whose bit is set in `moving` go on by an element, others are a number; with -1, all go on by their steps.
+  auto run = [&]<int moving>() __attribute__((always_inline)) {
     [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
-      auto element = [&]<size_t k>(int64_t i) __attribute__((always_inline)) {
+      auto element_at = [&]<size_t k>(int64_t i) __attribute__((always_inline)) {
         using E = std::conditional_t<k == 0, First, T>;
         // a bool that is negated as a byte: GCC 12 makes no vectors of it else
         using Read = std::conditional_t<operands == 1 && std::is_same_v<E, bool>, uint8_t, E>;
-        return E(reinterpret_cast<const Read*>(a.in[k])[i * step(int(k))]);
+        return E(reinterpret_cast<const Read*>(in[k])[i]);
       };
-      using R = decltype(formula(element.template operator()<K>(0)...));
-      if constexpr (requires(R r) { r.to; }) {
-        auto store = [&](const auto& r, int64_t i) __attribute__((always_inline)) { put(r, a.out, i); };
-        for (int64_t i = 0; i < a.n; ++i) store(formula(element.template operator()<K>(i)...), i);
-      } else {
-        R* out = reinterpret_cast<R*>(a.out);
-        for (int64_t i = 0; i < a.n; ++i) out[i] = formula(element.template operator()<K>(i)...);
-      }
+      [&](auto... number) __attribute__((always_inline)) {
+        auto element = [&]<size_t k>(int64_t i, auto number) __attribute__((always_inline)) {
+          if constexpr (moving < 0) return element_at.template operator()<k>(i * step[k]);
+          else if constexpr ((moving >> k & 1) != 0) return element_at.template operator()<k>(i);
+          else return number;
+        };
+        using R = decltype(formula(number...));
+        if constexpr (requires(R r) { r.to; }) {
+          auto store = [&](const auto& r, int64_t i) __attribute__((always_inline)) { put(r, to, i); };
+          for (int64_t i = 0; i < n; ++i) store(formula(element.template operator()<K>(i, number)...), i);
+        } else {
+          R* const out = reinterpret_cast<R*>(to);
+#pragma GCC ivdep  // the result lies apart from an operand, or is it
+          for (int64_t i = 0; i < n; ++i) out[i] = formula(element.template operator()<K>(i, number)...);
+        }
+      }(element_at.template operator()<K>(0)...);
     }(std::make_index_sequence<operands>{});
   };
   constexpr bool is_predicate = [&]<size_t... K>(std::index_sequence<K...>) {
     return std::is_same_v<decltype(formula(std::conditional_t<K == 0, First, T>()...)), bool>;
   }(std::make_index_sequence<operands>{});
   if constexpr (!(is_predicate && is_complex(dtype_of<T>))) {
-    // Steps that the compiler knows let it vectorise: all elements, or one of two operands a number.
+    // Steps that the compiler knows let it vectorise: all elements, or some and numbers.
     bool plain = true;
-    for (int k = 0; k < operands; ++k) plain = plain && a.step[k] == 1;
-    if (plain) return run([](int) { return int64_t(1); });
+    for (int k = 0; k < operands; ++k) plain = plain && step[k] == 1;
+    if (plain) return run.template operator()<(1 << operands) - 1>();
     if constexpr (operands == 2) {
-      if (a.step[0] == 1) return run([](int k) { return int64_t(k == 0); });
-      if (a.step[1] == 1) return run([](int k) { return int64_t(k == 1); });
+      if (step[0] == 1) return run.template operator()<1>();
+      if (step[1] == 1) return run.template operator()<2>();
+    }
+    if constexpr (operands == 3) {
+      if (step[0] == 1 && step[1] == 0 && step[2] == 0) return run.template operator()<1>();
     }
   }
-  run([&](int k) { return a.step[k]; });
+  run.template operator()<-1>();
 }
 
 /// Chooses elements by a mask, as bits and without a branch, which a mask without order would mispredict.

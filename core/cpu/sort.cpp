@@ -35,6 +35,18 @@ struct Entry {
   Place place;
 };
 
+/// Whether an entry comes before another in a stable sort: both numbers are compared as one where they fit into it,
+/// without a branch on the keys (benchmarks/compare_torch.py, sort).
+template <class E>
+bool comes_before(const E& a, const E& b) {
+  if constexpr (sizeof(E) <= 8) {
+    const auto number = [](const E& e) { return uint64_t(e.key) << 32 | uint64_t(e.place); };
+    return number(a) < number(b);
+  } else {
+    return a.key != b.key ? a.key < b.key : a.place < b.place;
+  }
+}
+
 /// Sorts n entries by digits of up to 11 bits from the lowest, of the bits in which keys differ, between `a` and `b`;
 /// returns the one that has the result. Both halves are distributed at a time, with counters of their own: one waits
 /// for the counter that it has just written (benchmarks/compare_torch.py, sort: 1.4 times as long without halves).
@@ -74,7 +86,7 @@ E* sort_digits(E* a, E* b, int64_t n) {
 template <class E>
 E* sort_entries(E* a, E* b, int64_t n) {
   if (n > kShort) return sort_digits(a, b, n);
-  std::sort(a, a + n, [](const E& x, const E& y) { return x.key != y.key ? x.key < y.key : x.place < y.place; });
+  std::sort(a, a + n, [](const E& x, const E& y) { return comes_before(x, y); });
   return a;
 }
 
@@ -140,21 +152,56 @@ void each_before(int64_t i, int64_t n, const Skip<T>& skip, const E& root, F f) 
   }
 }
 
+/// Makes entries of those of n keys, in their order, that may have the ranks [first, last): whose leading bits, of the
+/// bits in which keys differ, are among theirs. Returns how many, and in `skipped` the rank of the lowest one. Without
+/// them, a quickselect takes every key up several times (benchmarks/compare_torch.py, median: 3 times as long).
+template <class E>
+int64_t entries_near(const typename E::Key* keys, int64_t n, int64_t first, int64_t last, E* e, int64_t& skipped) {
+  using Key = typename E::Key;
+  constexpr int kMost = 11;
+  Key differ = 0;
+  for (int64_t i = 0; i < n; ++i) differ |= Key(keys[i] ^ keys[0]);
+  const int bits = std::bit_width(differ), shift = std::max(0, bits - kMost);
+  const unsigned mask = (1u << std::min(bits, kMost)) - 1;
+  const auto digit = [&](int64_t i) { return unsigned(keys[i] >> shift) & mask; };
+  uint32_t counts[2][1 << kMost];
+  for (auto& of : counts) std::fill_n(of, mask + 1, 0);
+  for (int64_t i = 0; i < n; ++i) ++counts[i % 2][digit(i)];
+  const auto count = [&](unsigned d) { return int64_t(counts[0][d]) + counts[1][d]; };
+  unsigned low = 0;
+  skipped = 0;
+  while (skipped + count(low) <= first) skipped += count(low++);
+  unsigned high = low;
+  for (int64_t seen = skipped + count(high); seen < last;) seen += count(++high);
+  int64_t found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    e[found] = {keys[i], typename E::Place(i)};
+    found += digit(i) - low <= high - low;
+  }
+  return found;
+}
+
 /// Writes the places of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries are
 /// all different, so that the result is that of a stable sort.
 template <class T>
 void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool largest, int64_t* places) {
-  using E = Entry<SortKey<T>, uint64_t>;
+  using Place = uint32_t;
+  using E = Entry<SortKey<T>, Place>;
+  constexpr int64_t kLeastCounted = 512;  // elements of a line whose digits are counted
   const T* const x = plan.input.data_ptr<T>();
   const int64_t n = plan.length, next = plan.inner, last = first + count;
   const auto flip = SortKey<T>(largest ? -1 : 0);
-  const auto before = [](const E& a, const E& b) { return a.key != b.key ? a.key < b.key : a.place < b.place; };
+  const auto before = [](const E& a, const E& b) { return comes_before(a, b); };
+  const bool counted = n >= kLeastCounted;
   parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
     ScratchArray<E> scratch(Scratch::operand_a, size_t(n));
+    ScratchArray<SortKey<T>> keys(Scratch::operand_b, size_t(counted ? n : 0));
     E* const e = scratch.data();
     for (int64_t line = begin; line < end; ++line) {
       const int64_t at = line / next * n * next + line % next, to = line / next * count * next + line % next;
-      const auto entry = [&](int64_t i) { return E{SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)}; };
+      const auto key = [&](int64_t i) { return SortKey<T>(sort_key(x[at + i * next]) ^ flip); };
+      const auto entry = [&](int64_t i) { return E{key(i), Place(i)}; };
+      int64_t skipped = 0;
       if (first == 0 && count <= kFewRanks &&
           count <= n / 16) {  // a heap of the best so far: most elements only pass by
         for (int64_t i = 0; i < count; ++i) e[i] = entry(i);
@@ -168,15 +215,22 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
         });
         std::sort_heap(e, e + count, before);
       } else {
-        for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
-        if (first > 0) std::nth_element(e, e + first, e + n, before);
-        else if (count == 1) std::swap(*e, *std::min_element(e, e + n, before));
+        int64_t size = n;
+        if (counted) {
+          for (int64_t i = 0; i < n; ++i) keys.data()[i] = key(i);
+          size = entries_near(keys.data(), n, first, last, e, skipped);
+        } else {
+          for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
+        }
+        E *const from = e + first - skipped, *const until = e + last - skipped, *const all = e + size;
+        if (from > e) std::nth_element(e, from, all, before);
+        else if (count == 1) std::swap(*e, *std::min_element(e, all, before));
         if (count > 1) {
-          if (last < n) std::nth_element(e + first, e + last, e + n, before);
-          std::sort(e + first, e + last, before);
+          if (until < all) std::nth_element(from, until, all, before);
+          std::sort(from, until, before);
         }
       }
-      for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first + i].place);
+      for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first - skipped + i].place);
     }
   });
 }
@@ -184,6 +238,7 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
 Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
   const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
   check_ranks(plan, first, count, "_places_by_rank");
+  if (plan.length > int64_t(UINT32_MAX)) return ops::_places_by_rank.body()(input, first, count, dim, largest);
   Dims sizes(input.sizes());
   if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_by_rank"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);

@@ -311,7 +311,7 @@ TensorPair variance(const Tensor& input, const MaybeDims& dim, MaybeScalar corre
 
 TensorPair _moments_composite(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   const Tensor x = widened(input), center = mean(x, dim, true), from_mean = sub(x, center);
-  const Tensor squares = sum(square(x.is_complex() ? abs(from_mean) : from_mean), dim, keepdim);
+  const Tensor squares = _sum_of_squares(x.is_complex() ? abs(from_mean) : from_mean, dim, keepdim);
   return {squares, reshape(center, squares.sizes())};
 }
 

@@ -39,12 +39,13 @@ Tensor cosine_similarity_composite(const Tensor& x1, const Tensor& x2, int64_t d
   const Tensor a = expand(x1, shape).to(joint), b = expand(x2, shape).to(joint);
   const auto unit = [&](const Tensor& x) {
     const Tensor size = norm(x, 2, MaybeDims(dim), true);
-    Tensor more;  // what raises a size below eps to it: a constant, as PyTorch has it
+    if (!layer_state.grad_enabled || !size.requires_grad()) return div(x, clamp_min(size, wrapped(eps)));
+    const Tensor raised = clone(size);
     {
-      NoGrad off;
-      more = where(lt(size, wrapped(eps)), sub(wrapped(eps), size), wrapped(0.0));
+      NoGrad off;  // a size below eps is raised to it, and keeps its gradient, as PyTorch has it
+      ops::clamp_min(raised, wrapped(eps), Out{&raised, Out::inplace});
     }
-    return div(x, add(size, more));
+    return div(x, raised);
   };
   return sum(mul(unit(a), unit(b)), MaybeDims(dim));
 }
@@ -59,6 +60,9 @@ Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
   const Tensor none = le(squares, 0);
   return where(none, wrapped(0.0), sqrt(where(none, wrapped(1.0), squares)));
 }
+
+/// Returns the differences of the rows of a [*, P, M] and b [*, R, M], as [*, P, R, M].
+Tensor differences(const Tensor& a, const Tensor& b) { return sub(unsqueeze(a, -2), unsqueeze(b, -3)); }
 
 }  // namespace
 
@@ -75,21 +79,57 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
               " is not a valid value for compute_mode.");
   const int64_t rows = x1.size(-2), columns = x2.size(-2);
   if (x1.size(-1) == 0 || rows == 0 || columns == 0) {  // zeros that belong to the graph
-    return sum(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), MaybeDims(-1));
+    return sum(differences(x1, x2), MaybeDims(-1));
   }
   if (p == 2 && !never && (always || rows > 25 || columns > 25)) {
     return named_step(euclidean_by_product(x1, x2), "CdistBackward0");
   }
-  return named_step(norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, MaybeDims(-1)), "CdistBackward0");
+  constexpr int64_t kFew = 4;  // points with which the vectors of a kernel would be mostly empty
+  const Tensor r = std::max(rows, columns) < kFew ? norm(differences(x1, x2), p, MaybeDims(-1)) : _distances(x1, x2, p);
+  return named_step(r, "CdistBackward0");
 }
 
 Tensor pdist_composite(const Tensor& input, double p) {
   check_floating(input, "pdist");
   VESTA_CHECK(input.dim() == 2, runtime, "pdist: only supports 2D tensors, got: ", input.dim(), "D.");
   VESTA_CHECK(p >= 0, runtime, "pdist: only supports non-negative p values, got ", p, " (p).");
-  const Tensor pairs = triu_indices(input.size(0), input.size(0), 1, DType::int64, input.device());
-  const Tensor from = index_select(input, 0, select(pairs, 0, 0)), to = index_select(input, 0, select(pairs, 0, 1));
-  return named_step(norm(sub(from, to), p, MaybeDims(1)), "PdistBackward0");
+  const double norm = input.size(1) == 0 ? 1 : p;  // points without coordinates: distances of 0, in any norm
+  return named_step(_distances(input, {}, norm), "PdistBackward0");
+}
+
+Tensor _distances_composite(const Tensor& x1, MaybeTensor x2, double p) {
+  if (x2.defined()) return norm(differences(x1, *x2), p, MaybeDims(-1));
+  const Tensor pairs = triu_indices(x1.size(0), x1.size(0), 1, DType::int64, x1.device());
+  const Tensor from = index_select(x1, 0, select(pairs, 0, 0)), to = index_select(x1, 0, select(pairs, 0, 1));
+  return norm(sub(from, to), p, MaybeDims(1));
+}
+
+/// With d = x1 - x2 and D = |d|_p, the slope of D is sign(d) (|d| / D)^(p - 1).
+Tensor _distances_backward_composite(const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p,
+                                     const Tensor& distances) {
+  if (!x2.defined()) {  // each pair stands twice in a matrix: x1 is its first point, and its second one
+    const int64_t n = x1.size(0);
+    const Tensor pairs = triu_indices(n, n, 1, DType::int64, x1.device());
+    const Tensor place = add(mul(select(pairs, 0, 0), n), select(pairs, 0, 1));
+    const auto matrix = [&](const Tensor& t) {
+      const Tensor upper = reshape(index_copy(zeros({n * n}, t.dtype(), t.device()), 0, place, t), {n, n});
+      return add(upper, mT(upper));
+    };
+    return _distances_backward(matrix(grad), x1, x1, p, matrix(distances));
+  }
+  const Tensor d = differences(x1, *x2), g = unsqueeze(grad, -1), size = unsqueeze(distances, -1);
+  const Tensor none = eq(size, 0);
+  Tensor slope;
+  if (p == 0) slope = mul(sign(d), wrapped(0.0));
+  else if (p == 1) slope = sign(d);
+  else if (p == std::numeric_limits<double>::infinity()) slope = where(eq(abs(d), size), sign(d), wrapped(0.0));
+  else if (p == 2) slope = where(none, wrapped(0.0), div(d, where(none, wrapped(1.0), size)));
+  else {
+    const Tensor flat = logical_or(none, eq(d, 0));
+    const Tensor part = div(where(flat, wrapped(1.0), abs(d)), where(flat, wrapped(1.0), size));
+    slope = where(flat, wrapped(0.0), mul(sign(d), pow(part, wrapped(p - 1))));
+  }
+  return sum(mul(g, slope), MaybeDims(-2));
 }
 
 Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxnorm) {

@@ -65,24 +65,27 @@ struct ClassRows {
 /// Returns the weight of each row's class: 0 where the class is ignored.
 Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
   Tensor counted = ne(target, ignore_index);
-  if (!weight.defined()) return counted.to(dtype);
   Tensor w = index_select(weight, 0, where(counted, target, wrapped(int64_t(0))));
   return mul(w, counted.to(dtype));
 }
 
-Tensor class_loss(const Tensor& rows_loss, const ClassRows& rows, const Tensor& weight, int64_t ignore_index,
-                  Reduce r) {
+/// Returns the loss of rows as it is asked for; `counted` are the rows that are not ignored, if the caller knows them.
+Tensor class_loss(const Tensor& rows_loss, const ClassRows& rows, const Tensor& weight, int64_t ignore_index, Reduce r,
+                  const Tensor& counted = {}) {
   if (r == Reduce::sum) return sum(rows_loss);
   if (r == Reduce::none) return reshape(rows_loss, rows.shape);
   NoGrad off;
-  bool plain = !weight.defined();
+  const bool plain = !weight.defined();
+  const auto count = [&](MaybeDType dtype) {
+    return sum(counted.defined() ? counted : ne(rows.target, ignore_index), MaybeDims(), false, dtype);
+  };
   if (plain && rows.target.device().type == DeviceType::cpu) {  // a count on the host, where that needs no wait
-    Tensor counted = sum(ne(rows.target, ignore_index));
+    const auto n = double(count({}).item<int64_t>());
     EnableGrad on;
-    return div(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
+    return div(sum(rows_loss), Scalar(n));
   }
   const DType wide = compute_type(rows_loss.dtype());  // 16 bits could not count beyond 256
-  Tensor total = sum(row_weights(rows.target, weight, ignore_index, wide));
+  const Tensor total = plain ? count(wide) : sum(row_weights(rows.target, weight, ignore_index, wide));
   EnableGrad on;
   if (wide == rows_loss.dtype()) return div(sum(rows_loss), total);
   return div(sum(rows_loss, MaybeDims(), false, wide), total).to(rows_loss.dtype());
@@ -171,7 +174,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
   Tensor loss = where(counted, neg(picked), wrapped(0.0));
   if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
-  return named_step(class_loss(loss, rows, weight, ignore_index, r), class_step(input, 0));
+  return named_step(class_loss(loss, rows, weight, ignore_index, r, counted), class_step(input, 0));
 }
 
 Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {

@@ -183,7 +183,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"_recurrence", {&recurrence_forward, true}},
       {"_recurrence_backward", {&recurrence_backward, true}},
       {"cdist", {&distance}},
-      {"_pdist", {&distance}},
+      {"_distances", {&distance}},
       {"linalg_cholesky_ex", {&cholesky}},
       {"linalg_lu_factor_ex", {&lu}},
       {"linalg_qr", {&qr}},

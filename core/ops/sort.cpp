@@ -1,5 +1,6 @@
 #include <vesta/core/ops/sort.h>
 
+#include <cmath>
 #include <limits>
 
 #include <vesta/core/ops/arithmetic.h>
@@ -11,6 +12,7 @@
 #include <vesta/core/ops/docs/ties.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/ties.h>
@@ -119,6 +121,23 @@ Tensor median_composite(const Tensor& input) {
 
 namespace {
 
+/// Consecutive ranks.
+struct RankRange {
+  int64_t first, count;
+};
+
+/// Returns the ranks that quantiles of lines of n elements lie between, where those are few and the host can see that:
+/// a sort of the rest is left out. Else, and where a NaN has a say in what the ranks are, returns all of them.
+RankRange ranks_of_quantiles(const Tensor& lines, const Tensor& q, int64_t n) {
+  const RankRange all_of_them{0, n};
+  const bool on_host = lines.device().type == DeviceType::cpu && q.device().type == DeviceType::cpu;
+  if (!on_host || q.numel() == 0 || !has_values(lines) || !has_values(q)) return all_of_them;
+  NoGrad off;
+  const double low = amin(q).item<double>() * double(n - 1), high = amax(q).item<double>() * double(n - 1);
+  const RankRange range{int64_t(std::floor(low)), int64_t(std::ceil(high)) - int64_t(std::floor(low)) + 1};
+  return range.count > n / 2 || any(isnan(lines)).item<bool>() ? all_of_them : range;
+}
+
 /// The quantiles of lines; `skip_nan`: of their numbers, so that a line of NaN alone gives NaN.
 Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation,
                  bool skip_nan) {
@@ -137,8 +156,12 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
   const Tensor x = dim && input.dim() ? input : reshape(input, -1);
   const int64_t d = wrap_dim(dim.value_or(0), std::max<int64_t>(input.dim(), 1), op);
   const int64_t at = dim && input.dim() ? d : 0;
-  const Tensor sorted = std::get<0>(sort(transpose(x, at, -1), MaybeBool(true), -1, false));  // the lines last
-  const int64_t n = sorted.size(-1);
+  const Tensor lines = transpose(x, at, -1);
+  const int64_t n = lines.size(-1);
+  const RankRange range = skip_nan ? RankRange{0, n} : ranks_of_quantiles(lines, q, n);
+  const Tensor sorted = range.count < n
+                            ? std::get<0>(at_ranks(lines, range.first, range.count, lines.dim() - 1, false, "stable"))
+                            : std::get<0>(sort(lines, MaybeBool(true), -1, false));
   Tensor last = wrapped(double(n - 1));  // the rank of a line's largest number; NaN is larger than all
   if (skip_nan) last = clamp_min(sub(sum(logical_not(isnan(sorted)), MaybeDims(-1), true), 1), 0).to(DType::float64);
   Tensor rank = mul(reshape(q, -1).to(DType::float64), last);
@@ -148,7 +171,13 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
     const Tensor down = floor(rank), part = sub(rank, down), odd = remainder(down, 2);
     rank = add(down, logical_or(gt(part, 0.5), logical_and(eq(part, 0.5), ne(odd, 0))).to(rank.dtype()));
   }
-  if (!skip_nan) rank = where(isnan(narrow(sorted, -1, n - 1, 1)), last, rank);
+  if (range.count < n) {  // among those that were found, the same for all lines
+    Dims sizes(sorted.sizes());
+    sizes.back() = rank.numel();
+    rank = expand(sub(rank, double(range.first)), sizes);
+  } else if (!skip_nan) {
+    rank = where(isnan(narrow(sorted, -1, n - 1, 1)), last, rank);
+  }
   const Tensor below = floor(rank), above = ceil(rank);
   const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
   const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);

@@ -111,3 +111,39 @@ def test_ranks_that_do_not_exist_are_refused(device: str) -> None:
         for first, count in ((0, 4), (-1, 2), (2, 2), (0, -1), (2**62, 2**62)):
             with pytest.raises(RuntimeError, match="places_by_rank: expected ranks of"):
                 vesta._C._private._places_by_rank(x, first, count, -1, True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [511, 512, 5000])
+def test_ranks_within_long_lines(n: int, dtype: str) -> None:
+    """Those of a stable sort, of equals, NaN and numbers that differ in their last bits alone."""
+    random = np.random.default_rng(n)
+    lines = [random.integers(0, 200, n), random.integers(0, 3, n), np.full(n, 7), random.standard_normal(n) * 100]
+    lines.append(1000 + np.arange(n) % 5 if dtype != "uint8" else np.arange(n) % 256)
+    lines.append(np.where(np.arange(n) % 9 == 4, -np.inf, lines[3]) if "float" in dtype else np.arange(n)[::-1])
+    x = vesta.tensor(np.stack([one.astype(np.float64) for one in lines])).to(getattr(vesta, dtype))
+    if "float" in dtype:
+        x[1, ::7] = NAN
+    for t, d in ((x, 1), (x.T.contiguous(), 0)):
+        for largest in (False, True):
+            order = t.argsort(dim=d, descending=largest, stable=True)
+            for first, count in ((0, 1), (n // 2, 1), (n - 1, 1), (n // 3, 2), (n // 4, n // 2), (0, n)):
+                got = vesta._C._places_by_rank(t, first, count, d, largest)
+                assert vesta.equal(got, order.narrow(d, first, count)), (first, count, d, largest)
+
+
+def test_quantiles_with_and_without_a_sort() -> None:
+    x = np.random.default_rng(0).standard_normal((6, 700))
+    for dtype in (vesta.float32, vesta.float64):
+        t = vesta.tensor(x, dtype=dtype)
+        for q in (0.0, 0.3, 0.5, 1.0, [0.1, 0.2], [0.49, 0.51, 0.5], [0.0, 1.0]):
+            for how in ("linear", "lower", "higher", "midpoint", "nearest"):
+                ranks = vesta.tensor(q, dtype=dtype)
+                exact = np.quantile(t.double().numpy(), ranks.double().numpy(), axis=1, method=how)
+                for got in (t.quantile(ranks, 1, interpolation=how), t.T.quantile(ranks, 0, interpolation=how)):
+                    assert np.abs(got.double().numpy() - exact).max() < 1e-6
+                assert t.quantile(ranks, 1, True, interpolation=how).shape == (*ranks.shape, 6, 1)
+    x[2, 5] = NAN
+    got = vesta.tensor(x).quantile(0.3, 1)
+    assert got.isnan().tolist() == [False, False, True, False, False, False]
+    assert got[0].item() == pytest.approx(np.quantile(x[0], 0.3))

@@ -12,6 +12,12 @@ inline constexpr char cdist[] =
     "negative p, shapes that do not fit.";
 inline constexpr char pdist[] =
     "pdist(input, p=2): the p-norm distances between every two rows of input [N, M], as [N (N - 1) / 2].";
+inline constexpr char _distances[] =
+    "_distances(x1, x2, p): the p-norm distances between the rows of x1 [*, P, M] and x2 [*, R, M], as [*, P, R]; "
+    "without x2, between every two rows of x1 [N, M], as [N (N - 1) / 2].";
+inline constexpr char _distances_backward[] =
+    "_distances_backward(grad, x1, x2, p, distances): the gradient of x1; that of x2 is the gradient of x1 with the "
+    "operands exchanged and the matrices transposed. It is 0 where the distance is 0.";
 inline constexpr char pairwise_distance[] =
     "pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False): the p-norm of x1 - x2 + eps over the last "
     "dimension, with broadcasting.";

@@ -8,6 +8,10 @@
      (const Tensor& x1, const Tensor& x2, double p = 2.0, Text compute_mode = "use_mm_for_euclid_dist_if_necessary"),  \
      (x1, x2, p, compute_mode), composite, casts(none, float32))                                                       \
   OP(FUNCTION, Tensor, pdist, (const Tensor& input, double p = 2), (input, p), composite, casts(none, float32))        \
+  OP(FUNCTION, Tensor, _distances, (const Tensor& x1, MaybeTensor x2, double p), (x1, x2, p), composite, hidden)       \
+  OP(FUNCTION, Tensor, _distances_backward,                                                                            \
+     (const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p, const Tensor& distances),                        \
+     (grad, x1, x2, p, distances), composite, hidden)                                                                  \
   OP(FUNCTION, Tensor, pairwise_distance,                                                                              \
      (const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6, bool keepdim = false),                      \
      (x1, x2, p, eps, keepdim), composite)                                                                             \

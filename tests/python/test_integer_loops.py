@@ -1,0 +1,91 @@
+"""Pointwise ops of integers: every length of a tail, operands that are numbers, results in place, against NumPy."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+import vesta
+
+DTYPES = ["uint8", "int8", "int16", "int32", "int64"]
+BINARY = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "eq": operator.eq,
+    "lt": operator.lt,
+}
+LENGTHS = [0, 1, 2, 7, 16, 31, 33, 64, 127, 1000, 4099]
+
+
+def operands(name: str, dtype: str, n: int):
+    rng = np.random.default_rng(n)
+    info = np.iinfo(dtype)
+    x = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+    if "shift" in name:
+        return x, rng.integers(0, 8 * x.itemsize, n).astype(dtype)
+    y = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+    y[(y == 0) | (y == -1 if info.min else False)] = 3
+    return x, y
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BINARY)
+def test_two_operands(name: str, dtype: str) -> None:
+    op = getattr(vesta, name)
+    for n in LENGTHS:
+        x, y = operands(name, dtype, n)
+        with np.errstate(over="ignore"):
+            both, by_number = BINARY[name](x, y), BINARY[name](x, x.dtype.type(5))
+            number = None if n == 0 or name in ("eq", "lt") else BINARY[name](np.full_like(y, 5), y)
+        a, b = vesta.tensor(x), vesta.tensor(y)
+        assert op(a, b).tolist() == both.tolist(), n
+        assert op(a, vesta.tensor(5, dtype=a.dtype)).tolist() == by_number.tolist(), n
+        if number is not None:
+            assert op(vesta.tensor(5, dtype=a.dtype), b).tolist() == number.tolist(), n
+        shifted = vesta.zeros(n + 3, dtype=a.dtype)[3:]  # another alignment
+        shifted.copy_(a)
+        assert op(shifted, b).tolist() == both.tolist(), n
+        if hasattr(a, name + "_") and both.dtype == x.dtype:
+            assert getattr(a.clone(), name + "_")(b).tolist() == both.tolist(), n
+            assert getattr(a.clone(), name + "_")(vesta.tensor(5, dtype=a.dtype)).tolist() == by_number.tolist(), n
+            into = b.clone()
+            assert op(a, into, out=into).tolist() == both.tolist(), n
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_and_three_operands(dtype: str) -> None:
+    for n in LENGTHS:
+        x, y = operands("add", dtype, n)
+        low, high = 3, 90
+        a, b = vesta.tensor(x), vesta.tensor(y)
+        with np.errstate(over="ignore"):
+            assert (~a).tolist() == (~x).tolist() and (-a).tolist() == (-x).tolist()
+            assert a.abs().tolist() == np.abs(x).tolist() and a.sign().tolist() == np.sign(x).tolist()
+            assert a.clamp(low, high).tolist() == np.clip(x, low, high).tolist()
+            assert a.clone().clamp_(low, high).tolist() == np.clip(x, low, high).tolist()
+            assert vesta.addcmul(a, b, a).tolist() == (x + y * x).tolist()
+        assert vesta.where(a > b, a, b).tolist() == np.maximum(x, y).tolist()
+        assert vesta.clamp(a, vesta.minimum(a, b), b).tolist() == np.minimum(x, y).tolist()
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bool", "float32", "complex128"])
+def test_rows_with_a_number_each(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    for columns in (1, 5, 31, 64, 100, 256, 300):
+        x, y = rng.integers(0, 100, (9, columns)).astype(dtype), rng.integers(0, 100, (9, 1)).astype(dtype)
+        row = rng.integers(0, 100, (1, columns)).astype(dtype)
+        for other in (y, row):
+            assert (vesta.tensor(x) + vesta.tensor(other)).tolist() == (x + other).tolist()
+            assert (vesta.tensor(x) * vesta.tensor(other)).tolist() == (x * other).tolist()
+            assert (vesta.tensor(other) == vesta.tensor(x)).tolist() == (other == x).tolist()
