@@ -111,6 +111,7 @@ void register_all() {
   register_conv();
   register_pool();
   register_resample();
+  register_grid_sample();
   register_reductions();
   register_scan();
   register_softmax();

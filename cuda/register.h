@@ -9,6 +9,7 @@ void register_matmul();
 void register_conv();
 void register_pool();
 void register_resample();
+void register_grid_sample();
 void register_reductions();
 void register_scan();
 void register_softmax();

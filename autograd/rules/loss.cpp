@@ -46,7 +46,7 @@ Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, cons
     Tensor row = unsqueeze(where(counted, target, wrapped(int64_t(0))).to(DType::int64), 1);
     goal = full(input.sizes(), smoothing / double(input.size(1)), input.dtype(), input.device());
     scatter_add_(goal, 1, row, full(row.sizes(), 1 - smoothing, input.dtype(), input.device()));
-    if (weight.defined()) goal = goal * weight;
+    if (weight.defined()) goal = goal * (input.dim() == 3 ? unsqueeze(weight, 1) : weight);
     counted = unsqueeze(counted, 1);
     goal = where(counted, goal, wrapped(0.0));
   }

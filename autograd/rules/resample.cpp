@@ -1,4 +1,4 @@
-// Resampling: a matrix times a dimension, whose gradient is the transposed matrix; and constant padding.
+// Resampling: a matrix times a dimension, whose gradient is the transposed matrix; constant padding; places of a grid.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/resample.h>
@@ -53,12 +53,27 @@ struct ConstantPadRule {
   Tensor operator()(const Tensor& g, Needs) const { return constant_pad_nd(g, pad); }
 };
 
+struct GridSamplerRule {
+  Saved input, grid;
+  int64_t mode = 0, padding = 0;
+  bool align_corners = false;
+  static GridSamplerRule save(const Tensor&, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding,
+                              bool align_corners, Needs) {
+    return {Saved(input), Saved(grid), mode, padding, align_corners};
+  }
+  Grads<2> operator()(const Tensor& g, Needs needs) const {
+    auto [x, places] = _grid_sampler_2d_backward(g, input(), grid(), mode, padding, align_corners, needs[0], needs[1]);
+    return {x, places};
+  }
+};
+
 }  // namespace
 
 void register_resample() {
   record<ops::_resample, ResampleRule>();
   record<ops::_resample_planes, ResamplePlanesRule>();
   record<ops::constant_pad_nd, ConstantPadRule>();
+  record<ops::_grid_sampler_2d, GridSamplerRule>();
 }
 
 }  // namespace vesta::autograd::rules

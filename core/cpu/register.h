@@ -20,6 +20,7 @@ void register_conv();
 void register_norm();
 void register_pool();
 void register_resample();
+void register_grid_sample();
 void register_flip();
 void register_triangle();
 void register_pad();
@@ -48,6 +49,7 @@ inline void register_all() {
   register_norm();
   register_pool();
   register_resample();
+  register_grid_sample();
   register_flip();
   register_triangle();
   register_pad();

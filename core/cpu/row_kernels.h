@@ -30,6 +30,19 @@ struct ExpSum {
   double top, sum;
 };
 
+/// What cross-entropy takes of columns: the ExpSum of each, the logarithm of its sum, and sum(w * (x - top)).
+struct ColumnSums {
+  double *tops, *sums, *logs, *dots;
+};
+
+/// The numbers of columns' gradients of cross-entropy, of the dtype of statistics; a class below 0 is ignored.
+struct ColumnSlopes {
+  const int64_t* classes;
+  const char* weights;  // of the classes, or null: ones
+  const char *tops, *scales, *less, *direct;
+  bool smooths;  // whether `less` counts
+};
+
 /// What a kernel asks memory for while it works on a row in the cache: the bytes at these distances from the row, to be
 /// read or written soon; 0 for nothing.
 struct Expected {
@@ -70,6 +83,14 @@ struct RowKernels {
   void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
                                    bool log, char* room) = nullptr;
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
+  /// Writes what exp_sum() and, if they are wanted, dot() return of columns; `room` as for softmax.
+  void (*exp_sum_columns)(const char* x, int64_t n, int64_t step, int64_t count, const char* w, bool wants_dots,
+                          const ColumnSums& out, char* room) = nullptr;
+  /// gx[j] = scale * exp(x[j] - top) - less * w[j], and `direct` less for the class, down columns.
+  void (*exp_minus_columns)(const char* x, int64_t n, int64_t step, int64_t count, const ColumnSlopes& slopes,
+                            char* gx) = nullptr;
+  /// Writes the logarithms of sums of exponentials, as softmax computes them.
+  void (*logs)(const double* sums, int64_t n, double* out) = nullptr;
   /// Returns the sum of exponentials of a row.
   ExpSum (*exp_sum)(const char* x, int64_t n) = nullptr;
   /// Turns a row of the dtype of statistics into its softmax, in place, and returns the sum of exponentials. Where that

@@ -17,6 +17,7 @@
 #include <vesta/core/ops/view.h>
 
 VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]);
+                     void register_row_columns(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]);
                      void register_row_pixels(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]))
 
 namespace vesta::cpu {
@@ -75,6 +76,11 @@ struct Columns {
     for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
     return x.is_contiguous() && inner >= kFewest && x.numel() > 0 && x.size(d) <= kLongest;
   }
+  /// Returns a tensor that is laid out for columns, which pay for few rows in any layout.
+  static Tensor ready(const Tensor& x, int64_t d) {
+    constexpr int64_t kFewRows = 32;
+    return d + 1 < x.dim() && x.size(d) < kFewRows && !x.is_contiguous() ? contiguous_values(x) : x;
+  }
   /// Calls f(offset of a strip's first element, columns, room, the number of its first column).
   template <class F>
   void each_strip(F f) const {
@@ -90,9 +96,10 @@ struct Columns {
 };
 
 template <bool log>
-Tensor softmax_kernel(const Tensor& x, int64_t dim) {
-  check_floating(x, log ? "log_softmax" : "softmax");
-  const int64_t d = wrap_dim(dim, x.dim(), log ? "log_softmax" : "softmax");
+Tensor softmax_kernel(const Tensor& input, int64_t dim) {
+  check_floating(input, log ? "log_softmax" : "softmax");
+  const int64_t d = wrap_dim(dim, input.dim(), log ? "log_softmax" : "softmax");
+  const Tensor x = Columns::ready(input, d);
   if (Columns::pay(x, d)) {
     const Columns columns(x, d);
     Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
@@ -111,9 +118,10 @@ Tensor softmax_kernel(const Tensor& x, int64_t dim) {
                [f](const char* a, const char*, char* y, int64_t n, bool far) { f(a, y, n, log, far); });
 }
 
-Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
-  check_floating(grad, "_softmax_backward");
-  const int64_t d = wrap_dim(dim, grad.dim(), "_softmax_backward");
+Tensor softmax_gradient_kernel(const Tensor& of_output, const Tensor& result, int64_t dim, bool log) {
+  check_floating(of_output, "_softmax_backward");
+  const int64_t d = wrap_dim(dim, of_output.dim(), "_softmax_backward");
+  const Tensor grad = Columns::ready(of_output, d), output = Columns::ready(result, d);
   if (Columns::pay(grad, d) && output.is_contiguous() && grad.dtype() == output.dtype()) {
     const Columns columns(grad, d, 2);
     Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
@@ -128,6 +136,12 @@ Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t
   auto f = row_kernels(output.dtype())._softmax_backward;
   return along(grad, output, dim, "_softmax_backward",
                [f, log](const char* g, const char* y, char* gx, int64_t n, bool) { f(g, y, gx, n, log); });
+}
+
+double log_of(const RowKernels& kernels, double sum) {
+  double r;
+  kernels.logs(&sum, 1, &r);
+  return r;
 }
 
 /// Writes the logarithms of the sums of exponentials along dimension d, 1 in size; the rows have no +inf.
@@ -161,7 +175,7 @@ Tensor logsumexp_along(const Tensor& input, int64_t d) {
   parallel_for(y.numel(), rows_per_piece(n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const ExpSum s = row(from + r * n * int64_t(sizeof(T)), n);
-      to[r] = T(static_cast<C>(s.top + std::log(s.sum)));
+      to[r] = T(static_cast<C>(s.top + log_of(row_kernels(x.dtype()), s.sum)));
     }
   });
   return last ? y : contiguous_values(transpose(y, d, -1));
@@ -215,39 +229,139 @@ struct ClassWeights {
   }
 };
 
-// Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016), l its logsumexp:
-//   (1 - e) * w[t] * (l - x[t]) + e / C * sum_j w[j] * (l - x[j])
-// The largest logit is subtracted from x before the logarithm of the sum is, so that large logits cost no digits.
-TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
-                                double smoothing, MaybeDType dtype) {
-  const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
-  const int64_t rows = input.sizes()[0], c = input.sizes()[1];
-  Targets classes(target, c, ignore);
-  const Tensor x = contiguous_values(input);
-  const DType wide = statistics_dtype(input.dtype());
-  Tensor loss = empty_tensor({&rows, 1}, wide, input.device());
-  Tensor exp_sums = empty_tensor(exp_sums_shape(input), wide);
-  const RowKernels& k = row_kernels(input.dtype());
-  visit<kFloats>(input.dtype(), [&]<class T>() {
-    using C = compute_t<T>;
-    const char* base = x.impl()->data();
-    const ClassWeights<C> w(weight);
-    const double total_weight = smoothing != 0 ? w.sum(c) : 0;
-    C *const losses = loss.data_ptr<C>(), *const sums = exp_sums.data_ptr<C>();
-    parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
+/// The operands of cross-entropy of [N, C] or [N, C, inner], of T: rows of logits, or columns that lie side by side.
+/// Both give the same bits.
+template <class T>
+struct Logits {
+  using C = compute_t<T>;
+  int64_t classes, count;  // rows, or columns
+  bool by_columns;
+  Tensor x;
+  const RowKernels& kernels = row_kernels(dtype_of<T>);
+  Targets targets;
+  ClassWeights<C> weights;
+  double smoothing, total_weight;
+
+  Logits(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore, double smooth)
+      : classes(input.size(1)),
+        count(target.numel()),
+        by_columns(input.dim() == 3 && pay(input)),
+        x(contiguous_values(by_columns || input.dim() == 2 ? input : transpose(input, 1, 2))),
+        targets(target, classes, ignore),
+        weights(weight),
+        smoothing(smooth),
+        total_weight(smooth != 0 ? weights.sum(classes) : 0) {}
+  /// Whether columns are read as they lie. Pixels of many classes are rows already.
+  static bool pay(const Tensor& input) {
+    constexpr int64_t kFewClasses = 32;
+    if (input.is_contiguous()) return Columns::pay(input, 1);
+    return input.size(1) < kFewClasses && input.size(2) >= 8 && input.numel() > 0;
+  }
+  const T* row(int64_t i) const { return x.data_ptr<T>() + i * classes; }
+  Columns columns() const { return Columns(x, 1); }
+  /// The loss of a row or column with class t, weights w and smoothing e (Szegedy et al. 2016), l its logsumexp:
+  ///   (1 - e) * w[t] * (l - x[t]) + e / C * sum_j w[j] * (l - x[j])
+  /// The largest logit is subtracted from x before the logarithm of the sum is, so that large logits cost no digits.
+  double loss(int64_t t, double top, double log, double own, double dot) const {
+    const double value = (1 - smoothing) * weights[t] * (top - own + log);
+    return smoothing == 0 ? value : value + smoothing / double(classes) * (total_weight * log - dot);
+  }
+
+  void write_rows(C* losses, C* sums) const {
+    parallel_for(count, rows_per_piece(classes), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const char* row = base + i * c * int64_t(sizeof(T));
-        const ExpSum s = k.exp_sum(row, c);
-        double value = 0;
-        if (int64_t t = classes[i]; t >= 0) {
-          const double l = std::log(s.sum);
-          value = (1 - smoothing) * w[t] * (s.top - double(reinterpret_cast<const T*>(row)[t]) + l);
-          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, w.bytes(), s.top, c));
-        }
-        losses[i] = C(value);
+        const char* const bytes = reinterpret_cast<const char*>(row(i));
+        const ExpSum s = kernels.exp_sum(bytes, classes);
+        const int64_t t = targets[i];
+        const double dot = smoothing != 0 && t >= 0 ? kernels.dot(bytes, weights.bytes(), s.top, classes) : 0;
+        losses[i] = t < 0 ? C(0) : C(loss(t, s.top, log_of(kernels, s.sum), double(row(i)[t]), dot));
         sums[2 * i] = C(s.top), sums[2 * i + 1] = C(s.sum);
       }
     });
+  }
+  void write_columns(C* losses, C* sums) const {
+    const Columns all = columns();
+    const char* const from = x.impl()->data();
+    all.each_strip([&](int64_t at, int64_t n, char* room, int64_t first) {
+      double* const numbers = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(4 * n)));
+      const ColumnSums s{numbers, numbers + n, numbers + 2 * n, numbers + 3 * n};
+      kernels.exp_sum_columns(from + at, classes, all.inner, n, weights.bytes(), smoothing != 0, s, room);
+      const T* const strip = reinterpret_cast<const T*>(from + at);
+      for (int64_t c = 0; c < n; ++c) {
+        const int64_t i = first + c, t = targets[i];
+        losses[i] = C(0);
+        if (t >= 0) {
+          losses[i] =
+              C(loss(t, s.tops[c], s.logs[c], double(strip[t * all.inner + c]), smoothing != 0 ? s.dots[c] : 0));
+        }
+        sums[2 * i] = C(s.tops[c]), sums[2 * i + 1] = C(s.sums[c]);
+      }
+    });
+  }
+
+  /// The numbers of a gradient: scale * softmax - less * w, and `direct` less for the class.
+  struct Slopes {
+    double direct, less, scale;
+  };
+  Slopes slopes(int64_t t, double g, double sum) const {
+    const double direct = g * (1 - smoothing) * weights[t], less = g * smoothing / double(classes);
+    return {direct, less, (direct + less * total_weight) / sum};
+  }
+
+  void write_row_gradients(const C* g, const C* sums, T* gx) const {
+    const RowKernels& one = row_kernels(dtype_of<C>);
+    parallel_for(count, rows_per_piece(classes), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* const to = gx + i * classes;
+        const int64_t t = targets[i];
+        if (t < 0) {
+          std::fill_n(to, classes, T(C(0)));
+          continue;
+        }
+        const double top = double(sums[2 * i]);
+        const Slopes s = slopes(t, double(g[i]), double(sums[2 * i + 1]));
+        kernels.exp_minus(reinterpret_cast<const char*>(row(i)), top, s.scale, s.less, weights.bytes(),
+                          reinterpret_cast<char*>(to), classes);
+        // The class's own element once more: it must not be rounded to 16 bits before the rest is subtracted.
+        const C own = C(row(i)[t]);
+        C most;
+        one.exp_minus(reinterpret_cast<const char*>(&own), top, s.scale, s.less, weights.bytes(t),
+                      reinterpret_cast<char*>(&most), 1);
+        to[t] = T(most - C(s.direct));
+      }
+    });
+  }
+  void write_column_gradients(const C* g, const C* sums, T* gx) const {
+    const Columns all = columns();
+    const char* const from = x.impl()->data();
+    all.each_strip([&](int64_t at, int64_t n, char*, int64_t first) {
+      const size_t size = size_t(n) * (4 * sizeof(C) + sizeof(int64_t));
+      int64_t* const numbers = static_cast<int64_t*>(thread_scratch(Scratch::output, size));
+      C *const tops = reinterpret_cast<C*>(numbers + n), *const scales = tops + n, *const less = scales + n,
+               *const direct = less + n;
+      for (int64_t c = 0; c < n; ++c) {
+        const int64_t i = first + c, t = targets[i];
+        const Slopes s = t < 0 ? Slopes{0, 0, 0} : slopes(t, double(g[i]), double(sums[2 * i + 1]));
+        numbers[c] = t, tops[c] = sums[2 * i], scales[c] = C(s.scale), less[c] = C(s.less), direct[c] = C(s.direct);
+      }
+      const auto bytes = [](const C* p) { return reinterpret_cast<const char*>(p); };
+      const ColumnSlopes s{numbers,     weights.bytes(), bytes(tops),   bytes(scales),
+                           bytes(less), bytes(direct),   smoothing != 0};
+      kernels.exp_minus_columns(from + at, classes, all.inner, n, s, reinterpret_cast<char*>(gx) + at);
+    });
+  }
+};
+
+TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
+                                double smoothing, MaybeDType dtype) {
+  const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
+  const DType wide = statistics_dtype(input.dtype());
+  const Tensor loss = empty_tensor(target.sizes(), wide), exp_sums = empty_tensor(exp_sums_shape(input), wide);
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
+    const Logits<T> logits(input, target, weight, ignore, smoothing);
+    if (logits.by_columns) logits.write_columns(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
+    else logits.write_rows(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
   });
   return {loss.to(loss_dtype), exp_sums};
 }
@@ -255,40 +369,16 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
                                      const Tensor& exp_sums, int64_t ignore, double smoothing) {
   check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
-  const int64_t rows = input.sizes()[0], c = input.sizes()[1];
-  Targets classes(target, c, ignore);
   const DType wide = statistics_dtype(input.dtype());
-  const Tensor x = contiguous_values(input), g = contiguous_values(grad.to(wide)), kept = contiguous_values(exp_sums);
-  Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
-  const RowKernels &k = row_kernels(input.dtype()), &one = row_kernels(wide);
-  visit<kFloats>(input.dtype(), [&]<class T>() {
+  const Tensor g = contiguous_values(grad.to(wide)), kept = contiguous_values(exp_sums);
+  return visit<kFloats>(input.dtype(), [&]<class T>() {
     using C = compute_t<T>;
-    const ClassWeights<C> w(weight);
-    const double total_weight = smoothing != 0 ? w.sum(c) : 0;
-    parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* row = x.data_ptr<T>() + i * c;
-        T* to = gx.data_ptr<T>() + i * c;
-        int64_t t = classes[i];
-        if (t < 0) {
-          std::fill_n(to, c, T(C(0)));
-          continue;
-        }
-        const double gi = double(g.data_ptr<C>()[i]), direct = gi * (1 - smoothing) * w[t];
-        const double smooth = gi * smoothing / double(c);
-        const C* const s = kept.data_ptr<C>() + 2 * i;
-        const double top = double(s[0]), scale = (direct + smooth * total_weight) / double(s[1]);
-        k.exp_minus(reinterpret_cast<const char*>(row), top, scale, smooth, w.bytes(), reinterpret_cast<char*>(to), c);
-        // The class's own element once more: it must not be rounded to 16 bits before the rest is subtracted.
-        const C own = C(row[t]);
-        C most;
-        one.exp_minus(reinterpret_cast<const char*>(&own), top, scale, smooth, w.bytes(t),
-                      reinterpret_cast<char*>(&most), 1);
-        to[t] = T(most - C(direct));
-      }
-    });
+    const Logits<T> logits(input, target, weight, ignore, smoothing);
+    const Tensor gx = empty_tensor(logits.x.sizes(), input.dtype());
+    if (logits.by_columns) logits.write_column_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
+    else logits.write_row_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
+    return logits.by_columns || input.dim() == 2 ? gx : transpose(gx, 1, 2);
   });
-  return gx;
 }
 
 }  // namespace
@@ -300,6 +390,7 @@ const RowKernels& row_kernels(DType d) {
 
 void register_softmax() {
   VESTA_ON_ISA(register_rows, rows);
+  VESTA_ON_ISA(register_row_columns, rows);
   VESTA_ON_ISA(register_row_pixels, rows);
   constexpr auto cpu = DeviceType::cpu;
   ops::_softmax.set_kernel(cpu, softmax_kernel<false>);

@@ -24,8 +24,7 @@ Tensor softmax_gradient(const Tensor& grad, const Tensor&, int64_t dim, bool) {
 TensorPair cross_entropy(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t, double smoothing,
                          MaybeDType dtype) {
   const DType loss = check_cross_entropy(input, target, weight, smoothing, dtype);
-  const int64_t rows = input.sizes()[0];
-  return {result({rows}, loss), result(exp_sums_shape(input), statistics_dtype(input.dtype()))};
+  return {result(Dims(target.sizes()), loss), result(exp_sums_shape(input), statistics_dtype(input.dtype()))};
 }
 Tensor cross_entropy_gradient(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&, int64_t,
                               double) {

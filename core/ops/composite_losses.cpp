@@ -37,7 +37,7 @@ Tensor reduced(const Tensor& loss, Reduce r) {
   return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss);
 }
 
-/// Brings [C] and [N, C, d1, ...] to rows [M, C], and class numbers to [M].
+/// Brings [C] to rows [1, C], [N, C, d1, ...] to columns [N, C, M], and class numbers to [N] or [N, M].
 struct ClassRows {
   Tensor input, target;
   Dims shape;  // of the losses
@@ -51,22 +51,18 @@ struct ClassRows {
       want.erase(1);
       VESTA_CHECK(std::ranges::equal(IntSpan(want), t.sizes()), value, op, ": expected a target of shape ",
                   IntSpan(want), " for input ", x.sizes(), ", got ", t.sizes(), ".");
-      Dims order;
-      for (int64_t d = 0; d < x.dim(); ++d) {
-        if (d != 1) order.push_back(d);
-      }
-      order.push_back(1);
-      input = reshape(permute(x, order), {numel_of(want, op), x.sizes()[1]});
-      target = reshape(t, {-1});
+      if (x.dim() == 3) return;
+      const int64_t places = numel_of(x.sizes().subspan(2), op);
+      input = reshape(x, {x.size(0), x.size(1), places}), target = reshape(t, {x.size(0), places});
     }
   }
 };
 
-/// Returns the weight of each row's class: 0 where the class is ignored.
+/// Returns the weight of each class number's class: 0 where the class is ignored.
 Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
   Tensor counted = ne(target, ignore_index);
-  Tensor w = index_select(weight, 0, where(counted, target, wrapped(int64_t(0))));
-  return mul(w, counted.to(dtype));
+  const Tensor classes = reshape(where(counted, target, wrapped(int64_t(0))), {-1});
+  return mul(reshape(index_select(weight, 0, classes), target.sizes()), counted.to(dtype));
 }
 
 /// Returns the loss of rows as it is asked for; `counted` are the rows that are not ignored, if the caller knows them.

@@ -6,9 +6,10 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/grid_sample.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
-#include <vesta/core/ops/resample.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/torch_rules.h>
@@ -16,12 +17,10 @@
 namespace vesta {
 namespace {
 
-enum Padding : int64_t { zeros_outside, border, reflection };
-
 /// One dimension of the places: from grid numbers to elements.
 struct Axis {
   int64_t n;
-  Padding padding;
+  GridPadding padding;
   bool align_corners;
 
   /// Brings [-1, 1] to elements: to [0, n - 1], or to [-0.5, n - 0.5].
@@ -29,34 +28,51 @@ struct Axis {
     if (align_corners) return mul(add(g, 1), double(n - 1) / 2);
     return div(sub(mul(add(g, 1), double(n)), 1), 2);
   }
-  /// Brings places outside to the border or to their mirror image.
+  /// Brings places outside to the border or to their mirror image; NaN to 0. The gradient on a border is 0.
   Tensor clipped(const Tensor& at) const {
-    if (padding == zeros_outside) return at;
-    return clamp(padding == reflection ? reflected(at) : at, 0, double(n - 1));
+    if (padding == GridPadding::zeros) return at;
+    const Tensor t = padding == GridPadding::reflection ? reflected(at) : at;
+    const double last = double(n - 1);
+    return where(gt(t, 0), where(lt(t, last), t, last), 0.0);
+  }
+  /// Returns the slope of the place of a grid number that lies at `at`.
+  Tensor slope(const Tensor& at) const {
+    NoGrad off;
+    const double steep = align_corners ? double(n - 1) / 2 : double(n) / 2;
+    Tensor r = full(at.sizes(), steep, at.dtype(), at.device());
+    if (padding == GridPadding::zeros) return r;
+    Tensor t = at;
+    if (padding == GridPadding::reflection) {
+      const Tensor turns = floor(div(abs(sub(at, low())), span()));
+      if (span() > 0) r = where(ne(ne(remainder(turns, 2), 0), lt(at, low())), neg(r), r);
+      t = reflected(at);
+    }
+    return where(logical_and(gt(t, 0), lt(t, double(n - 1))), r, 0.0);
   }
   /// Returns the number of a neighbour as an index, and 1 where it is inside.
   std::pair<Tensor, Tensor> neighbour(const Tensor& at) const {
-    const Tensor k = padding == zeros_outside ? at : clipped(at);
+    const Tensor k = padding == GridPadding::zeros ? at : clipped(at);
     const Tensor inside = logical_and(ge(k, 0), le(k, double(n - 1)));
     return {clamp(where(isfinite(k), k, 0.0), 0, double(n - 1)).to(DType::int64), inside};
   }
 
  private:
+  double low() const { return align_corners ? 0 : -0.5; }
+  double span() const { return align_corners ? double(n - 1) : double(n); }
   Tensor reflected(const Tensor& at) const {
-    const double low = align_corners ? 0 : -0.5, span = align_corners ? double(n - 1) : double(n);
-    if (span == 0) return zeros_like(at);
-    const Tensor distance = abs(sub(at, low));
-    const Tensor turns = floor(div(distance, span)), rest = sub(distance, mul(turns, span));
-    return where(eq(remainder(turns.detach(), 2), 0), add(rest, low), sub(wrapped(span + low), rest));
+    if (span() == 0) return zeros_like(at);
+    const Tensor distance = abs(sub(at, low()));
+    const Tensor turns = floor(div(distance, span())), rest = sub(distance, mul(turns, span()));
+    return where(eq(remainder(turns.detach(), 2), 0), add(rest, low()), sub(wrapped(span() + low()), rest));
   }
 };
 
-/// Reads input [N, C, plane...] at one neighbour per axis; the result is [N, C, outs].
-Tensor read_at(const Tensor& planes, const std::vector<Tensor>& index, const std::vector<int64_t>& sizes) {
+/// Numbers the elements at one neighbour per axis, for each of the channels: [N, C, outs].
+Tensor elements_at(const std::vector<Tensor>& index, const std::vector<int64_t>& sizes, int64_t channels) {
   Tensor flat = index[0];
   for (size_t d = 1; d < index.size(); ++d) flat = add(mul(flat, sizes[d]), index[d]);
-  const int64_t n = planes.size(0), c = planes.size(1);
-  return gather(planes, 2, expand(reshape(flat, {n, 1, -1}), {n, c, flat.numel() / std::max<int64_t>(n, 1)}));
+  const int64_t n = flat.size(0);
+  return expand(reshape(flat, {n, 1, -1}), {n, channels, flat.numel() / std::max<int64_t>(n, 1)});
 }
 
 /// The weights of the four neighbours floor - 1 to floor + 2 at a distance t behind the floor: cubic convolution with
@@ -68,9 +84,10 @@ std::array<Tensor, 4> cubic_weights(const Tensor& t) {
   return {far(add(t, 1)), near(t), near(sub(wrapped(1.0), t)), far(sub(wrapped(2.0), t))};
 }
 
-/// A neighbour along one axis: its index, its weight, and 1 where it is inside.
+/// A neighbour along one axis: its index, its weight, 1 where it is inside, and of linear interpolation the weight's
+/// slope along the grid.
 struct Tap {
-  Tensor index, weight, inside;
+  Tensor index, weight, inside, slope;
 };
 using Taps = std::vector<Tap>;
 
@@ -79,7 +96,7 @@ Taps taps_of(const Axis& axis, const Tensor& grid, int64_t mode) {
   Taps taps;
   auto tap = [&](const Tensor& place, const Tensor& weight) {
     auto [index, inside] = axis.neighbour(place.detach());
-    taps.push_back({index, weight, inside});
+    taps.push_back({index, weight, inside, {}});
   };
   if (mode == 1) {  // nearest: half to even
     const Tensor clipped = axis.clipped(at).detach();
@@ -91,6 +108,8 @@ Taps taps_of(const Axis& axis, const Tensor& grid, int64_t mode) {
     const Tensor clipped = axis.clipped(at), low = floor(clipped.detach()), part = sub(clipped, low);
     tap(low, sub(wrapped(1.0), part));
     tap(add(low, 1), part);
+    taps[1].slope = axis.slope(at.detach());
+    taps[0].slope = neg(taps[1].slope);
   } else {
     const Tensor low = floor(at.detach());
     const std::array<Tensor, 4> w = cubic_weights(sub(at, low));
@@ -99,10 +118,63 @@ Taps taps_of(const Axis& axis, const Tensor& grid, int64_t mode) {
   return taps;
 }
 
-}  // namespace
+/// The operands of an interpolation in the dtype of computation, and the neighbours of every place.
+struct Sampled {
+  Tensor x, planes;
+  std::vector<Taps> axes;  // in the order of input's dimensions; the grid has x first
+  std::vector<int64_t> plane;
+  Dims sizes;
+  Sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners)
+      : x(input.to(compute_type(input.dtype()))), planes(flatten(x, 2)), sizes{input.size(0), input.size(1)} {
+    const Tensor places = grid.to(x.dtype());
+    const int64_t dims = input.dim() - 2;
+    for (int64_t d = 0; d < dims; ++d) {
+      const Axis axis{input.size(d + 2), GridPadding(padding), align_corners};
+      axes.push_back(taps_of(axis, select(places, -1, dims - 1 - d), mode));
+      plane.push_back(input.size(d + 2));
+      sizes.push_back(grid.size(d + 1));
+    }
+  }
+  /// Calls f(a tap of each axis, whether that is inside, the product of the weights) for each combination of
+  /// neighbours.
+  template <class F>
+  void each(bool zeros_outside, F f) const {
+    const size_t most = axes[0].size();
+    size_t count = 1;
+    for (size_t d = 0; d < axes.size(); ++d) count *= most;
+    for (size_t number = 0; number < count; ++number) {
+      Tensor weight, inside;
+      std::vector<const Tap*> taps;
+      size_t rest = number;
+      for (const Taps& of_axis : axes) {
+        const Tap& t = of_axis[rest % most];
+        rest /= most;
+        taps.push_back(&t);
+        weight = weight.defined() ? mul(weight, t.weight) : t.weight;
+        inside = inside.defined() ? logical_and(inside, t.inside) : t.inside;
+      }
+      f(taps, inside, zeros_outside ? where(inside, weight, 0.0) : weight);
+    }
+  }
+  /// Returns the elements' numbers of a combination, for each of the channels.
+  Tensor elements(const std::vector<const Tap*>& taps) const {
+    std::vector<Tensor> index;
+    for (const Tap* t : taps) index.push_back(t->index);
+    return elements_at(index, plane, x.size(1));
+  }
+};
 
-Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                              bool align_corners) {
+Tensor sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
+  const Sampled s(input, grid, mode, padding, align_corners);
+  Tensor result;
+  s.each(GridPadding(padding) == GridPadding::zeros, [&](const auto& taps, const Tensor&, const Tensor& weight) {
+    const Tensor term = mul(gather(s.planes, 2, s.elements(taps)), reshape(weight, {s.x.size(0), 1, -1}));
+    result = result.defined() ? add(result, term) : term;
+  });
+  return reshape(result, s.sizes).to(input.dtype());
+}
+
+void check_grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode) {
   constexpr const char* op = "grid_sampler";
   const int64_t dims = input.dim() - 2;
   VESTA_CHECK((dims == 2 || dims == 3) && grid.dim() == input.dim(), runtime, op,
@@ -118,42 +190,74 @@ Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t i
   VESTA_CHECK(interpolation_mode >= 0 && interpolation_mode <= 2 && padding_mode >= 0 && padding_mode <= 2, value, op,
               ": expected modes 0 to 2, got ", interpolation_mode, " (interpolation_mode) and ", padding_mode,
               " (padding_mode).");
-  Dims sizes{input.size(0), input.size(1)};
   for (int64_t d = 0; d < dims; ++d) {
     VESTA_CHECK(input.size(d + 2) > 0, runtime, op, "(): expected input to have non-empty spatial dimensions, but ",
                 "input has sizes ", input.sizes(), ".");
-    sizes.push_back(grid.size(d + 1));
   }
-  const Tensor x = input.to(compute_type(input.dtype())), places = grid.to(x.dtype());
-  std::vector<Taps> axes;  // in the order of input's dimensions; the grid has x first
-  std::vector<int64_t> plane;
-  for (int64_t d = 0; d < dims; ++d) {
-    const Axis axis{input.size(d + 2), Padding(padding_mode), align_corners};
-    axes.push_back(taps_of(axis, select(places, -1, dims - 1 - d), interpolation_mode));
-    plane.push_back(input.size(d + 2));
-  }
-  const Tensor planes = flatten(x, 2);
-  Tensor result;
-  const size_t most = axes[0].size();
-  size_t count = 1;
-  for (int64_t d = 0; d < dims; ++d) count *= most;
-  for (size_t number = 0; number < count; ++number) {  // each combination of neighbours
-    Tensor weight, inside;
-    std::vector<Tensor> index;
-    size_t rest = number;
-    for (const Taps& taps : axes) {
-      const Tap& t = taps[rest % most];
-      rest /= most;
-      index.push_back(t.index);
-      weight = weight.defined() ? mul(weight, t.weight) : t.weight;
-      inside = inside.defined() ? logical_and(inside, t.inside) : t.inside;
-    }
-    const Tensor counted = padding_mode == zeros_outside ? where(inside, weight, 0.0) : weight;
-    Tensor term = mul(read_at(planes, index, plane), reshape(counted, {input.size(0), 1, -1}));
-    result = result.defined() ? add(result, term) : term;
-  }
-  return named_step(reshape(result, sizes).to(input.dtype()),
-                    dims == 2 ? "GridSampler2DBackward0" : "GridSampler3DBackward0");
+}
+
+}  // namespace
+
+GridSampling check_grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                   int64_t padding_mode, bool align_corners) {
+  check_grid_sampler(input, grid, interpolation_mode, padding_mode);
+  VESTA_CHECK(input.dim() == 4 && interpolation_mode <= 1, value, "_grid_sampler_2d: expected images [N, C, H, W] and ",
+              "interpolation_mode 0 or 1, got ", input.sizes(), " (input) and ", interpolation_mode, ".");
+  return {input.size(0),           input.size(1), input.size(2),
+          input.size(3),           grid.size(1),  grid.size(2),
+          interpolation_mode == 1, align_corners, GridPadding(padding_mode)};
+}
+
+GridSampling check_grid_sampler_2d_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
+                                            int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
+  const GridSampling s = check_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), s.result_sizes()) && grad.dtype() == input.dtype(), value,
+              "_grid_sampler_2d_backward: expected grad ", IntSpan(s.result_sizes()), " of ", input.dtype(), ", got ",
+              grad.sizes(), " of ", grad.dtype(), ".");
+  return s;
+}
+
+Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                              bool align_corners) {
+  check_grid_sampler(input, grid, interpolation_mode, padding_mode);
+  const bool images = input.dim() == 4, fused = images && interpolation_mode <= 1;
+  return named_step(fused ? _grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+                          : sampled(input, grid, interpolation_mode, padding_mode, align_corners),
+                    images ? "GridSampler2DBackward0" : "GridSampler3DBackward0");
+}
+
+Tensor _grid_sampler_2d_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                  int64_t padding_mode, bool align_corners) {
+  check_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);
+  return sampled(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+TensorPair _grid_sampler_2d_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& grid,
+                                               int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
+                                               bool of_input, bool of_grid) {
+  check_grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners);
+  const Sampled s(input, grid, interpolation_mode, padding_mode, align_corners);
+  const Tensor g = flatten(grad.to(s.x.dtype()), 2);
+  const Dims places{grid.size(0), grid.size(1), grid.size(2)};
+  Tensor planes, along_x, along_y;
+  const auto add_to = [](Tensor& sum, const Tensor& term) { sum = sum.defined() ? add(sum, term) : term; };
+  s.each(GridPadding(padding_mode) == GridPadding::zeros,
+         [&](const auto& taps, const Tensor& inside, const Tensor& weight) {
+           const Tensor at = s.elements(taps), column = reshape(weight, {places[0], 1, -1});
+           if (of_input) {
+             if (!planes.defined()) planes = zeros(s.planes.sizes(), g.dtype(), g.device());
+             planes = scatter_add(planes, 2, at, mul(g, column));
+           }
+           if (!of_grid || interpolation_mode == 1) return;
+           const Tensor product = reshape(sum(mul(g, gather(s.planes, 2, at)), Dims{1}), places);
+           const Tensor counted = padding_mode == 0 ? where(inside, product, 0.0) : product;
+           add_to(along_y, mul(counted, mul(taps[0]->slope, taps[1]->weight)));
+           add_to(along_x, mul(counted, mul(taps[1]->slope, taps[0]->weight)));
+         });
+  if (planes.defined()) planes = reshape(planes, input.sizes()).to(input.dtype());
+  if (!of_grid) return {planes, {}};
+  if (interpolation_mode == 1) return {planes, zeros(grid.sizes(), grid.dtype(), grid.device())};
+  return {planes, stack({along_x, along_y}, -1).to(grid.dtype())};
 }
 
 Tensor affine_grid_generator_composite(const Tensor& theta, IntList size, bool align_corners) {

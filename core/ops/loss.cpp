@@ -28,7 +28,8 @@ const char* advice_on_target(const Tensor& input, const Tensor& target, std::str
 }  // namespace
 
 void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype, const char* op) {
-  VESTA_CHECK(input.dim() == 2 && target.dim() == 1 && input.sizes()[0] == target.sizes()[0], value, op,
+  const bool columns = input.dim() == 3 && target.dim() == 2 && input.sizes()[2] == target.sizes()[1];
+  VESTA_CHECK((columns || (input.dim() == 2 && target.dim() == 1)) && input.sizes()[0] == target.sizes()[0], value, op,
               ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), " of dtype ",
               target.dtype(), ".", advice_on_target(input, target, op));
   VESTA_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, type, op,
@@ -55,7 +56,7 @@ DType check_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
 void check_cross_entropy_backward(const Tensor& grad, const Tensor& input, const Tensor& target, const Tensor& weight,
                                   const Tensor& exp_sums, double smoothing) {
   check_cross_entropy(input, target, weight, smoothing, grad.dtype());
-  const int64_t rows = input.sizes()[0];
+  const int64_t rows = target.numel();
   VESTA_CHECK(grad.numel() == rows, value, "_cross_entropy_backward: expected grad of ", rows, " numbers, got ",
               grad.sizes(), ".");
   const DType wide = statistics_dtype(input.dtype());

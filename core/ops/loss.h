@@ -7,13 +7,16 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_LOSS)
 
-/// Checks logits [N, C], class numbers [N] and class weights [C] of `dtype`.
+/// Checks logits [N, C] or [N, C, inner], class numbers [N] or [N, inner], and class weights [C] of `dtype`.
 VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype,
                                   const char* op);
-/// Returns the shape of cross-entropy's second result for logits [N, C]: of each row the largest logit (0 if it is
-/// -inf) and the sum of exp(x - it), in the dtype of statistics. Their logsumexp as one number has no room for both.
-inline Dims exp_sums_shape(const Tensor& input) { return {input.sizes()[0], 2}; }
-/// Checks the operands of cross-entropy over rows, all but the values of target; returns the dtype of the loss and of
+/// Returns the shape of cross-entropy's second result for logits [N, C] or [N, C, inner]: for each class number the
+/// largest logit (0 if it is -inf) and the sum of exp(x - it), in the dtype of statistics. Their logsumexp as one
+/// number has no room for both.
+inline Dims exp_sums_shape(const Tensor& input) {
+  return {input.sizes()[0] * (input.dim() == 3 ? input.sizes()[2] : 1), 2};
+}
+/// Checks the operands of cross-entropy, all but the values of target; returns the dtype of the loss and of
 /// the weights, which is the logits' or, for 16-bit ones, float32 too.
 VESTA_API DType check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing,
                                     MaybeDType dtype);

@@ -1,4 +1,4 @@
-// The arguments of cross-entropy: contiguous rows of logits and a class number for each.
+// The arguments of cross-entropy: rows of logits, or columns, and a class number for each.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/fault_record.h>
@@ -19,11 +19,15 @@ struct CrossEntropyLaunch {
   char* exp_sums = nullptr;      // of the rows, of the dtype of statistics: written, or read for the gradient
   int64_t rows = 0, classes = 0, ignore = -100;
   double smoothing = 0;
-  bool packed = false;  // rows consist of aligned packs
+  bool packed = false;  // rows consist of aligned packs; of columns, neighbours do
+  int64_t inner = 1;    // columns that lie side by side; `rows` is the number of all
+  bool pixels = false;  // columns lie one behind the other instead, each as a row does, and are read as columns are
   Fault* fault = nullptr;
 };
 
 /// Queues the launch.
 void cross_entropy(const CrossEntropyLaunch& l);
+/// Queues it over columns instead: of [outer, classes, inner].
+void cross_entropy_columns(const CrossEntropyLaunch& l);
 
 }  // namespace vesta::cuda

@@ -14,13 +14,6 @@
 namespace vesta::cuda {
 namespace {
 
-/// Whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few threads busy.
-/// Batch and strides have no say, as they must not change a result's bits.
-bool columns_pay(int64_t n, int64_t inner, int64_t item) {
-  constexpr int64_t kShort = 256, kMany = 1 << 13;  // bytes side by side
-  return inner > 1 && (n <= kShort || inner * item >= kMany);
-}
-
 /// Runs softmax over `x`, or its gradient over `grad` and the output `x`.
 Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
   check_floating(x, op);

@@ -64,6 +64,47 @@ def test_infinities(device):
     assert x.grad[:2].isnan().all() and x.grad[2:].tolist() == [[-1, 1], [0, 0]]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 9, 11), (3, 21, 40), (1, 70, 3, 8), (2, 2, 5, 1), (2, 40, 33)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}], ids=str)
+def test_layouts_of_images_have_the_same_bits(shape, options, dtype, device):
+    """Columns that lie side by side, pixels, and rows one by one: the same losses and gradients."""
+    rng = np.random.default_rng(3)
+    x = vesta.tensor(4 * rng.standard_normal(shape)).to(dtype).to(device)
+    t = vesta.tensor(rng.integers(0, shape[1], (shape[0], *shape[2:]))).to(device)
+    t.view(-1)[::5] = -100
+    x[:, :, :1] = float("-inf")
+    for weight in (None, (vesta.arange(shape[1]) % 3 + 1).to(dtype).to(device)):
+        results = []
+        for given in (x, x.movedim(1, -1).contiguous().movedim(-1, 1), x.repeat_interleave(2, -1)[..., ::2]):
+            leaf = given.detach().requires_grad_()
+            loss = F.cross_entropy(leaf, t, weight, reduction="none", **options)
+            (g,) = vesta.autograd.grad(
+                loss[t != -100].nan_to_num(0, 0, 0).sum() + (loss * 2).nan_to_num(0, 0, 0).sum(), leaf
+            )
+            assert loss.shape == t.shape and g.shape == leaf.shape
+            results.append((loss, g))
+        for other in results[1:]:
+            for a, b in zip(results[0], other):
+                assert vesta.equal(a.nan_to_num(7.0), b.nan_to_num(7.0))
+        assert not results[0][1].movedim(1, -1)[t == -100].any()
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 8, 10, 31, 32, 33, 64, 65])
+def test_columns_have_the_bits_of_rows(classes):
+    x = vesta.tensor(3 * np.random.default_rng(classes).standard_normal((40, classes)))
+    t = vesta.arange(40) % classes
+    for dtype in (vesta.float32, vesta.float64, vesta.float16):
+        rows = x.to(dtype)
+        columns = rows.t().contiguous().unsqueeze(0)
+        for f in (vesta.softmax, vesta.log_softmax):
+            assert vesta.equal(f(columns, 1)[0].t(), f(rows, 1))
+        assert vesta.equal(vesta.logsumexp(columns, 1)[0], vesta.logsumexp(rows, 1))
+        got = F.cross_entropy(columns, t.unsqueeze(0), reduction="none", label_smoothing=0.1)
+        assert vesta.equal(got[0], F.cross_entropy(rows, t, reduction="none", label_smoothing=0.1))
+
+
 def test_attention_of_large_scores():
     q, k, v = vesta.full((1, 1, 2, 1), 1e4), vesta.tensor([[[[1.0], [1.0], [1.0]]]]), vesta.eye(3)[None, None]
     y = F.scaled_dot_product_attention(q, k, v)

@@ -43,12 +43,6 @@ compute_t<T> row_max(const T* x, int64_t n) {
   return *std::max_element(lanes, lanes + N);
 }
 
-/// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
-template <class C>
-C finite_max(C m) {
-  return m == -std::numeric_limits<C>::infinity() ? C(0) : m;
-}
-
 template <class T>
 ExpSum exp_sum(const char* bytes, int64_t n) {
   using C = compute_t<T>;
@@ -96,7 +90,7 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   };
   const auto nowhere = [](Vec<C>, int64_t, int64_t) {};
   if (log) {
-    const Vec<C> rest{C(std::log(sum_exponentials<C>(n, shifted, nowhere)))};
+    const Vec<C> rest{C(log_of_sum<C>(sum_exponentials<C>(n, shifted, nowhere)))};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, far);
     });
@@ -390,197 +384,6 @@ void gradient_sums_rows(const char* gb, const char* xb, const ChannelRows& rows,
   }
 }
 
-/// The slot to which sum_block adds element e of a piece of n: lane by lane, four vectors in turn, the last elements
-/// to the fourth.
-template <class C>
-VESTA_INLINE int64_t slot_of(int64_t e, int64_t n) {
-  constexpr int64_t N = Vec<C>::N;
-  const int64_t whole = n / N * N;
-  return e < whole ? e % (4 * N) : 3 * N + e - whole;
-}
-
-/// Adds the slots of each channel as sum_block and sum_all do, to the first one.
-template <class C>
-void add_slots(C* slots, int64_t count) {
-  constexpr int64_t N = Vec<C>::N;
-  const auto at = [&](int64_t chain, int64_t lane) { return slots + (chain * N + lane) * count; };
-  each_vector<C>(count, [&](int64_t i, int64_t w) {
-    for (int64_t k = 0; k < N; ++k) {
-      const auto load = [&](int64_t chain) { return load_row<C>(at(chain, k) + i, w); };
-      store_row<C>((load(0) + load(2)) + (load(1) + load(3)), at(0, k) + i, w);
-    }
-    for (int64_t half = N / 2; half; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) {
-        store_row<C>(load_row<C>(at(0, k) + i, w) + load_row<C>(at(0, k + half) + i, w), at(0, k) + i, w);
-      }
-    }
-  });
-}
-
-/// Adds up the rows [0, n) of `count` columns, each of which add(row, slot) adds to a slot, in the order of sum_all: to
-/// `totals`, in double. `slots` is for 4 N rows of C.
-template <class C, class Add>
-VESTA_INLINE void sum_columns(int64_t n, int64_t count, C* slots, double* totals, Add add) {
-  constexpr int64_t kSlots = 4 * Vec<C>::N, kPiece = Vec<C>::N * kChainVectors;
-  std::fill_n(totals, count, 0.0);
-  for (int64_t begin = 0; begin < n; begin += kPiece) {
-    const int64_t rows = std::min(kPiece, n - begin);
-    std::fill_n(slots, kSlots * count, C(0));
-    for (int64_t r = 0; r < rows; ++r) add(begin + r, slots + slot_of<C>(r, rows) * count);
-    add_slots(slots, count);
-    for (int64_t c = 0; c < count; ++c) totals[c] += double(slots[c]);
-  }
-}
-/// Adds up the exponentials of kept columns less `top`; `keep` keeps them. The rows of columns that come next, at
-/// `next` and `step` apart, are asked for.
-template <bool keep, class T, class C>
-VESTA_INLINE void sum_exponentials_of_columns(int64_t n, int64_t count, const T* next, int64_t step, C* kept,
-                                              const C* top, C* slots, double* totals) {
-  constexpr int64_t N = Vec<C>::N, kInLine = 64 / int64_t(sizeof(T));
-  const ExpConstants constants;
-  sum_columns<C>(n, count, slots, totals, [&](int64_t r, C* slot) __attribute__((always_inline)) {
-    C* const row = kept + r * count;
-    const auto enter = [&](Vec<C> e, int64_t i, int64_t w) __attribute__((always_inline)) {
-      if (keep) store_row<C>(e, row + i, w);
-      store_row<C>(load_row<C>(slot + i, w) + e, slot + i, w);
-    };
-    int64_t i = 0;
-    for (; i + 4 * N <= count; i += 4 * N) {
-      for (int64_t k = 0; k < 4 * N; k += kInLine) __builtin_prefetch(next + r * step + i + k, 0, 2);
-      Vec<C> v[4];
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) v[w] = Vec<C>::load(row + i + w * N) - Vec<C>::load(top + i + w * N);
-      exp_down_four(constants, v);
-#pragma GCC unroll 4
-      for (int w = 0; w < 4; ++w) enter(v[w], i + w * N, N);
-    }
-    for (; i < count; i += N) {
-      const int64_t w = std::min(N, count - i);
-      enter(exp_down(constants, load_row<C>(row + i, w) - load_row<C>(top + i, w)), i, w);
-    }
-  });
-}
-
-constexpr int64_t kAhead = 32;  // rows of columns that L2 is asked for before they are read
-
-/// The numbers of columns that the kernels below keep: their maxima, sums, factors, slots, and the elements.
-template <class C>
-struct ColumnRoom {
-  double* totals;
-  C *top, *factor, *slots, *kept;
-  ColumnRoom(char* room, int64_t count) : totals(reinterpret_cast<double*>(room)) {
-    top = reinterpret_cast<C*>(totals + count), factor = top + count, slots = factor + count;
-    kept = slots + 4 * Vec<C>::N * count;
-  }
-};
-
-/// Copies columns side by side, where no power of two between the rows makes them share places of the cache.
-template <class T, class C>
-VESTA_INLINE void keep_columns(const T* x, int64_t n, int64_t step, int64_t count, C* kept) {
-  for (int64_t r = 0; r < n; ++r) {
-    const T* const row = x + r * step;
-    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      __builtin_prefetch(row + kAhead * step + i, 0, 2);
-      store_row<C>(load_row<C>(row + i, w), kept + r * count + i, w);
-    });
-  }
-}
-
-/// keep_columns_and_max() of as many columns as `ways` vectors have: their maxima stay in registers.
-template <int ways, class T, class C>
-VESTA_INLINE void keep_few_columns_and_max(const T* x, int64_t n, int64_t step, C* kept, C* top) {
-  constexpr int64_t N = Vec<C>::N;
-  Vec<C> best[ways];
-  for (Vec<C>& b : best) b = Vec<C>(-std::numeric_limits<C>::infinity());
-  for (int64_t r = 0; r < n; ++r, x += step, kept += ways * N) {
-#pragma GCC unroll 4
-    for (int64_t k = 0; k < ways; ++k) {
-      __builtin_prefetch(x + kAhead * step + k * N, 0, 2);
-      const Vec<C> v = load_row<C>(x + k * N, N);
-      store_row<C>(v, kept + k * N, N);
-      best[k] = higher_or_first(best[k], v);
-    }
-  }
-  for (int64_t k = 0; k < ways; ++k) store_row<C>(best[k], top + k * N, N);
-}
-
-/// Copies columns, and writes their largest numbers, NaN left aside, as row_max does.
-template <class T, class C>
-VESTA_INLINE void keep_columns_and_max(const T* x, int64_t n, int64_t step, int64_t count, C* kept, C* top) {
-  constexpr int64_t N = Vec<C>::N;
-  if (count == 2 * N) return keep_few_columns_and_max<2>(x, n, step, kept, top);  // the widths of long columns
-  if (count == 4 * N) return keep_few_columns_and_max<4>(x, n, step, kept, top);
-  std::fill_n(top, count, -std::numeric_limits<C>::infinity());
-  for (int64_t r = 0; r < n; ++r, x += step, kept += count) {
-    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      __builtin_prefetch(x + kAhead * step + i, 0, 2);
-      const Vec<C> v = load_row<C>(x + i, w);
-      store_row<C>(v, kept + i, w);
-      store_row<C>(higher_or_first(load_row<C>(top + i, w), v), top + i, w);
-    });
-  }
-}
-
-template <class T>
-void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, double* out, char* bytes) {
-  using C = compute_t<T>;
-  const ColumnRoom<C> room(bytes, count);
-  const T* const x = reinterpret_cast<const T*>(xb);
-  keep_columns_and_max(x, n, step, count, room.kept, room.top);
-  for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
-  sum_exponentials_of_columns<false>(n, count, x + count, step, room.kept, room.top, room.slots, out);
-  for (int64_t c = 0; c < count; ++c) out[c] = double(room.top[c]) + std::log(out[c]);
-}
-
-template <class T>
-void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, bool far,
-                     char* bytes) {
-  using C = compute_t<T>;
-  T* y = reinterpret_cast<T*>(yb);
-  const ColumnRoom<C> room(bytes, count);
-  C* const kept = room.kept;
-  const T* const x = reinterpret_cast<const T*>(xb);
-  keep_columns_and_max(x, n, step, count, kept, room.top);
-  if (log) {
-    for (int64_t c = 0; c < count; ++c) room.top[c] = finite_max(room.top[c]);
-  }
-  if (log) sum_exponentials_of_columns<false>(n, count, x + count, step, kept, room.top, room.slots, room.totals);
-  else sum_exponentials_of_columns<true>(n, count, x + count, step, kept, room.top, room.slots, room.totals);
-  for (int64_t c = 0; c < count; ++c) room.factor[c] = C(log ? std::log(room.totals[c]) : 1.0 / room.totals[c]);
-  for (int64_t r = 0; r < n; ++r) {
-    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      const Vec<C> factor = load_row<C>(room.factor + i, w), v = load_row<C>(kept + r * count + i, w);
-      if (!far) __builtin_prefetch(y + (r + 4) * step + i, 1);
-      store_result<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w, far);
-    });
-  }
-}
-
-template <class T>
-void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t n, int64_t step, int64_t count,
-                              bool log, char* bytes) {
-  using C = compute_t<T>;
-  T* gx = reinterpret_cast<T*>(out);
-  const ColumnRoom<C> room(bytes, count);
-  C *const g = room.kept, *const y = g + n * count;
-  keep_columns(reinterpret_cast<const T*>(gb), n, step, count, g);
-  keep_columns(reinterpret_cast<const T*>(yb), n, step, count, y);
-  sum_columns<C>(n, count, room.slots, room.totals, [&](int64_t r, C* slot) __attribute__((always_inline)) {
-    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      const Vec<C> v = load_row<C>(g + r * count + i, w), of = log ? v : v * load_row<C>(y + r * count + i, w);
-      store_row<C>(load_row<C>(slot + i, w) + of, slot + i, w);
-    });
-  });
-  for (int64_t c = 0; c < count; ++c) room.factor[c] = C(room.totals[c]);
-  for (int64_t r = 0; r < n; ++r) {
-    each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      const Vec<C> sum = load_row<C>(room.factor + i, w), v = load_row<C>(g + r * count + i, w),
-                   of = load_row<C>(y + r * count + i, w);
-      store_row<C>(log ? v - math::exp(of) * sum : of * (v - sum), gx + r * step + i, w);
-    });
-  }
-}
-
 template <class T>
 void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n,
                bool far) {
@@ -682,9 +485,6 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
     int d = int(dtype_of<T>);
     rows[d] = {.softmax = &softmax<T>,
                ._softmax_backward = &_softmax_backward<T>,
-               .softmax_columns = &softmax_columns<T>,
-               .softmax_gradient_columns = &softmax_gradient_columns<T>,
-               .logsumexp_columns = &logsumexp_columns<T>,
                .exp_sum = &exp_sum<T>,
                .weights = &weights<T>,
                .dot = &dot<T>,

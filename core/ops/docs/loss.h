@@ -5,7 +5,8 @@ namespace vesta::doc {
 
 inline constexpr char _cross_entropy[] =
     "_cross_entropy(input, target, weight, ignore_index, label_smoothing, *, dtype=None): (loss [N], exp_sums [N, 2]) "
-    "of logits [N, C] and class numbers [N]; exp_sums: a row's largest logit and sum(exp(x - it)). dtype, that of the "
+    "of logits [N, C] and class numbers [N]; exp_sums: a row's largest logit and sum(exp(x - it)). Of logits [N, C, M] "
+    "and class numbers [N, M], losses [N, M] and exp_sums [N * M, 2]. dtype, that of the "
     "loss and of weight: input's, or float32 for 16-bit logits, which are read as they are. Error: a class outside [0, "
     "C) that is not ignore_index.";
 inline constexpr char _cross_entropy_backward[] =

@@ -31,6 +31,12 @@ inline constexpr char grid_sampler[] =
     "grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners): reads images [N, C, H, W] at the "
     "places grid [N, OH, OW, 2] (x, y from -1 to 1), or volumes [N, C, D, H, W] at [N, OD, OH, OW, 3]. "
     "interpolation_mode: 0 bilinear, 1 nearest, 2 bicubic; padding_mode: 0 zeros, 1 border, 2 reflection.";
+inline constexpr char _grid_sampler_2d[] =
+    "_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners): grid_sampler of images [N, C, H, "
+    "W], by bilinear interpolation (0) or the nearest element (1).";
+inline constexpr char _grid_sampler_2d_backward[] =
+    "_grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, of_input, of_grid): "
+    "the gradients of input and grid, as far as they are wanted.";
 inline constexpr char affine_grid_generator[] =
     "affine_grid_generator(theta, size, align_corners): the grid [N, H, W, 2] of affine maps theta [N, 2, 3] for size "
     "(N, C, H, W), or [N, D, H, W, 3] of [N, 3, 4] for (N, C, D, H, W).";

@@ -29,6 +29,13 @@
   OP(FUNCTION, Tensor, grid_sampler,                                                                                   \
      (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
      (input, grid, interpolation_mode, padding_mode, align_corners), composite)                                        \
+  OP(FUNCTION, Tensor, _grid_sampler_2d,                                                                               \
+     (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
+     (input, grid, interpolation_mode, padding_mode, align_corners), composite, hidden)                                \
+  OP(FUNCTION, TensorPair, _grid_sampler_2d_backward,                                                                  \
+     (const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,   \
+      bool align_corners, bool of_input, bool of_grid),                                                                \
+     (grad, input, grid, interpolation_mode, padding_mode, align_corners, of_input, of_grid), composite, hidden)       \
   OP(FUNCTION, Tensor, affine_grid_generator, (const Tensor& theta, IntList size, bool align_corners),                 \
      (theta, size, align_corners), composite)                                                                          \
   OP(FUNCTION, Tensor, pixel_shuffle, (const Tensor& input, int64_t upscale_factor), (input, upscale_factor),          \
