@@ -1,4 +1,5 @@
-// Resampling: a matrix times a dimension, whose gradient is the transposed matrix; constant padding; places of a grid.
+// Resampling: a matrix times a dimension, whose gradient is the transposed matrix; constant padding; windows; places of
+// a grid.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/resample.h>
@@ -53,6 +54,27 @@ struct ConstantPadRule {
   Tensor operator()(const Tensor& g, Needs) const { return constant_pad_nd(g, pad); }
 };
 
+/// Of windows that are copied: what lies in several of them is the sum of its copies, and the other way round.
+struct Im2ColRule {
+  int64_t rows, columns;
+  Dims kernel, dilation, padding, stride;
+  static Im2ColRule save(const Tensor&, const Tensor& input, IntList kernel_size, IntList dilation, IntList padding,
+                         IntList stride, Needs) {
+    return {input.size(-2), input.size(-1), Dims(kernel_size), Dims(dilation), Dims(padding), Dims(stride)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return col2im(g, {rows, columns}, kernel, dilation, padding, stride);
+  }
+};
+struct Col2ImRule {
+  Dims kernel, dilation, padding, stride;
+  static Col2ImRule save(const Tensor&, const Tensor&, IntList, IntList kernel_size, IntList dilation, IntList padding,
+                         IntList stride, Needs) {
+    return {Dims(kernel_size), Dims(dilation), Dims(padding), Dims(stride)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return im2col(g, kernel, dilation, padding, stride); }
+};
+
 struct GridSamplerRule {
   Saved input, grid;
   int64_t mode = 0, padding = 0;
@@ -73,6 +95,8 @@ void register_resample() {
   record<ops::_resample, ResampleRule>();
   record<ops::_resample_planes, ResamplePlanesRule>();
   record<ops::constant_pad_nd, ConstantPadRule>();
+  record<ops::im2col, Im2ColRule>();
+  record<ops::col2im, Col2ImRule>();
   record<ops::_grid_sampler_2d, GridSamplerRule>();
 }
 

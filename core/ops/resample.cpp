@@ -487,6 +487,14 @@ Window patch_window(IntSpan plane, IntList kernel, IntList dilation, IntList pad
   return conv_window(Dims{1, 1, plane[0], plane[1]}, Dims{1, 1, k[1], k[2]}, stride, padding, dilation, 1, op);
 }
 
+/// Returns the windows of padded images as a view: [N, C, KH, KW, OH, OW].
+Tensor windows_of(const Tensor& x, const Window& w) {
+  const IntSpan step = x.strides();
+  return as_strided(x, {x.size(0), x.size(1), w.kernel[1], w.kernel[2], w.out[1], w.out[2]},
+                    {step[0], step[1], w.dilation[1] * step[2], w.dilation[2] * step[3], w.stride[1] * step[2],
+                     w.stride[2] * step[3]});
+}
+
 }  // namespace
 
 Tensor im2col_composite(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
@@ -502,11 +510,9 @@ Tensor im2col_composite(const Tensor& input, IntList kernel_size, IntList dilati
   if (!has_elements(sizes, x)) {
     return input.dim() == 3 ? squeeze(without_elements(x, sizes), 0) : without_elements(x, sizes);
   }
-  if (!is_float(x.dtype())) {  // what is no weighted sum is moved: padding becomes elements like others
-    x = constant_pad_nd(x, {w.padding[2], w.padding[2], w.padding[1], w.padding[1]});
-    w.in[1] = x.size(2), w.in[2] = x.size(3), w.padding = {};
-  }
-  const Tensor patches = resample(reshape(x, {x.size(0), x.size(1), plane_of(w.in)}), 2, patch_rows(w));
+  const bool pads = w.padding[1] != 0 || w.padding[2] != 0;
+  if (pads) x = constant_pad_nd(x, {w.padding[2], w.padding[2], w.padding[1], w.padding[1]});
+  const Tensor patches = clone(windows_of(x, w), "contiguous_format");
   const Tensor r = reshape(patches, sizes);
   return named_step(input.dim() == 3 ? squeeze(r, 0) : r, "Im2ColBackward0");
 }
@@ -534,8 +540,16 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
   if (!has_elements(sizes, x)) {
     return input.dim() == 2 ? squeeze(without_elements(x, sizes), 0) : without_elements(x, sizes);
   }
-  const Tensor planes = resample(reshape(x, {x.size(0), channels, taps * places}), 2, patch_rows(w).transposed());
-  const Tensor r = reshape(planes, sizes);
+  const auto apart = [&](int d) { return (w.kernel[d] - 1) * w.dilation[d] < w.stride[d]; };
+  Tensor r;
+  if (apart(1) && apart(2)) {  // windows that share nothing are copied to their places
+    const Tensor padded =
+        zeros({x.size(0), channels, size[1] + 2 * w.padding[1], size[2] + 2 * w.padding[2]}, x.dtype(), x.device());
+    copy_(windows_of(padded, w), reshape(x, {x.size(0), channels, w.kernel[1], w.kernel[2], w.out[1], w.out[2]}));
+    r = contiguous(narrow(narrow(padded, 2, w.padding[1], size[1]), 3, w.padding[2], size[2]));
+  } else {
+    r = reshape(resample(reshape(x, {x.size(0), channels, taps * places}), 2, patch_rows(w).transposed()), sizes);
+  }
   return named_step(input.dim() == 2 ? squeeze(r, 0) : r, "Col2ImBackward0");
 }
 
