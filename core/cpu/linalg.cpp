@@ -311,14 +311,18 @@ Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
   return r;
 }
 
-TensorPair eigh_kernel(const Tensor& A, Text uplo) {
+// What a decomposition computes: LAPACK needs half of the time for values without vectors.
+enum class Parts : unsigned char { values, vectors_too };
+
+/// Returns eigenvalues and, if they are wanted, eigenvectors.
+TensorPair eigh(const Tensor& A, Text uplo, Parts parts) {
   constexpr const char* op = "linalg.eigh";
   check_uplo(uplo, op);
   const MatrixShape s = matrix_shape(A, op, "A", true);
   check_sizes(s.rows, s.columns, op);
   Tensor vectors = by_columns(A, s), values = empty_vectors(s.batch, s.rows, real_type(A.dtype()));
   if (A.numel() == 0) return {values, vectors};
-  const char* triangle = uplo == "L" || uplo == "l" ? "L" : "U";
+  const char *triangle = uplo == "L" || uplo == "l" ? "L" : "U", *job = parts == Parts::values ? "N" : "V";
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
     const Lapack<T>& f = lapack<T>(op);
@@ -330,9 +334,9 @@ TensorPair eigh_kernel(const Tensor& A, Text uplo) {
     auto call = [&](T* a, R* w, T* room, const LapackInt* size, R* real_room, const LapackInt* real_size,
                     LapackInt* places, const LapackInt* places_size) {
       if constexpr (std::is_floating_point_v<T>) {
-        f.syevd("V", triangle, &n, a, &n, w, room, size, places, places_size, &info, 1, 1);
+        f.syevd(job, triangle, &n, a, &n, w, room, size, places, places_size, &info, 1, 1);
       } else {
-        f.heevd("V", triangle, &n, a, &n, w, room, size, real_room, real_size, places, places_size, &info, 1, 1);
+        f.heevd(job, triangle, &n, a, &n, w, room, size, real_room, real_size, places, places_size, &info, 1, 1);
       }
     };
     T none{};
@@ -353,12 +357,17 @@ TensorPair eigh_kernel(const Tensor& A, Text uplo) {
   });
   return {values, vectors};
 }
+TensorPair eigh_kernel(const Tensor& A, Text uplo) { return eigh(A, uplo, Parts::vectors_too); }
+Tensor eigvalsh_kernel(const Tensor& A, Text uplo) { return std::get<0>(eigh(A, uplo, Parts::values)); }
 
-TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
+/// Returns singular values and, if they are wanted, the vectors on both sides.
+TensorTriple svd(const Tensor& A, bool full_matrices, Parts parts) {
   constexpr const char* op = "linalg.svd";
   const MatrixShape s = matrix_shape(A, op, "A", false);
   check_sizes(s.rows, s.columns, op);
-  const int64_t left = full_matrices ? s.rows : s.rank, right = full_matrices ? s.columns : s.rank;
+  const bool alone = parts == Parts::values;
+  const int64_t left = alone ? 0 : full_matrices ? s.rows : s.rank;
+  const int64_t right = alone ? 0 : full_matrices ? s.columns : s.rank;
   Tensor u = empty_by_columns(s.batch, s.rows, left, A), v = empty_by_columns(s.batch, right, s.columns, A);
   Tensor values = empty_vectors(s.batch, s.rank, real_type(A.dtype()));
   Tensor a = by_columns(A, s);
@@ -369,14 +378,14 @@ TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
       return fill_identity(v.data_ptr<T>(), v.numel() ? s.count : 0, s.columns);
     }
     const Lapack<T>& f = lapack<T>(op);
-    const LapackInt m = s.rows, n = s.columns, ldv = right;
+    const LapackInt m = s.rows, n = s.columns, ldv = std::max<int64_t>(right, 1);
     const int64_t k = s.rank, larger = std::max(s.rows, s.columns);
     LapackInt info = 0;
     std::vector<LapackInt> integers(size_t(8 * k));
     std::vector<R> real_work(std::is_floating_point_v<T> ? 1 : size_t(k * std::max(5 * k + 7, 2 * larger + 2 * k + 1)));
     Work<T> work;
     auto call = [&](T* matrix, R* w, T* to_u, T* to_v, T* room, const LapackInt* size) {
-      const char* job = full_matrices ? "A" : "S";
+      const char* job = alone ? "N" : full_matrices ? "A" : "S";
       if constexpr (std::is_floating_point_v<T>) {
         f.gesdd(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, integers.data(), &info, 1);
       } else {
@@ -395,6 +404,11 @@ TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
   });
   return {u, values, v};
 }
+TensorTriple svd_kernel(const Tensor& A, bool full_matrices) { return svd(A, full_matrices, Parts::vectors_too); }
+Tensor svdvals_kernel(const Tensor& A, MaybeText driver) {
+  check_no_driver(driver);
+  return std::get<1>(svd(A, false, Parts::values));
+}
 
 /// Writes the vectors of geev for real matrices as complex numbers: a conjugate pair lies in two columns.
 template <class R>
@@ -410,13 +424,15 @@ void unpack_vectors(const R* packed, const R* imaginary, int64_t n, std::complex
   }
 }
 
-TensorPair eig_kernel(const Tensor& A) {
+/// Returns eigenvalues and, if they are wanted, eigenvectors.
+TensorPair eig(const Tensor& A, Parts parts) {
   constexpr const char* op = "linalg.eig";
   const MatrixShape s = matrix_shape(A, op, "A", true);
   check_sizes(s.rows, s.columns, op);
   const DType complex = real_type(A.dtype()) == DType::float32 ? DType::complex64 : DType::complex128;
   Tensor a = by_columns(A, s), values = empty_vectors(s.batch, s.rows, complex);
-  Tensor vectors = empty_by_columns(s.batch, s.rows, s.rows, values);
+  const bool alone = parts == Parts::values;
+  Tensor vectors = empty_by_columns(s.batch, s.rows, alone ? 0 : s.rows, values);
   if (A.numel() == 0) return {values, vectors};
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
@@ -425,32 +441,34 @@ TensorPair eig_kernel(const Tensor& A) {
     VESTA_CHECK(std::all_of(p, p + A.numel(), [](T x) { return x - x == T(0); }), runtime, op,
                 ": input tensor should not contain infs or NaNs.");
     const LapackInt n = s.rows, one = 1;
-    const int64_t square = n * n;
+    const int64_t square = n * n, kept = alone ? 0 : square;
+    const char* job = alone ? "N" : "V";
     LapackInt info = 0;
     T none{};
     Work<T> work;
     auto* w = values.data_ptr<std::complex<R>>();
     auto* v = vectors.data_ptr<std::complex<R>>();
     if constexpr (std::is_floating_point_v<T>) {
-      std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n)), packed(static_cast<size_t>(square));
+      std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n)),
+          packed(static_cast<size_t>(std::max<int64_t>(kept, 1)));
       work.reserve([&](T* room, const LapackInt* size) {
-        f.geev("N", "V", &n, &none, &n, &none, &none, &none, &one, &none, &n, room, size, &info, 1, 1);
+        f.geev("N", job, &n, &none, &n, &none, &none, &none, &one, &none, &n, room, size, &info, 1, 1);
       });
       for (int64_t b = 0; b < s.count; ++b) {
-        f.geev("N", "V", &n, a.data_ptr<T>() + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
+        f.geev("N", job, &n, a.data_ptr<T>() + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
                work.memory.data(), &work.size, &info, 1, 1);
         check_converged(result_of(info), op);
         for (int64_t i = 0; i < n; ++i) w[b * n + i] = {re[size_t(i)], im[size_t(i)]};
-        unpack_vectors(packed.data(), im.data(), n, v + b * square);
+        if (!alone) unpack_vectors(packed.data(), im.data(), n, v + b * square);
       }
     } else {
       std::vector<R> real_work(size_t(2 * n));
       work.reserve([&](T* room, const LapackInt* size) {
-        f.geev_complex("N", "V", &n, &none, &n, &none, &none, &one, &none, &n, room, size, real_work.data(), &info, 1,
+        f.geev_complex("N", job, &n, &none, &n, &none, &none, &one, &none, &n, room, size, real_work.data(), &info, 1,
                        1);
       });
       for (int64_t b = 0; b < s.count; ++b) {
-        f.geev_complex("N", "V", &n, a.data_ptr<T>() + b * square, &n, w + b * n, &none, &one, v + b * square, &n,
+        f.geev_complex("N", job, &n, a.data_ptr<T>() + b * square, &n, w + b * n, &none, &one, v + b * kept, &n,
                        work.memory.data(), &work.size, real_work.data(), &info, 1, 1);
         check_converged(result_of(info), op);
       }
@@ -458,6 +476,8 @@ TensorPair eig_kernel(const Tensor& A) {
   });
   return {values, vectors};
 }
+TensorPair eig_kernel(const Tensor& A) { return eig(A, Parts::vectors_too); }
+Tensor eigvals_kernel(const Tensor& A) { return std::get<0>(eig(A, Parts::values)); }
 
 }  // namespace
 
@@ -469,8 +489,11 @@ void register_linalg() {
   ops::linalg_ldl_solve.set_kernel(DeviceType::cpu, ldl_solve_kernel);
   ops::_pivots_to_permutation.set_kernel(DeviceType::cpu, permutation_kernel);
   ops::linalg_eigh.set_kernel(DeviceType::cpu, eigh_kernel);
+  ops::linalg_eigvalsh.set_kernel(DeviceType::cpu, eigvalsh_kernel);
   ops::linalg_eig.set_kernel(DeviceType::cpu, eig_kernel);
+  ops::linalg_eigvals.set_kernel(DeviceType::cpu, eigvals_kernel);
   ops::_linalg_svd.set_kernel(DeviceType::cpu, svd_kernel);
+  ops::linalg_svdvals.set_kernel(DeviceType::cpu, svdvals_kernel);
   ops::linalg_qr.set_kernel(DeviceType::cpu, qr_kernel);
   ops::linalg_solve_triangular.set_kernel(DeviceType::cpu, solve_triangular_kernel);
 }

@@ -311,9 +311,7 @@ Tensor linalg_eigvalsh_composite(const Tensor& input, Text UPLO) { return std::g
 Tensor linalg_eigvals_composite(const Tensor& input) { return std::get<0>(linalg_eig(input)); }
 
 TensorTriple linalg_svd_composite(const Tensor& A, bool full_matrices, MaybeText driver) {
-  VESTA_CHECK(!driver, runtime,
-              "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
-              "backend.");
+  check_no_driver(driver);
   return _linalg_svd(A, full_matrices);
 }
 Tensor linalg_svdvals_composite(const Tensor& A, MaybeText driver) { return std::get<1>(linalg_svd(A, false, driver)); }

@@ -43,4 +43,9 @@ void check_uplo(Text uplo, const char* op) {
               ": Expected UPLO argument to be 'L' or 'U', but got ", uplo, ".");
 }
 
+void check_no_driver(MaybeText driver) {
+  VESTA_CHECK(!driver, runtime,
+              "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+}
+
 }  // namespace vesta

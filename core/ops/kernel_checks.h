@@ -25,5 +25,7 @@ VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_
 VESTA_API void check_place_of_all(const Tensor& input, const char* op);
 /// Checks linalg.eigh's triangle: 'L' or 'U', in either case.
 VESTA_API void check_uplo(Text uplo, const char* op);
+/// Raises unless linalg.svd is left to choose its algorithm.
+VESTA_API void check_no_driver(MaybeText driver);
 
 }  // namespace vesta

@@ -392,3 +392,31 @@ def test_gradients_of_solutions_and_inverses(a: tuple[int, ...], b: tuple[int, .
     assert vesta.autograd.gradcheck(vesta.linalg.inv, (A,)) and vesta.autograd.gradgradcheck(vesta.linalg.inv, (A,))
     solve(A.detach(), B).abs().sum().backward()
     assert A.grad is None and B.grad is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(5, 5), (2, 3, 1, 1), (0, 4, 4), (3, 0, 0), (40, 40)], ids=str)
+def test_values_alone_are_those_with_vectors(shape: tuple[int, ...], dtype: str) -> None:
+    """eigvalsh, eigvals and svdvals compute no vectors, unless a gradient asks for them."""
+    a = vesta.randn(*shape, dtype=getattr(vesta, dtype))
+    bound = 1e-4 if dtype in ("float32", "complex64") else 1e-10
+    close = {"rtol": bound, "atol": bound}
+    for uplo in "LU":
+        np.testing.assert_allclose(
+            vesta.linalg.eigvalsh(a, uplo).numpy(), vesta.linalg.eigh(a, uplo).eigenvalues.numpy(), **close
+        )
+    wide = vesta.cat([a, a[..., :2]], -1)
+    for matrix in (a, wide, wide.mT):
+        values = vesta.linalg.svdvals(matrix)
+        np.testing.assert_allclose(values.numpy(), vesta.linalg.svd(matrix).S.numpy(), **close)
+        assert values.dtype == a.real.dtype if a.is_complex() else a.dtype
+    ours, theirs = vesta.linalg.eigvals(a).numpy(), vesta.linalg.eig(a).eigenvalues.numpy()
+    np.testing.assert_allclose(np.sort_complex(ours).imag.sum(-1), np.sort_complex(theirs).imag.sum(-1), **close)
+    np.testing.assert_allclose(np.abs(ours).sum(-1), np.abs(theirs).sum(-1), **close)
+    if a.numel():
+        x = a.clone().requires_grad_()
+        assert vesta.linalg.svdvals(x).sum().requires_grad
+        (g,) = vesta.autograd.grad(vesta.linalg.eigvalsh(x).sum(), x)  # the sum is the trace
+        np.testing.assert_allclose(g.diagonal(0, -2, -1).numpy(), np.ones(shape[:-1]), rtol=1e-4, atol=1e-4)
+    with pytest.raises(RuntimeError, match="driver"):
+        vesta.linalg.svdvals(a, driver="gesvd")
