@@ -175,10 +175,10 @@ Tensor narrowed_result(const Tensor& wide, DType dtype) {
 }
 
 Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
+  const Dims shape = check_distances(x1, x2, p);
   const Tensor& other = x2.defined() ? *x2 : x1;
   const DType dtype = promote(x1.dtype(), other.dtype()), wide = compute_type(dtype);
   const int64_t n = x1.size(-2), m = other.size(-2), columns = x1.size(-1);
-  const Dims shape = x2.defined() ? with_batches(x1, other, n, m) : Dims{n * std::max<int64_t>(0, n - 1) / 2};
   const Tensor r = empty_tensor(shape, wide);
   if (!r.numel()) return narrowed_result(r, dtype);
   const Points a = dense_points(x1, x2.defined() ? IntSpan(with_batches(x1, other, n, columns)) : x1.sizes(), wide);
@@ -208,6 +208,7 @@ Tensor symmetric_matrix(const Tensor& t, int64_t n) {
 
 Tensor distances_gradient_kernel(const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p,
                                  const Tensor& distances) {
+  check_distances_backward(grad, x1, x2, p, distances);
   const Tensor& other = x2.defined() ? *x2 : x1;
   const DType dtype = promote(x1.dtype(), other.dtype()), wide = compute_type(dtype);
   const int64_t n = x1.size(-2), m = other.size(-2), columns = x1.size(-1);
@@ -215,16 +216,20 @@ Tensor distances_gradient_kernel(const Tensor& grad, const Tensor& x1, MaybeTens
   const Tensor r = empty_tensor(shape, wide);
   if (!r.numel()) return narrowed_result(r, dtype);
   const DistanceKernels& k = distance_kernels(wide, p);
-  if (!k.gradient || m == 0) {
+  if (!k.gradient || distances.numel() == 0) {
     fill_values(r, Scalar(0.0), "cdist");
     return narrowed_result(r, dtype);
   }
+  // Distances that were rounded to 16 bits do not tell which coordinates are as far apart.
+  const Tensor sizes = wide == dtype  ? distances
+                       : x2.defined() ? distances_kernel(x1.to(wide), x2->to(wide), p)
+                                      : distances_kernel(x1.to(wide), {}, p);
   Tensor g, d;
   if (x2.defined()) {
     const Dims square = with_batches(x1, other, n, m);
-    g = dense_operand(grad, square, wide), d = dense_operand(distances, square, wide);
+    g = dense_operand(grad, square, wide), d = dense_operand(sizes, square, wide);
   } else {
-    g = dense_operand(grad, grad.sizes(), wide), d = dense_operand(distances, distances.sizes(), wide);
+    g = dense_operand(grad, grad.sizes(), wide), d = dense_operand(sizes, sizes.sizes(), wide);
     const auto matrix = [&](const Tensor& t) {
       return wide == DType::float64 ? symmetric_matrix<double>(t, n) : symmetric_matrix<float>(t, n);
     };

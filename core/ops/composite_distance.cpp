@@ -85,7 +85,9 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
     return named_step(euclidean_by_product(x1, x2), "CdistBackward0");
   }
   constexpr int64_t kFew = 4;  // points with which the vectors of a kernel would be mostly empty
-  const Tensor r = std::max(rows, columns) < kFew ? norm(differences(x1, x2), p, MaybeDims(-1)) : _distances(x1, x2, p);
+  // A norm counts NaN as 1 where p = 0, and shares the gradient of a maximum among equals.
+  const bool as_norm = std::max(rows, columns) < kFew && p > 0 && p < std::numeric_limits<double>::infinity();
+  const Tensor r = as_norm ? norm(differences(x1, x2), p, MaybeDims(-1)) : _distances(x1, x2, p);
   return named_step(r, "CdistBackward0");
 }
 
@@ -97,16 +99,47 @@ Tensor pdist_composite(const Tensor& input, double p) {
   return named_step(_distances(input, {}, norm), "PdistBackward0");
 }
 
+Dims check_distances(const Tensor& x1, const Tensor& x2, double p) {
+  constexpr const char* op = "_distances";
+  const bool pairs = !x2.defined();
+  check_floating(x1, op, "x1");
+  if (!pairs) check_floating(x2, op, "x2");
+  VESTA_CHECK(!pairs || x1.dim() == 2, value, op, ": expected x1 [N, M], got ", x1.sizes(), ".");
+  VESTA_CHECK(pairs || (x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1)), value, op,
+              ": expected x1 [*, P, M] and x2 [*, R, M], got ", x1.sizes(), " and ", x2.sizes(), ".");
+  VESTA_CHECK(p >= 0, value, op, ": expected p >= 0, got ", p, ".");
+  const int64_t n = x1.size(-2);
+  if (pairs) return {n * std::max<int64_t>(0, n - 1) / 2};
+  const auto batches = [](const Tensor& x) { return x.sizes().subspan(0, size_t(x.dim()) - 2); };
+  Dims shape = broadcast_shapes(batches(x1), batches(x2), "cdist");
+  shape.push_back(n), shape.push_back(x2.size(-2));
+  return shape;
+}
+
+void check_distances_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
+                              const Tensor& distances) {
+  const Dims shape = check_distances(x1, x2, p);
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), shape) && std::ranges::equal(distances.sizes(), shape), value,
+              "_distances_backward: expected shape ", IntSpan(shape), ", got ", grad.sizes(), " (grad) and ",
+              distances.sizes(), " (distances).");
+}
+
 Tensor _distances_composite(const Tensor& x1, MaybeTensor x2, double p) {
-  if (x2.defined()) return norm(differences(x1, *x2), p, MaybeDims(-1));
+  check_distances(x1, x2, p);
+  const auto size = [&](const Tensor& d) {
+    if (p > 0) return norm(d, p, MaybeDims(-1));
+    return sum(where(isnan(d), d, ne(d, 0).to(d.dtype())), MaybeDims(-1));  // a norm would count NaN as 1
+  };
+  if (x2.defined()) return size(differences(x1, *x2));
   const Tensor pairs = triu_indices(x1.size(0), x1.size(0), 1, DType::int64, x1.device());
   const Tensor from = index_select(x1, 0, select(pairs, 0, 0)), to = index_select(x1, 0, select(pairs, 0, 1));
-  return norm(sub(from, to), p, MaybeDims(1));
+  return size(sub(from, to));
 }
 
 /// With d = x1 - x2 and D = |d|_p, the slope of D is sign(d) (|d| / D)^(p - 1).
 Tensor _distances_backward_composite(const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p,
                                      const Tensor& distances) {
+  check_distances_backward(grad, x1, x2, p, distances);
   if (!x2.defined()) {  // each pair stands twice in a matrix: x1 is its first point, and its second one
     const int64_t n = x1.size(0);
     const Tensor pairs = triu_indices(n, n, 1, DType::int64, x1.device());
@@ -122,7 +155,8 @@ Tensor _distances_backward_composite(const Tensor& grad, const Tensor& x1, Maybe
   Tensor slope;
   if (p == 0) slope = mul(sign(d), wrapped(0.0));
   else if (p == 1) slope = sign(d);
-  else if (p == std::numeric_limits<double>::infinity()) slope = where(eq(abs(d), size), sign(d), wrapped(0.0));
+  else if (p == std::numeric_limits<double>::infinity())
+    slope = where(eq(abs(d), size), sign(d), where(isnan(size), size, wrapped(0.0)));
   else if (p == 2) slope = where(none, wrapped(0.0), div(d, where(none, wrapped(1.0), size)));
   else {
     const Tensor flat = logical_or(none, eq(d, 0));

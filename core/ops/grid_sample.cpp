@@ -67,12 +67,15 @@ struct Axis {
   }
 };
 
+/// Brings numbers of places [N, ...] to one row for an image: [N, 1, places].
+Tensor as_rows(const Tensor& t) { return reshape(t, {t.size(0), 1, numel_of(t.sizes().subspan(1), "grid_sampler")}); }
+
 /// Numbers the elements at one neighbour per axis, for each of the channels: [N, C, outs].
 Tensor elements_at(const std::vector<Tensor>& index, const std::vector<int64_t>& sizes, int64_t channels) {
   Tensor flat = index[0];
   for (size_t d = 1; d < index.size(); ++d) flat = add(mul(flat, sizes[d]), index[d]);
-  const int64_t n = flat.size(0);
-  return expand(reshape(flat, {n, 1, -1}), {n, channels, flat.numel() / std::max<int64_t>(n, 1)});
+  const Tensor rows = as_rows(flat);
+  return expand(rows, {rows.size(0), channels, rows.size(2)});
 }
 
 /// The weights of the four neighbours floor - 1 to floor + 2 at a distance t behind the floor: cubic convolution with
@@ -168,7 +171,7 @@ Tensor sampled(const Tensor& input, const Tensor& grid, int64_t mode, int64_t pa
   const Sampled s(input, grid, mode, padding, align_corners);
   Tensor result;
   s.each(GridPadding(padding) == GridPadding::zeros, [&](const auto& taps, const Tensor&, const Tensor& weight) {
-    const Tensor term = mul(gather(s.planes, 2, s.elements(taps)), reshape(weight, {s.x.size(0), 1, -1}));
+    const Tensor term = mul(gather(s.planes, 2, s.elements(taps)), as_rows(weight));
     result = result.defined() ? add(result, term) : term;
   });
   return reshape(result, s.sizes).to(input.dtype());
@@ -243,7 +246,7 @@ TensorPair _grid_sampler_2d_backward_composite(const Tensor& grad, const Tensor&
   const auto add_to = [](Tensor& sum, const Tensor& term) { sum = sum.defined() ? add(sum, term) : term; };
   s.each(GridPadding(padding_mode) == GridPadding::zeros,
          [&](const auto& taps, const Tensor& inside, const Tensor& weight) {
-           const Tensor at = s.elements(taps), column = reshape(weight, {places[0], 1, -1});
+           const Tensor at = s.elements(taps), column = as_rows(weight);
            if (of_input) {
              if (!planes.defined()) planes = zeros(s.planes.sizes(), g.dtype(), g.device());
              planes = scatter_add(planes, 2, at, mul(g, column));

@@ -182,11 +182,14 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
   const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
   const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
   const Tensor weight = between.to(input.dtype()), gap = sub(high, low);
-  // From the nearer of both, as PyTorch's lerp goes.
-  Tensor r = where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))));
+  // From the nearer of both, as PyTorch's lerp goes; a rank that was rounded is no place between two, one of which may
+  // be infinite.
+  Tensor r = is("linear") || is("midpoint")
+                 ? where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))))
+                 : low;
   if (input.dim() == 0) return reshape(r, q.sizes());
   r = transpose(unsqueeze(r, 0), 0, -1);  // [q, lines..., 1]: the values of q first, the reduced dimension last
-  r = transpose(r, at + 1, -1);           // back to its place
+  r = transpose(r, at + 1, -1);  // back to its place
   if (!keepdim) {
     r = squeeze(r, at + 1);
   } else if (!dim) {

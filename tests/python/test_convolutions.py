@@ -192,3 +192,18 @@ def test_output_padding_of_one_by_one_kernels_is_the_bias(output_padding: tuple[
     outside[:, :, :2, :20] = b.view(-1, 1, 1)
     assert vesta.equal(outside, b.view(-1, 1, 1).expand(y.shape))
     assert vesta.equal(y, F.conv_transpose2d(x, w, b, **options))
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64], ids=str)
+@pytest.mark.parametrize("stride, dilation", [((2, 3), (2, 1)), ((2, 2), (2, 2)), ((3, 2), (1, 2)), ((4, 4), (1, 1))])
+def test_depthwise_gradients_of_inputs_that_no_tap_reaches(stride, dilation, dtype) -> None:
+    """Where stride and dilation share a factor, whole rows of the gradient are zeros: as of a dense weight."""
+    x = made(1, 2, 4, 7, 28).to(dtype).requires_grad_()
+    weight = made(2, 4, 1, 7, 7).to(dtype).requires_grad_()
+    dense = weight * vesta.eye(4, dtype=dtype).view(4, 4, 1, 1)
+    options = {"stride": stride, "padding": (9, 8), "dilation": dilation}
+    results = [F.conv2d(x, weight, groups=4, **options), F.conv2d(x, dense, **options)]
+    g = made(3, *results[0].shape).to(dtype)
+    gradients = [vesta.autograd.grad(y, (x, weight), g, retain_graph=True) for y in results]
+    for mine, goal in zip(gradients[0], gradients[1]):
+        vesta.testing.assert_close(mine, goal, rtol=1e-4, atol=1e-4)

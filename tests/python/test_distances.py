@@ -137,3 +137,55 @@ def test_half_floats_mixed_dtypes_and_nan():
     for p in (0.5, 1.0, 2.0, 3.0, INF):
         d = vesta.cdist(x, y, p=p, compute_mode=EXACT)
         assert d.isnan().sum() == 20 and d[3].isnan().all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16], ids=str)
+def test_gradients_of_maxima_of_halves(dtype, device):
+    """The coordinate that is farthest takes the gradient, though the distance itself was rounded."""
+    vesta.manual_seed(2)
+    x = vesta.randn(7, 5).to(dtype).to(device).requires_grad_()
+    y = vesta.randn(1, 5).to(dtype).to(device)
+    vesta.cdist(x, y, p=INF).sum().backward()
+    assert vesta.equal(x.grad.cpu().abs().sum(1).float(), vesta.ones(7))
+    x.grad = None
+    F.pdist(x, INF)[0].backward()  # of the first two points
+    assert vesta.equal(x.grad.cpu().abs().sum(1).float(), vesta.tensor([1.0, 1, 0, 0, 0, 0, 0]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("points", [1, 3, 40])
+def test_number_of_points_does_not_change_what_ties_and_nan_do(points, device):
+    x = vesta.tensor([[1.0, -1.0, 0.5]] * points).to(device).requires_grad_()
+    zero = vesta.zeros(1, 3, device=device)
+    vesta.cdist(x, zero, p=INF).sum().backward()
+    assert x.grad.tolist() == [[1, -1, 0]] * points
+    lost = vesta.tensor([[1.0, float("nan"), 0.5]] * points).to(device).requires_grad_()
+    assert vesta.cdist(lost, zero, p=0).isnan().all() and F.pdist(lost, 0).isnan().all()
+    vesta.cdist(lost, zero, p=INF).sum().backward()
+    assert lost.grad.isnan().any(1).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_single_point_has_no_gradient(device):
+    for p in NORMS:
+        x = vesta.tensor([[1.0, INF, float("nan")]]).to(device).requires_grad_()
+        F.pdist(x, p).sum().backward()
+        assert x.grad.tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_shapes_that_do_not_fit_are_refused(device):
+    x, other = vesta.randn(5, 4, device=device), vesta.randn(5, 7, device=device)
+    distances, gradient = vesta._C._distances, vesta._C._distances_backward
+    few = vesta.randn(2, device=device)
+    for call in (
+        lambda: distances(x, other, 2.0),
+        lambda: distances(x[0], x[0], 2.0),
+        lambda: distances(x.view(1, 5, 4), None, 2.0),
+        lambda: distances(x, x, -1.0),
+        lambda: gradient(few, x, None, 2.0, few),
+        lambda: gradient(vesta.ones(5, 5, device=device), x, x, 2.0, few),
+    ):
+        with pytest.raises(ValueError, match="_distances"):
+            call()

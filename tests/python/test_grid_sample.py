@@ -158,6 +158,19 @@ def test_nothing(device):
         assert x.grad.shape == x.shape and not x.grad.any() and grid.grad.shape == grid.shape and not grid.grad.any()
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_batch_of_nothing_made_of_other_ops(device):
+    """Bicubic and volumes, and the derivative of a gradient."""
+    for mode, places in (("bicubic", 2), ("bilinear", 2), ("bilinear", 3)):
+        x = vesta.ones(0, 2, *[3] * places, device=device).requires_grad_()
+        grid = vesta.zeros(0, *[4] * places, places, device=device).requires_grad_()
+        y = F.grid_sample(x, grid, mode=mode, align_corners=False)
+        assert y.shape == (0, 2, *[4] * places)
+        first = vesta.autograd.grad(y.sum(), (x, grid), create_graph=True)
+        (first[0].sum() + first[1].sum()).backward()
+        assert x.grad.shape == x.shape and grid.grad.shape == grid.shape
+
+
 def test_wrong_operands():
     with pytest.raises(RuntimeError, match="same dtype"):
         vesta.grid_sampler(vesta.ones(1, 1, 2, 2), vesta.zeros(1, 1, 1, 2).double(), 0, 0, False)

@@ -138,6 +138,10 @@ def test_quantile_of_infinities_ties_and_single_precision() -> None:
     assert ten.quantile(0.7, interpolation="lower") == 6 and ten.quantile(0.3, interpolation="higher") == 4
     levels = vesta.tensor([0.1, 0.3, 0.5, 0.7, 0.9])
     assert vesta.arange(6.0).quantile(levels, interpolation="nearest").tolist() == [1, 2, 2, 3, 4]
+    for name, want in (("lower", [-inf, -inf, inf]), ("higher", [-inf, 1.0, inf]), ("nearest", [-inf, -inf, inf])):
+        for quantile in (vesta.quantile, vesta.nanquantile):
+            levels = vesta.tensor([0.0, 0.35, 1.0])
+            assert quantile(vesta.tensor([inf, -inf, 1.0, inf, -inf]), levels, interpolation=name).tolist() == want
     x = vesta.tensor([1.0, float("nan"), 2.0], requires_grad=True)
     x.quantile(0.5).backward()
     assert x.grad.tolist() == [0, 1, 0]

@@ -279,9 +279,11 @@ template <class X, int kStep, int R>
   const DepthwiseProduct& p = *d.first;
   find_lines<R>(p, plane.x, d.zeros, row, d.room);
   // The next rows, or those of the next plane, are asked for meanwhile: they end before their reading is foreseen.
-  const std::int64_t* const last = p.lines + p.line_count - 1;
-  const std::int64_t here = last[row * p.line_count];
-  const std::int64_t ahead = (row + R < p.rows ? last[(row + R) * p.line_count] : d.x_plane + last[0]) - here;
+  std::int64_t ahead = 0;
+  if (p.line_count > 0) {  // taps a step apart leave outputs between them without any
+    const std::int64_t* const last = p.lines + p.line_count - 1;
+    ahead = (row + R < p.rows ? last[(row + R) * p.line_count] : d.x_plane + last[0]) - last[row * p.line_count];
+  }
   const std::int64_t fresh = p.line_count < blocks.step() ? 0 : (p.line_count - blocks.step()) * R;
   for (std::int64_t b = 0; b < blocks.count(); ++b) {
     for (std::int64_t k = fresh; k < p.line_count * R; ++k) {

@@ -17,7 +17,9 @@ constexpr int64_t kChain = 64;  // terms, as in row_sums.h
 template <class T>
 struct ZeroNorm {
   static constexpr bool maximum = false, has_slope = false;
-  VESTA_INLINE static Vec<T> term(Vec<T> d, Vec<T>) { return select(d != Vec<T>(T(0)), Vec<T>(T(1)), Vec<T>(T(0))); }
+  VESTA_INLINE static Vec<T> term(Vec<T> d, Vec<T>) {
+    return select(abs(d) > Vec<T>(T(0)), Vec<T>(T(1)), d * Vec<T>(T(0)));  // NaN stays NaN
+  }
   VESTA_INLINE static Vec<T> root(Vec<T> s, double) { return s; }
 };
 template <class T>
@@ -40,7 +42,7 @@ struct MaximumNorm {
   VESTA_INLINE static Vec<T> term(Vec<T> d, Vec<T>) { return abs(d); }
   VESTA_INLINE static Vec<T> root(Vec<T> s, double) { return s; }
   VESTA_INLINE static Vec<T> slope(Vec<T> d, Vec<T> size, Vec<T>) {
-    return select(abs(d) == size, sign(d), Vec<T>(T(0)));
+    return select(abs(d) == size, sign(d), select(size == size, Vec<T>(T(0)), size));
   }
 };
 template <class T>
