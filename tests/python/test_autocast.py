@@ -124,6 +124,26 @@ def test_lists_take_the_widest_dtype(function):
         assert fn([wide, wide]).dtype == f32
 
 
+def test_images_and_distances_compute_in_float32():
+    image, grid = values(1, 2, 3, 3, dtype=bf16), values(1, 2, 2, 2, requires_grad=True)
+    with vesta.autocast("cpu"):
+        result = F.grid_sample(image, grid, align_corners=True)
+        assert result.dtype == f32
+        assert vesta.cdist(values(4, 4, dtype=bf16), values(4, 4)).dtype == f32
+    close(result, F.grid_sample(image.float(), grid, align_corners=True), 1e-6)
+    result.sum().backward()
+    assert grid.grad.dtype == f32
+
+
+@pytest.mark.skipif(not has_cuda(), reason="needs a device")
+def test_images_take_the_widest_dtype_on_cuda():
+    image = values(1, 2, 3, 3, dtype=f16, device="cuda")
+    for given, want in ((f16, f16), (f32, f32)):
+        grid = values(1, 2, 2, 2, dtype=given, device="cuda")
+        with vesta.autocast("cuda"):
+            assert F.grid_sample(image, grid, align_corners=True).dtype == want
+
+
 @pytest.mark.differs
 def test_lists_of_two_16_bit_dtypes_become_float32():
     with vesta.autocast("cpu"):

@@ -6,7 +6,7 @@
   OP(METHOD, Tensor, dist, (const Tensor& other, RealScalar p = 2), (other, p), composite, casts(none, float32))       \
   OP(FUNCTION, Tensor, cdist,                                                                                          \
      (const Tensor& x1, const Tensor& x2, double p = 2.0, Text compute_mode = "use_mm_for_euclid_dist_if_necessary"),  \
-     (x1, x2, p, compute_mode), composite, casts(none, float32))                                                       \
+     (x1, x2, p, compute_mode), composite, casts(float32, float32))                                                    \
   OP(FUNCTION, Tensor, pdist, (const Tensor& input, double p = 2), (input, p), composite, casts(none, float32))        \
   OP(FUNCTION, Tensor, _distances, (const Tensor& x1, MaybeTensor x2, double p), (x1, x2, p), composite, hidden)       \
   OP(FUNCTION, Tensor, _distances_backward,                                                                            \

@@ -28,7 +28,7 @@
       IntList stride), (input, output_size, kernel_size, dilation, padding, stride), composite, hidden)                \
   OP(FUNCTION, Tensor, grid_sampler,                                                                                   \
      (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
-     (input, grid, interpolation_mode, padding_mode, align_corners), composite)                                        \
+     (input, grid, interpolation_mode, padding_mode, align_corners), composite, casts(float32, widest))                \
   OP(FUNCTION, Tensor, _grid_sampler_2d,                                                                               \
      (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
      (input, grid, interpolation_mode, padding_mode, align_corners), composite, hidden)                                \
