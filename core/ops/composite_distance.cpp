@@ -1,4 +1,5 @@
-// Distances, products of vectors and covariances, made of other ops: their gradients come from those.
+// Distances, products of vectors and covariances. What has no gradient rule of its own gets its gradient from the ops
+// that it is made of.
 #include <algorithm>
 #include <limits>
 
@@ -85,7 +86,8 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
     return named_step(euclidean_by_product(x1, x2), "CdistBackward0");
   }
   constexpr int64_t kFew = 4;  // points with which the vectors of a kernel would be mostly empty
-  // A norm counts NaN as 1 where p = 0, and shares the gradient of a maximum among equals.
+  // A norm adds up along the vectors, four times as fast then, in another order. It counts NaN as 1 where p = 0, and
+  // shares the gradient of a maximum among equals.
   const bool as_norm = std::max(rows, columns) < kFew && p > 0 && p < std::numeric_limits<double>::infinity();
   const Tensor r = as_norm ? norm(differences(x1, x2), p, MaybeDims(-1)) : _distances(x1, x2, p);
   return named_step(r, "CdistBackward0");

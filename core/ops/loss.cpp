@@ -30,8 +30,8 @@ const char* advice_on_target(const Tensor& input, const Tensor& target, std::str
 void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype, const char* op) {
   const bool columns = input.dim() == 3 && target.dim() == 2 && input.sizes()[2] == target.sizes()[1];
   VESTA_CHECK((columns || (input.dim() == 2 && target.dim() == 1)) && input.sizes()[0] == target.sizes()[0], value, op,
-              ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), " of dtype ",
-              target.dtype(), ".", advice_on_target(input, target, op));
+              ": Expected input [N, C] and target [N], or [N, C, M] and [N, M], got ", input.sizes(), " and ",
+              target.sizes(), " of dtype ", target.dtype(), ".", advice_on_target(input, target, op));
   VESTA_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, type, op,
               ": expected target of int64 class numbers, got ", target.dtype(), ". Use target.long().");
   if (!weight.defined()) return;
