@@ -31,6 +31,9 @@ def has_cuda():
     return hasattr(vesta, "cuda") and vesta.cuda.is_available()
 
 
+with_cuda = pytest.mark.skipif(not has_cuda(), reason="needs CUDA")
+
+
 # ---- the table ----
 
 PRODUCTS = {
@@ -135,7 +138,7 @@ def test_images_and_distances_compute_in_float32():
     assert grid.grad.dtype == f32
 
 
-@pytest.mark.skipif(not has_cuda(), reason="needs a device")
+@with_cuda
 def test_images_take_the_widest_dtype_on_cuda():
     image = values(1, 2, 3, 3, dtype=f16, device="cuda")
     for given, want in ((f16, f16), (f32, f32)):
@@ -676,7 +679,6 @@ def test_cuda_without_a_device_warns():
         assert not vesta.is_autocast_enabled("cuda")
 
 
-with_cuda = pytest.mark.skipif(not has_cuda(), reason="needs CUDA")
 RECURRENT = {
     "lstm": (nn.LSTM, {}, {"cpu": (bf16, bf16, bf16), "cuda": (bf16, bf16, bf16)}),
     "lstm with a projection": (nn.LSTM, {"proj_size": 3}, {"cpu": (bf16, bf16, f32), "cuda": (bf16, bf16, bf16)}),
