@@ -81,11 +81,10 @@ const DistanceKernels& distance_kernels(DType dtype, double p) {
   return of[p == std::numeric_limits<double>::infinity() ? DistanceTable::infinity : DistanceTable::other];
 }
 
-/// Returns the shape of x1's batches and x2's, broadcast, with two more dimensions.
-Dims with_batches(const Tensor& x1, const Tensor& x2, int64_t rows, int64_t columns) {
-  Dims shape = broadcast_shapes(x1.sizes().subspan(0, size_t(x1.dim()) - 2),
-                                x2.sizes().subspan(0, size_t(x2.dim()) - 2), "cdist");
-  shape.push_back(rows), shape.push_back(columns);
+/// Returns the shape of points [*, count, columns] with the batches of distances [*, P, R].
+Dims points_shape(IntSpan distances, int64_t count, int64_t columns) {
+  Dims shape(distances);
+  shape[shape.size() - 2] = count, shape.back() = columns;
   return shape;
 }
 
@@ -181,8 +180,8 @@ Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
   const int64_t n = x1.size(-2), m = other.size(-2), columns = x1.size(-1);
   const Tensor r = empty_tensor(shape, wide);
   if (!r.numel()) return narrowed_result(r, dtype);
-  const Points a = dense_points(x1, x2.defined() ? IntSpan(with_batches(x1, other, n, columns)) : x1.sizes(), wide);
-  const Points b = x2.defined() ? dense_points(other, with_batches(x1, other, m, columns), wide) : a;
+  const Points a = dense_points(x1, x2.defined() ? points_shape(shape, n, columns) : Dims(x1.sizes()), wide);
+  const Points b = x2.defined() ? dense_points(other, points_shape(shape, m, columns), wide) : a;
   const int64_t batches = x2.defined() ? r.numel() / (n * m) : 1;
   visit<set_of(DType::float32) | set_of(DType::float64)>(wide, [&]<class T>() {
     T* const out = r.data_ptr<T>();
@@ -212,7 +211,7 @@ Tensor distances_gradient_kernel(const Tensor& grad, const Tensor& x1, MaybeTens
   const Tensor& other = x2.defined() ? *x2 : x1;
   const DType dtype = promote(x1.dtype(), other.dtype()), wide = compute_type(dtype);
   const int64_t n = x1.size(-2), m = other.size(-2), columns = x1.size(-1);
-  const Dims shape = x2.defined() ? with_batches(x1, other, n, columns) : Dims(x1.sizes());
+  const Dims shape = x2.defined() ? points_shape(grad.sizes(), n, columns) : Dims(x1.sizes());
   const Tensor r = empty_tensor(shape, wide);
   if (!r.numel()) return narrowed_result(r, dtype);
   const DistanceKernels& k = distance_kernels(wide, p);
@@ -224,19 +223,15 @@ Tensor distances_gradient_kernel(const Tensor& grad, const Tensor& x1, MaybeTens
   const Tensor sizes = wide == dtype  ? distances
                        : x2.defined() ? distances_kernel(x1.to(wide), x2->to(wide), p)
                                       : distances_kernel(x1.to(wide), {}, p);
-  Tensor g, d;
-  if (x2.defined()) {
-    const Dims square = with_batches(x1, other, n, m);
-    g = dense_operand(grad, square, wide), d = dense_operand(sizes, square, wide);
-  } else {
-    g = dense_operand(grad, grad.sizes(), wide), d = dense_operand(sizes, sizes.sizes(), wide);
+  Tensor g = dense_operand(grad, grad.sizes(), wide), d = dense_operand(sizes, sizes.sizes(), wide);
+  if (!x2.defined()) {
     const auto matrix = [&](const Tensor& t) {
       return wide == DType::float64 ? symmetric_matrix<double>(t, n) : symmetric_matrix<float>(t, n);
     };
     g = matrix(g), d = matrix(d);
   }
   const Points a = dense_points(x1, shape, wide);
-  const Points b = x2.defined() ? dense_points(other, with_batches(x1, other, m, columns), wide) : a;
+  const Points b = x2.defined() ? dense_points(other, points_shape(grad.sizes(), m, columns), wide) : a;
   const int64_t item = itemsize(wide), batches = r.numel() / (n * columns);
   const int64_t blocks = (n + kDistanceRows - 1) / kDistanceRows;
   const int64_t strips = (columns + kDistanceColumns - 1) / kDistanceColumns;

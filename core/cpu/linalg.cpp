@@ -311,7 +311,7 @@ Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
   return r;
 }
 
-// What a decomposition computes: LAPACK needs half of the time for values without vectors.
+/// The parts of a decomposition that are computed: LAPACK needs half of the time for values without vectors.
 enum class Parts : unsigned char { values, vectors_too };
 
 /// Returns eigenvalues and, if they are wanted, eigenvectors.

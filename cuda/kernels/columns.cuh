@@ -30,11 +30,11 @@ struct ColumnsArgs {
 
 /// Where a thread's columns begin, and whether they exist.
 template <class T, int N>
-struct Place {
+struct ColumnPlace {
   int64_t pack, at;
   unsigned lane, lanes;
   bool exists;
-  VESTA_DEVICE explicit Place(const ColumnsArgs<T>& a) {
+  VESTA_DEVICE explicit ColumnPlace(const ColumnsArgs<T>& a) {
     const unsigned column = threadIdx.x % a.width;
     lane = threadIdx.x / a.width, lanes = kTeamThreads / a.width;
     pack = int64_t(blockIdx.x) * a.width + column;
@@ -102,6 +102,17 @@ VESTA_DEVICE void add_rows_exp(ExpSum<C> (&s)[N], const Elements<T, N>* x, int c
     }
     s[j] = {top, sum};
   }
+}
+
+/// Returns in `s` the sums of exponentials of a thread's columns, over all lanes.
+template <class T, int N, class C>
+VESTA_DEVICE void exp_sums_of_columns(const ColumnsArgs<T>& a, const ColumnPlace<T, N>& place, ExpSum<C> (&s)[N]) {
+  using Pack = Elements<T, N>;
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) s[j] = {C(-INFINITY), C(0)};
+  place.template each<false>(a,
+                             [&](const Pack* x, const Pack*, int count, int64_t) { add_rows_exp<T, N>(s, x, count); });
+  combine_lanes(s, a.width, place.lanes, [](const ExpSum<C>& p, const ExpSum<C>& q) { return combine_exp_sums(p, q); });
 }
 
 }  // namespace vesta::cuda

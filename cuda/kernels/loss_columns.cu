@@ -10,14 +10,10 @@ template <class T, int N>
 VESTA_KERNEL void cross_entropy_columns_kernel(ColumnsArgs<T> a, LossArgs<T> l) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
-  const Place<T, N> place(a);
+  const ColumnPlace<T, N> place(a);
   const int64_t first = place.pack * N;
   ExpSum<C> s[N];
-  VESTA_UNROLL
-  for (int j = 0; j < N; ++j) s[j] = {C(-INFINITY), C(0)};
-  place.template each<false>(a,
-                             [&](const Pack* x, const Pack*, int count, int64_t) { add_rows_exp<T, N>(s, x, count); });
-  combine_lanes(s, a.width, place.lanes, [](const ExpSum<C>& p, const ExpSum<C>& q) { return combine_exp_sums(p, q); });
+  exp_sums_of_columns(a, place, s);
   WeightedSums<C> weighted[N];
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) s[j].top = finite_top(s[j].top), weighted[j] = {C(0), C(0)};
@@ -59,7 +55,7 @@ template <class T, int N>
 VESTA_KERNEL void cross_entropy_columns_gradient_kernel(ColumnsArgs<T> a, LossArgs<T> l) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
-  const Place<T, N> place(a);
+  const ColumnPlace<T, N> place(a);
   if (!place.exists) return;
   double total = double(a.n);
   if (l.smoothing != 0 && l.weight.data) {

@@ -10,13 +10,9 @@ template <class T, int N, bool log>
 VESTA_KERNEL void softmax_columns_kernel(ColumnsArgs<T> a) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
-  const Place<T, N> place(a);
+  const ColumnPlace<T, N> place(a);
   ExpSum<C> s[N];
-  VESTA_UNROLL
-  for (int j = 0; j < N; ++j) s[j] = {C(-INFINITY), C(0)};
-  place.template each<false>(a,
-                             [&](const Pack* x, const Pack*, int count, int64_t) { add_rows_exp<T, N>(s, x, count); });
-  combine_lanes(s, a.width, place.lanes, [](const ExpSum<C>& p, const ExpSum<C>& q) { return combine_exp_sums(p, q); });
+  exp_sums_of_columns(a, place, s);
   C by[N];
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
@@ -42,7 +38,7 @@ template <class T, int N, bool log>
 VESTA_KERNEL void softmax_columns_gradient_kernel(ColumnsArgs<T> a) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
-  const Place<T, N> place(a);
+  const ColumnPlace<T, N> place(a);
   C sum[N];
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) sum[j] = C(0);

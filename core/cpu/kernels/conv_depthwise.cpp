@@ -243,8 +243,8 @@ inline __attribute__((always_inline)) void sum_block(const DepthwiseProduct& p, 
     }
     for (std::int64_t t = first; t < end; ++t) {
       typename Read::Edge room[1];
-      const typename Read::Edge& e =
-          *blocks.edges(b, t, 1, room);  // a copy would be slow: written in halves, read whole
+      // A reference: a copy would be written in halves and read whole, which waits.
+      const typename Read::Edge& e = *blocks.edges(b, t, 1, room);
       const typename X::V weight = X::broadcast(w + p.weight[t]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) sum[r] = X::fma(weight, Read::load(row[r] + p.column[t], blocks.step(), e), sum[r]);
