@@ -103,7 +103,7 @@ Points dense_points(const Tensor& x, IntSpan shape, DType dtype) {
 /// Returns the points as panels [batches, panels, columns, lanes].
 Tensor panels_of(const Points& x, int64_t batches, int64_t lanes) {
   const int64_t panels = (x.count + lanes - 1) / lanes, item = itemsize(x.values.dtype());
-  const Tensor r = empty_tensor(Dims{batches, panels, x.columns, lanes}, x.values.dtype());
+  Tensor r = empty_tensor(Dims{batches, panels, x.columns, lanes}, x.values.dtype());
   const int64_t size = lanes * x.columns;
   parallel_for(batches * panels, std::max<int64_t>(1, kElementGrain / std::max<int64_t>(1, size)),
                [&](int64_t begin, int64_t end) {
@@ -178,7 +178,7 @@ Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
   const Tensor& other = x2.defined() ? *x2 : x1;
   const DType dtype = promote(x1.dtype(), other.dtype()), wide = compute_type(dtype);
   const int64_t n = x1.size(-2), m = other.size(-2), columns = x1.size(-1);
-  const Tensor r = empty_tensor(shape, wide);
+  Tensor r = empty_tensor(shape, wide);
   if (!r.numel()) return narrowed_result(r, dtype);
   const Points a = dense_points(x1, x2.defined() ? points_shape(shape, n, columns) : Dims(x1.sizes()), wide);
   const Points b = x2.defined() ? dense_points(other, points_shape(shape, m, columns), wide) : a;
@@ -195,7 +195,7 @@ Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
 /// Returns the symmetric matrix [n, n] whose upper triangle holds t, with zeros on the diagonal.
 template <class T>
 Tensor symmetric_matrix(const Tensor& t, int64_t n) {
-  const Tensor r = empty_tensor(Dims{n, n}, t.dtype());
+  Tensor r = empty_tensor(Dims{n, n}, t.dtype());
   const T* from = t.data_ptr<T>();
   T* const to = r.data_ptr<T>();
   for (int64_t i = 0; i < n; ++i) {

@@ -162,6 +162,7 @@ struct Sampled {
   /// Returns the elements' numbers of a combination, for each of the channels.
   Tensor elements(const std::vector<const Tap*>& taps) const {
     std::vector<Tensor> index;
+    index.reserve(taps.size());
     for (const Tap* t : taps) index.push_back(t->index);
     return elements_at(index, plane, x.size(1));
   }
