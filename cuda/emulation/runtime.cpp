@@ -36,7 +36,7 @@ namespace vesta::cuda {
 namespace emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = 4096, kHugePage = 2 << 20;
 constexpr size_t kMaxQueued = 512;  // a launch beyond this runs some of the queue, as a GPU's full queue does
 
 uint64_t setting(const char* name, uint64_t otherwise) {
@@ -53,9 +53,11 @@ class Arena {
  public:
   explicit Arena(size_t capacity) : capacity_(capacity) {
     reserved_ = 4 * capacity;  // room for reserved addresses (va_reserve) beside plain memory
-    void* p = mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    base_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
-    if (base_) gaps_[0] = reserved_;
+    void* p = mmap(nullptr, reserved_ + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return;
+    base_ = reinterpret_cast<char*>(round(reinterpret_cast<size_t>(p), kHugePage));
+    madvise(base_, reserved_, MADV_HUGEPAGE);  // open() and close() take time by the page
+    gaps_[0] = reserved_;
   }
   /// Reserves addresses without memory; null if there are none.
   char* reserve(size_t nbytes) {
@@ -94,9 +96,9 @@ class Arena {
   bool holds(const void* p) const { return p >= base_ && p < base_ + reserved_; }
   size_t used() const { return used_; }
   size_t capacity() const { return capacity_; }
-  void open() { mprotect(base_, round(top_), PROT_READ | PROT_WRITE); }
-  void close() { mprotect(base_, round(top_), PROT_NONE); }
-  static size_t round(size_t n) { return (n + kPage - 1) / kPage * kPage; }
+  void open() { mprotect(base_, round(top_, kHugePage), PROT_READ | PROT_WRITE); }
+  void close() { mprotect(base_, round(top_, kHugePage), PROT_NONE); }
+  static size_t round(size_t n, size_t unit = kPage) { return (n + unit - 1) / unit * unit; }
 
  private:
   char* base_ = nullptr;

@@ -4,7 +4,8 @@
 //   Block            the fibers of one block: who is runnable, who waits at which barrier
 //   run_grid         block after block; resumes runnable fibers in the chosen order until all have ended
 //
-// One host thread runs a kernel at a time (the emulated device sees to that), and fibers never leave it.
+// One host thread runs a kernel at a time (the emulated device sees to that), and fibers never leave it. The tests
+// spend a third of their time here: stacks lie so that their tops fall into different sets of the processor's caches.
 #include <vesta/cuda/emulation/threads.h>
 
 #include <sys/mman.h>
@@ -26,7 +27,7 @@
 
 namespace vesta::cuda::emulation {
 
-thread_local Position position;
+Position position;
 
 namespace {
 
@@ -35,6 +36,8 @@ constexpr size_t kStack = 256 << 10;
 #else
 constexpr size_t kStack = 64 << 10;
 #endif
+constexpr size_t kStride = kStack + 67 * 64;  // from stack to stack: an odd number of cache lines
+constexpr unsigned kMaxThreads = 1024, kWarp = 32;
 
 Order current_order = Order::ascending;
 std::mt19937_64 shuffle_source;
@@ -42,9 +45,8 @@ std::mt19937_64 shuffle_source;
 enum class State : uint8_t { runnable, at_block_barrier, at_warp_barrier, ended };
 
 struct Fiber {
-  State state = State::ended;
   Index3 thread;
-  char* stack = nullptr;
+  bool odd = false;  // whether the number of its warp's exchanges so far is
 #if defined(__x86_64__)
   void* left_at = nullptr;
 #else
@@ -81,13 +83,13 @@ vesta_switch_stack:
 )");
 #endif
 
-/// The block that runs on this host thread now.
+/// The block that runs now.
 class Block {
  public:
   void run(const char* name, const Index3& size, unsigned shared_bytes, const std::function<void()>& body);
   void yield(State s) {
-    current_->state = s;
-    leave(*current_);
+    states_[current_] = s;
+    leave(fibers_[current_]);
   }
   void exchange(void* value, unsigned nbytes, unsigned from);
   unsigned match(unsigned value);
@@ -98,22 +100,30 @@ class Block {
   struct alignas(16) Slot {
     char bytes[16];
   };
+  /// Threads that take turns among themselves until each waits for the whole block: a warp, or in random order all.
+  struct Group {
+    unsigned begin, end;         // of order_
+    unsigned first_warp, warps;  // whose lanes they are
+  };
 
-  void prepare(Fiber& f);
-  void resume(Fiber& f);
+  void prepare(unsigned i);
+  void resume(unsigned i);
   void leave(Fiber& f);
-  bool release_barriers();
-  void order_threads(unsigned n);
+  Slot* give(const void* value, unsigned nbytes);
+  std::vector<Group> ordered_groups();
+  void run_group(const Group& g);
+  bool release_warp(unsigned warp);
+  void release_block();
 
   const char* name_ = "";
   const std::function<void()>* body_ = nullptr;
-  std::vector<std::unique_ptr<Fiber>> fibers_;
+  char* stacks_ = nullptr;
+  std::vector<State> states_;
+  std::vector<Fiber> fibers_;
   std::vector<unsigned> order_;
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_[2];  // of the even and the odd exchanges
   std::vector<char> shared_;
-  unsigned count_ = 0;
-  Fiber* current_ = nullptr;
-  unsigned current_number_ = 0;
+  unsigned count_ = 0, ended_ = 0, current_ = 0;
 #if defined(__x86_64__)
   void* scheduler_ = nullptr;
 #else
@@ -126,7 +136,7 @@ class Block {
 #endif
 };
 
-thread_local Block block;
+Block block;
 
 void fiber_main() { block.enter_body(); }
 
@@ -135,36 +145,34 @@ void Block::enter_body() {
   __sanitizer_finish_switch_fiber(nullptr, &host_stack_, &host_stack_size_);
 #endif
   (*body_)();
-  current_->state = State::ended;
-  leave(*current_);
+  yield(State::ended);
 }
 
-void Block::prepare(Fiber& f) {
-  if (!f.stack) {
-    void* p = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    VESTA_CHECK(p != MAP_FAILED, memory, "emulation: no memory for the stacks of a block's threads.");
-    f.stack = static_cast<char*>(p);
-  }
-  f.state = State::runnable;
+void Block::prepare(unsigned i) {
+  Fiber& f = fibers_[i];
+  char* const stack = stacks_ + i * kStride;
+  states_[i] = State::runnable;
+  f.odd = false;
   f.fake_stack = nullptr;
 #if defined(__x86_64__)
-  void** top = reinterpret_cast<void**>(f.stack + kStack) - 2;
+  void** top = reinterpret_cast<void**>(stack + kStack) - 2;
   *top = reinterpret_cast<void*>(&fiber_main);  // where the first switch returns to; the stack is then aligned as at
   *(top + 1) = nullptr;                         // a function's entry
   f.left_at = top - 6;                          // six registers, with any values
   std::memset(f.left_at, 0, 6 * sizeof(void*));
 #else
   getcontext(&f.context);
-  f.context.uc_stack.ss_sp = f.stack, f.context.uc_stack.ss_size = kStack, f.context.uc_link = nullptr;
+  f.context.uc_stack.ss_sp = stack, f.context.uc_stack.ss_size = kStack, f.context.uc_link = nullptr;
   makecontext(&f.context, fiber_main, 0);
 #endif
 }
 
-void Block::resume(Fiber& f) {
-  current_ = &f;
+void Block::resume(unsigned i) {
+  Fiber& f = fibers_[i];
+  current_ = i;
   position.thread = f.thread;
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&host_fake_stack_, f.stack, kStack);
+  __sanitizer_start_switch_fiber(&host_fake_stack_, stacks_ + i * kStride, kStack);
 #endif
 #if defined(__x86_64__)
   vesta_switch_stack(&scheduler_, f.left_at);
@@ -178,7 +186,8 @@ void Block::resume(Fiber& f) {
 
 void Block::leave(Fiber& f) {
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(f.state == State::ended ? nullptr : &f.fake_stack, host_stack_, host_stack_size_);
+  __sanitizer_start_switch_fiber(states_[current_] == State::ended ? nullptr : &f.fake_stack, host_stack_,
+                                 host_stack_size_);
 #endif
 #if defined(__x86_64__)
   vesta_switch_stack(&f.left_at, scheduler_);
@@ -190,86 +199,111 @@ void Block::leave(Fiber& f) {
 #endif
 }
 
-void Block::exchange(void* value, unsigned nbytes, unsigned from) {
-  const unsigned me = current_number_, warp = me / 32 * 32;
-  std::memcpy(slots_[me].bytes, value, nbytes);
+/// Gives a value to the warp and waits for all its live lanes. Returns the warp's slots, whose values stay until the
+/// next exchange but one: by then every lane has read them.
+Block::Slot* Block::give(const void* value, unsigned nbytes) {
+  const bool odd = fibers_[current_].odd;
+  fibers_[current_].odd = !odd;
+  std::vector<Slot>& slots = slots_[odd];
+  std::memcpy(slots[current_].bytes, value, nbytes);
+  const unsigned warp = current_ / kWarp * kWarp;
   yield(State::at_warp_barrier);
-  const unsigned source = warp + from;
-  if (source < count_ && from < 32) std::memcpy(value, slots_[source].bytes, nbytes);
-  yield(State::at_warp_barrier);  // so that no slot is overwritten that a slower lane has yet to read
+  return &slots[warp];
+}
+
+void Block::exchange(void* value, unsigned nbytes, unsigned from) {
+  const Slot* slots = give(value, nbytes);
+  if (from < kWarp && current_ / kWarp * kWarp + from < count_) std::memcpy(value, slots[from].bytes, nbytes);
 }
 
 unsigned Block::match(unsigned value) {
-  const unsigned me = current_number_, warp = me / 32 * 32;
-  std::memcpy(slots_[me].bytes, &value, sizeof value);
-  yield(State::at_warp_barrier);
+  const Slot* slots = give(&value, sizeof value);
+  const unsigned lanes = std::min(kWarp, count_ - current_ / kWarp * kWarp);
   unsigned equal = 0;
-  for (unsigned i = 0; i < 32 && warp + i < count_; ++i) {
+  for (unsigned i = 0; i < lanes; ++i) {
     unsigned other;
-    std::memcpy(&other, slots_[warp + i].bytes, sizeof other);
+    std::memcpy(&other, slots[i].bytes, sizeof other);
     equal |= unsigned(other == value) << i;
   }
-  yield(State::at_warp_barrier);
   return equal;
 }
 
-/// Releases the threads whose barrier all have reached. Returns whether it released any.
-bool Block::release_barriers() {
-  bool any = false;
-  for (unsigned warp = 0; warp < count_; warp += 32) {
-    const unsigned end = std::min(warp + 32, count_);
-    bool all = true, some = false;
-    for (unsigned i = warp; i < end; ++i) {
-      const State s = fibers_[i]->state;
-      some = some || s == State::at_warp_barrier;
-      all = all && (s == State::at_warp_barrier || s == State::ended);
-    }
-    if (!all || !some) continue;
-    for (unsigned i = warp; i < end; ++i) {
-      if (fibers_[i]->state == State::at_warp_barrier) fibers_[i]->state = State::runnable;
-    }
-    any = true;
+/// Releases the lanes of a warp if all that live wait for each other. Returns whether they did.
+bool Block::release_warp(unsigned warp) {
+  State* const lanes = &states_[warp * kWarp];
+  const unsigned n = std::min(kWarp, count_ - warp * kWarp);
+  bool some = false;
+  for (unsigned i = 0; i < n; ++i) {
+    if (lanes[i] == State::at_warp_barrier) some = true;
+    else if (lanes[i] != State::ended) return false;
   }
-  if (any) return true;
-  bool all = true, some = false;
-  for (unsigned i = 0; i < count_; ++i) {
-    const State s = fibers_[i]->state;
-    some = some || s == State::at_block_barrier;
-    all = all && s == State::at_block_barrier;  // a thread that has ended never arrives: CUDA leaves that undefined
-  }
-  VESTA_CHECK(all && some, runtime, "emulation: the threads of kernel ", name_,
-              " wait at different barriers, or some ended before one.");
-  for (unsigned i = 0; i < count_; ++i) fibers_[i]->state = State::runnable;
+  if (!some) return false;
+  std::replace(lanes, lanes + n, State::at_warp_barrier, State::runnable);
   return true;
 }
 
-void Block::order_threads(unsigned n) {
-  order_.resize(n);
-  for (unsigned i = 0; i < n; ++i) order_[i] = current_order == Order::descending ? n - 1 - i : i;
-  if (current_order == Order::shuffled) std::shuffle(order_.begin(), order_.end(), shuffle_source);
+void Block::release_block() {
+  // A thread that has ended never arrives: CUDA leaves that undefined.
+  const bool all =
+      std::all_of(states_.begin(), states_.begin() + count_, [](State s) { return s == State::at_block_barrier; });
+  VESTA_CHECK(all, runtime, "emulation: the threads of kernel ", name_,
+              " wait at different barriers, or some ended before one.");
+  std::fill_n(states_.begin(), count_, State::runnable);
+}
+
+/// Puts the block's threads in order. Returns who take turns.
+std::vector<Block::Group> Block::ordered_groups() {
+  const unsigned warps = (count_ + kWarp - 1) / kWarp;
+  order_.resize(count_);
+  for (unsigned i = 0; i < count_; ++i) order_[i] = current_order == Order::descending ? count_ - 1 - i : i;
+  if (current_order == Order::shuffled) {
+    std::shuffle(order_.begin(), order_.end(), shuffle_source);
+    return {{0, count_, 0, warps}};
+  }
+  std::vector<Group> groups;
+  groups.reserve(warps);
+  for (unsigned begin = 0; begin < count_;) {
+    const unsigned warp = order_[begin] / kWarp, lanes = std::min(kWarp, count_ - warp * kWarp);
+    groups.push_back({begin, begin + lanes, warp, 1});
+    begin += lanes;
+  }
+  return groups;
+}
+
+void Block::run_group(const Group& g) {
+  for (bool released = true; released;) {
+    for (unsigned k = g.begin; k < g.end; ++k) {
+      const unsigned i = order_[k];
+      if (states_[i] != State::runnable) continue;
+      resume(i);
+      ended_ += states_[i] == State::ended;
+    }
+    released = false;
+    for (unsigned w = g.first_warp; w < g.first_warp + g.warps; ++w) released = release_warp(w) || released;
+  }
 }
 
 void Block::run(const char* name, const Index3& size, unsigned shared_bytes, const std::function<void()>& body) {
-  name_ = name, body_ = &body;
-  count_ = size.x * size.y * size.z;
-  shared_.assign(shared_bytes, char(0xff));
-  slots_.resize(std::max<size_t>(slots_.size(), count_));
-  while (fibers_.size() < count_) fibers_.push_back(std::make_unique<Fiber>());
-  for (unsigned i = 0; i < count_; ++i) {
-    fibers_[i]->thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-    prepare(*fibers_[i]);
+  if (!stacks_) {
+    void* p = mmap(nullptr, kMaxThreads * kStride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    VESTA_CHECK(p != MAP_FAILED, memory, "emulation: no memory for the stacks of a block's threads.");
+    stacks_ = static_cast<char*>(p);
+    states_.resize(kMaxThreads), fibers_.resize(kMaxThreads);
+    for (auto& slots : slots_) slots.resize(kMaxThreads);
   }
-  order_threads(count_);
-  for (unsigned ended = 0; ended < count_;) {
-    bool progress = false;
-    for (unsigned i : order_) {
-      if (fibers_[i]->state != State::runnable) continue;
-      current_number_ = i;
-      resume(*fibers_[i]);
-      progress = true;
-      ended += fibers_[i]->state == State::ended;
-    }
-    if (!progress) release_barriers();
+  name_ = name, body_ = &body;
+  count_ = size.x * size.y * size.z, ended_ = 0;
+  shared_.assign(shared_bytes, char(0xff));
+  for (unsigned i = 0; i < count_; ++i) {
+    fibers_[i].thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+    prepare(i);
+  }
+  const std::vector<Group> groups = ordered_groups();
+  while (true) {
+    for (const Group& g : groups) run_group(g);
+    if (ended_ == count_) return;
+    release_block();
   }
 }
 
@@ -283,7 +317,7 @@ void set_order(Order order, uint64_t seed) {
 void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std::function<void()>& body) {
   const Index3 size{shape.block[0], shape.block[1], shape.block[2]};
   const unsigned threads = size.x * size.y * size.z;
-  VESTA_CHECK(threads >= 1 && threads <= 1024 && shape.grid[1] <= 65535 && shape.grid[2] <= 65535, runtime,
+  VESTA_CHECK(threads >= 1 && threads <= kMaxThreads && shape.grid[1] <= 65535 && shape.grid[2] <= 65535, runtime,
               "emulation: kernel ", name, " was launched with ", threads, " threads in a block and a grid of ",
               shape.grid[0], " x ", shape.grid[1], " x ", shape.grid[2], " blocks; a GPU would refuse that.");
   VESTA_CHECK(shape.grid[0] >= 1 && shape.grid[1] >= 1 && shape.grid[2] >= 1 && shape.grid[0] <= 0x7fffffff, runtime,

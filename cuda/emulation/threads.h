@@ -15,7 +15,7 @@ struct Index3 {
 struct Position {
   Index3 thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
 };
-extern thread_local Position position;
+[[gnu::visibility("hidden")]] extern Position position;
 
 /// The order in which a block's threads take turns. Deterministic kernels give the same bits in each.
 enum class Order : uint8_t { ascending, descending, shuffled };

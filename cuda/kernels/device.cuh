@@ -98,7 +98,7 @@ VESTA_DEVICE unsigned long long atomic_cas(unsigned long long* p, unsigned long 
 #define VESTA_PARAMETER const
 #define VESTA_CALLED inline
 // One block runs at a time, so its shared memory is one array. It starts with the contents that the last block left.
-#define VESTA_SHARED(type, name, count) static thread_local type name[count]
+#define VESTA_SHARED(type, name, count) static type name[count]
 #define VESTA_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::vesta::cuda::emulation::dynamic_shared())
 
 namespace vesta::cuda {

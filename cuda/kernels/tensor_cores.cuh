@@ -80,7 +80,7 @@ struct GivenFactors {
   uint32_t a[4], b[2];
   const void* row;
 };
-inline thread_local GivenFactors given_factors[32][32];
+inline GivenFactors given_factors[32][32];
 
 VESTA_DEVICE uint32_t bits_of(float v) { return __builtin_bit_cast(uint32_t, v); }
 VESTA_DEVICE float fast_exp2(float x) { return std::exp2(x); }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -60,6 +61,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     vesta = sys.modules.get("vesta")
     if HAS_GPU and vesta and vesta.cuda.is_available():
         (vesta.zeros(1, device="cuda") + 1).item()
+    collect_garbage()
+
+
+def collect_garbage() -> None:
+    """Collects garbage and freezes what is left: modules, tests and reports cost the next collection nothing."""
     gc.collect()
     gc.freeze()
 
@@ -99,14 +105,22 @@ def live_tensors() -> int:
     return vesta._C._live_tensors() if vesta else 0
 
 
-def open_descriptors() -> dict[str, str]:
-    """Lists this process's open descriptors with what each one points to."""
+def open_descriptors() -> set[int]:
+    """Lists the numbers of this process's open descriptors."""
+    found = set()
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):  # the descriptor of this listing is closed by now
+            os.get_inheritable(number)
+            found.add(number)
+    return found
+
+
+def targets(descriptors: set[int]) -> dict[int, str]:
+    """Returns what each of the descriptors points to, without those that are not a test's."""
     found = {}
-    for number in os.listdir("/proc/self/fd"):
-        try:
+    for number in descriptors:
+        with contextlib.suppress(OSError):
             found[number] = os.readlink(f"/proc/self/fd/{number}")
-        except OSError:  # the descriptor of this listing
-            continue
     return {number: target for number, target in found.items() if not target.endswith("/fd") and not is_kept(target)}
 
 
@@ -121,7 +135,8 @@ def child_processes() -> set[str]:
     children: set[str] = set()
     for task in os.listdir("/proc/self/task"):
         try:
-            children.update(Path(f"/proc/self/task/{task}/children").read_text().split())
+            with open(f"/proc/self/task/{task}/children") as file:
+                children.update(file.read().split())
         except OSError:  # the thread has ended since it was listed
             continue
     return children
@@ -138,9 +153,13 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.stash.get(BODY_FAILED, True):
         return
     if live_tensors() != tensors:
-        gc.collect()
+        collect_garbage()
     left = live_tensors() - tensors
+    if left > 0:  # perhaps held by what has become garbage since it was frozen
+        gc.unfreeze()
+        collect_garbage()
+        left = live_tensors() - tensors
     assert left <= 0, f"{left} tensors are still alive after the test"
-    new = {n: t for n, t in open_descriptors().items() if n not in descriptors}
+    new = targets(open_descriptors() - descriptors)
     assert not new, f"descriptors left open: {new}"
     assert not child_processes() - children, f"child processes left: {child_processes() - children}"
