@@ -18,21 +18,19 @@ from dataclasses import dataclass
 #: Seconds of one core for all generated tests: 7 minutes on 2 cores, of the 25 that ``make test`` has after the build.
 BUDGET = 800.0
 
-#: Seconds of processor time of a case by test and device, means over a sample of 1,600 cases; what is not listed costs
-#: ``OTHER``. The emulated device takes most of the time.
+#: Seconds of processor time of a case by test and device, means of a whole run; what is not listed costs ``OTHER``. The
+#: emulated device takes most of the time.
 COST: dict[tuple[str, str], float] = {
-    ("test_gradcheck", "cuda"): 0.44,
-    ("test_layouts", "cuda"): 0.07,
-    ("test_a_recorded_gradient_is_the_other_one", "cuda"): 0.044,
-    ("test_in_place", "cuda"): 0.04,
-    ("test_a_second_gradient_is_that_of_float64", "cuda"): 0.027,
-    ("test_gradient_has_the_dtype_and_shape_of_its_input", "cuda"): 0.026,
-    ("test_forward", "cuda"): 0.018,
-    ("test_extremes", "cuda"): 0.09,
-    ("test_extremes", "cpu"): 0.09,
-    ("test_gradcheck", "cpu"): 0.022,
+    ("test_gradcheck", "cuda"): 0.25,
+    ("test_extremes", "cuda"): 0.035,
+    ("test_extremes", "cpu"): 0.03,
+    ("test_layouts", "cuda"): 0.025,
+    ("test_a_second_gradient_is_that_of_float64", "cuda"): 0.015,
+    ("test_a_recorded_gradient_is_the_other_one", "cuda"): 0.012,
+    ("test_gradcheck", "cpu"): 0.012,
+    ("test_in_place", "cuda"): 0.011,
 }
-OTHER = 0.01
+OTHER = 0.005
 
 #: The dtype in which a test runs first, where the row takes it.
 FIRST = "float32"
@@ -63,9 +61,10 @@ def left_out(cases: Iterable[Case], budget: float = BUDGET) -> set[str]:
     for group in groups.values():
         spent = 0.0
         for case in in_turn(group):
-            spent += case.cost
-            if spent > share:
+            if spent + case.cost > share:
                 left.add(case.id)
+            else:
+                spent += case.cost
     return left
 
 

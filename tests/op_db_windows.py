@@ -406,15 +406,19 @@ RESIZES = (
 )
 
 
-def convolutions_with(residual: bool) -> Callable[[Maker], Iterator[Sample]]:
-    """Samples of a convolution with relu, and with a residual before it."""
+def convolutions_with(
+    residual: bool, image: tuple[int, ...] = (2, 4, 5, 4), out: int = 6, kernel: tuple[int, int] = (3, 2)
+) -> Callable[[Maker], Iterator[Sample]]:
+    """Samples of a convolution with relu, and with a residual before it, of ``out`` channels."""
+    n, channels, *size = image
 
     def samples(make: Maker) -> Iterator[Sample]:
         draw = lambda *shape: make(*shape, low=-1, high=1)
         for alpha, bias, stride, groups in ((None, True, [1, 1], 1), (1, False, [2, 1], 2), (-2, True, [1, 1], 1)):
-            x, w = draw(2, 4, 5, 4), draw(6, 4 // groups, 3, 2)
-            z = (draw(2, 6, 5 if stride[0] == 1 else 3, 5), alpha) if residual else ()
-            yield call(x, w, *z, draw(6) if bias else None, stride, [1, 1], [1, 1], groups)
+            places = [(s + 2 - k) // step + 1 for s, k, step in zip(size, kernel, stride)]
+            x, w = draw(*image), draw(out, channels // groups, *kernel)
+            z = (draw(n, out, *places), alpha) if residual else ()
+            yield call(x, w, *z, draw(out) if bias else None, stride, [1, 1], [1, 1], groups)
 
     return samples
 
@@ -426,11 +430,14 @@ def rows() -> Iterator[Row]:
     """Makes the rows, for 1 to 3 dimensions where there are so many functions."""
     inexact: dict[str, Any] = {"method": False, "ulp": 0, "bitwise": False}
     made = convolution(2)
+    small = ((1, 2, 3, 2), 2, (2, 2))
     yield structured("cudnn_convolution_relu", lambda *a: np.maximum(made(*a), 0), convolutions_with(False),
-                     repeats=False, dtypes="hf", may="uic", **inexact)  # fmt: skip
+                     grad_samples=convolutions_with(False, *small), repeats=False, dtypes="hf", may="uic",
+                     **inexact)  # fmt: skip
     yield structured("cudnn_convolution_add_relu",
                      lambda x, w, z, alpha, *a: np.maximum(made(x, w, *a) + (1 if alpha is None else alpha) * z, 0),
-                     convolutions_with(True), repeats=False, dtypes="hf", may="uic", **inexact)  # fmt: skip
+                     convolutions_with(True), grad_samples=convolutions_with(True, *small), repeats=False,
+                     dtypes="hf", may="uic", **inexact)  # fmt: skip
     for n in (1, 2, 3):
         fn = getattr(vesta, f"conv{n}d")
         parts = ("_convolution", "_convolution_backward_input", "_convolution_backward_weight")
