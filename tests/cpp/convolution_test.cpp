@@ -102,30 +102,44 @@ std::vector<T> values(int64_t n, unsigned seed) {
   return out;
 }
 
-// Calls f(n, o, c, tap, output position, input position) with dense flat indices for every product of the convolution.
+struct Tap {
+  int64_t x, k, y;  // position of the input, element of the kernel, position of the output
+};
+
+// Returns what meets within the images of a channel: the places are divided up once, not for every product.
+std::vector<Tap> taps(const Layer& l) {
+  const ConvShape& s = l.shape;
+  std::vector<Tap> found;
+  for (int64_t y = 0; y < s.out[0] * s.out[1] * s.out[2]; ++y)
+    for (int64_t k = 0; k < l.kernel(); ++k) {
+      const Spatial q{y / (s.out[1] * s.out[2]), y / s.out[2] % s.out[1], y % s.out[2]};
+      const Spatial t{k / (s.kernel[1] * s.kernel[2]), k / s.kernel[2] % s.kernel[1], k % s.kernel[2]};
+      int64_t x = 0;
+      bool inside = true;
+      for (int d = 0; d < 3; ++d) {
+        const int64_t p = q[d] * s.stride[d] + t[d] * s.dilation[d] - s.pad[d];
+        inside = inside && p >= 0 && p < s.in[d];
+        x = x * s.in[d] + p;
+      }
+      if (inside) found.push_back({x, k, y});
+    }
+  return found;
+}
+
+// Calls f(input, weight, output, output channel) with dense flat indices for every product of the convolution.
 template <class F>
 void each_product(const Layer& l, F&& f) {
   const ConvShape& s = l.shape;
   const int64_t per_group = s.out_channels / s.groups;
+  const int64_t in_plane = s.in[0] * s.in[1] * s.in[2], out_plane = s.out[0] * s.out[1] * s.out[2];
+  const std::vector<Tap> plane = taps(l);
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t o = 0; o < s.out_channels; ++o)
-      for (int64_t c = 0; c < l.inputs(); ++c)
-        for (int64_t y = 0; y < s.out[0] * s.out[1] * s.out[2]; ++y)
-          for (int64_t k = 0; k < l.kernel(); ++k) {
-            const Spatial q{y / (s.out[1] * s.out[2]), y / s.out[2] % s.out[1], y % s.out[2]};
-            const Spatial t{k / (s.kernel[1] * s.kernel[2]), k / s.kernel[2] % s.kernel[1], k % s.kernel[2]};
-            int64_t x = 0;
-            bool inside = true;
-            for (int d = 0; d < 3; ++d) {
-              const int64_t p = q[d] * s.stride[d] + t[d] * s.dilation[d] - s.pad[d];
-              inside = inside && p >= 0 && p < s.in[d];
-              x = x * s.in[d] + p;
-            }
-            if (!inside) continue;
-            const int64_t in_plane = s.in[0] * s.in[1] * s.in[2], out_plane = s.out[0] * s.out[1] * s.out[2];
-            f((n * s.in_channels + o / per_group * l.inputs() + c) * in_plane + x,
-              (o * l.inputs() + c) * l.kernel() + k, (n * s.out_channels + o) * out_plane + y, o);
-          }
+      for (int64_t c = 0; c < l.inputs(); ++c) {
+        const int64_t x = (n * s.in_channels + o / per_group * l.inputs() + c) * in_plane;
+        const int64_t w = (o * l.inputs() + c) * l.kernel(), y = (n * s.out_channels + o) * out_plane;
+        for (const Tap& t : plane) f(x + t.x, w + t.k, y + t.y, o);
+      }
 }
 
 template <class T>
