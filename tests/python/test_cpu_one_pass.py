@@ -226,6 +226,54 @@ def test_softmax_down_columns_is_that_of_rows(shape, dim: int, dtype: str) -> No
     assert_same(vesta.logsumexp(x, dim), vesta.logsumexp(x.movedim(dim, -1).contiguous(), -1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("rows", "n"), [(8, 2), (1501, 2), (700, 3), (99, 7), (50, 16), (40, 31), (33, 33), (35, 48), (20, 90)]
+)
+def test_short_rows_are_those_of_a_row_alone(rows: int, n: int, dtype: str) -> None:
+    """Many short rows are transposed to columns; a row by itself is not."""
+    x, g = random(rows, n, dtype=dtype), random(rows, n, dtype=dtype, seed=1)
+    x[2, 0] = -float("inf")
+    x[3] = -float("inf")
+    target = (vesta.arange(rows) * 7) % n
+    target[5] = -100
+    weight = vesta.rand(n) + 0.5
+
+    def results(x, g, target):
+        leaf = x.clone().requires_grad_()
+        kept = []
+        losses = [
+            F.cross_entropy(leaf, target, reduction="none"),
+            F.cross_entropy(leaf, target, weight.to(x.dtype), reduction="none", label_smoothing=0.1),
+        ]
+        for y in (F.softmax(leaf, dim=1), F.log_softmax(leaf, dim=1), leaf.logsumexp(1), *losses):
+            leaf.grad = None
+            y.backward(g if y.dim() == 2 else g[:, 0].to(y.dtype))
+            kept += [y.detach(), leaf.grad]
+        return kept
+
+    together = results(x, g, target)
+    for r in [0, 1, 2, 3, 5, rows - 1]:
+        for whole, alone in zip(together, results(x[r : r + 1], g[r : r + 1], target[r : r + 1])):
+            assert_same(whole[r : r + 1], alone)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_cross_entropy_of_images_in_any_layout(classes: int) -> None:
+    x, target = random(3, classes, 9, 11), (vesta.arange(3 * 9 * 11) % classes).view(3, 9, 11)
+    weight = vesta.rand(classes)
+    layouts = [x, x.contiguous(memory_format=vesta.channels_last), x.transpose(2, 3).contiguous().transpose(2, 3)]
+    found = []
+    for layout in layouts:
+        leaf = layout.detach().requires_grad_()
+        loss = F.cross_entropy(leaf, target, weight, reduction="none", label_smoothing=0.2)
+        loss.backward(vesta.arange(loss.numel()).view(loss.shape).float())
+        found.append((loss.detach(), leaf.grad))
+    for loss, gradient in found[1:]:
+        assert_same(loss, found[0][0])
+        assert_same(gradient, found[0][1])
+
+
 def test_small_probabilities_are_exponentials() -> None:
     """Of numbers far below the maximum, whose sum is 1: with the bits of exp, down to what is no longer a number."""
     x = vesta.linspace(-30, -110, 4096).view(16, 256)
