@@ -528,3 +528,32 @@ def test_variances_whose_mean_has_an_infinite_square(dim: int) -> None:
     x = 2e160 + (steps * 1e150)[:, None] * vesta.ones(1, 8, dtype=vesta.float64)
     got = (x if dim == 0 else x.T.contiguous()).var(dim)
     assert vesta.allclose(got / 1e300, vesta.full((8,), steps.var().item(), dtype=vesta.float64))
+
+
+# ---- bags of an embedding ----
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_bags_of_one_size_are_those_of_offsets(mode: str, n: int) -> None:
+    """Bags of one size are a dimension; a last bag of another size, or padding that nobody has, makes them ragged."""
+    table, rows = random(20, 6), vesta.randint(0, 19, (7, n))
+    factors = random(7, n, seed=2) if mode == "sum" else None
+    found = []
+    for ragged in (False, True):
+        leaf = table.clone().requires_grad_()
+        shares = None if factors is None else factors.clone().requires_grad_()
+        y = F.embedding_bag(rows, leaf, mode=mode, per_sample_weights=shares, padding_idx=19 if ragged else None)
+        y.backward(vesta.arange(42).view(7, 6).float())
+        found.append((y, leaf.grad, shares.grad if shares is not None else None))
+    for one, other in zip(*found):
+        if one is not None:
+            np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=2e-6, atol=2e-6)
+    flat = F.embedding_bag(
+        rows.reshape(-1),
+        table,
+        vesta.arange(7) * n,
+        mode=mode,
+        per_sample_weights=None if factors is None else factors.reshape(-1),
+    )
+    assert_same(flat, found[0][0].detach())
