@@ -557,3 +557,28 @@ def test_bags_of_one_size_are_those_of_offsets(mode: str, n: int) -> None:
         per_sample_weights=None if factors is None else factors.reshape(-1),
     )
     assert_same(flat, found[0][0].detach())
+
+
+# ---- rows with a number each ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "uint8", "bool"])
+@pytest.mark.parametrize("columns", [5, 17, 48, 64, 200])
+def test_rows_with_numbers_are_those_of_whole_operands(columns: int, dtype: str) -> None:
+    """Dense rows, numbers for each row and rows that repeat, in 3 dimensions, into dense and other results."""
+    kind = getattr(vesta, dtype)
+    x = (random(3, 150, columns) * 4).abs().to(kind)
+    numbers, row, plane = x[:, :, :1], x[:1, :1], x[:, :1, :1]
+    places = vesta.zeros(3, 150, 2 * columns, dtype=kind)[:, :, ::2]
+    mask = random(3, 150, 1) > 0
+    for a, b in [(x, numbers), (numbers, row), (row, plane), (x[::2], numbers[::2]), (x[:, 1::3], numbers[:, 1::3])]:
+        shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+        whole = [t.expand(shape).contiguous() for t in (a, b)]
+        assert_same(vesta.maximum(a, b), vesta.maximum(*whole))
+        assert_same(a + b, whole[0] + whole[1])
+        assert_same(a > b, whole[0] > whole[1])
+        if shape == tuple(places.shape):
+            vesta.maximum(a, b, out=places)
+            assert_same(places.contiguous(), vesta.maximum(*whole))
+            chosen = vesta.where(mask.expand(shape).contiguous(), *whole)
+            assert_same(vesta.where(mask, a, b), chosen)
