@@ -38,7 +38,11 @@ namespace {
 Convert conversions[kNumDTypes][kNumDTypes];
 
 constexpr int64_t kBuffer = 8192;  // bytes of an operand gathered at a time: stays in L1 with its neighbours
+constexpr int64_t kRepeated = 128;  // bytes of a number that is repeated
 constexpr int64_t kRow = 64, kRowBytes = 256;  // innermost runs at least this long are walked row by row
+// Rows of plain elements and numbers are walked from fewer bytes on, where one operand or several would be gathered
+// (1000 rows of 8 to 64 floats times a number each, with AVX2).
+constexpr int64_t kPlainRowBytes[] = {192, 64};
 
 /// A run of a loop over a range of a plan's elements. An operand whose layout the loop cannot read goes through a
 /// buffer.
@@ -65,6 +69,14 @@ class Driver {
       constant_[i] = !linear_[i] && is_constant(p_, p_.in[i]);
       all_linear_ = all_linear_ && (linear_[i] || constant_[i]);
     }
+    int gathered = 0;
+    for (int i = 0; i < p_.inputs; ++i) gathered += !linear_[i] && !constant_[i];
+    plain_ = gathered > 1 ? kPlainRowBytes[1] : kPlainRowBytes[0];
+    plain_rows_ = p_.ndim > 1 && out_ready_ && p_.out.strides[0] == itemsize(p_.out.dtype);
+    for (int i = 0; i < p_.inputs; ++i) {
+      const int64_t stride = row_stride(p_, p_.in[i]);
+      plain_rows_ = plain_rows_ && (stride == 0 || (ready_[i] && stride == item_[i]));
+    }
   }
 
   void run(int64_t begin, int64_t end) const {
@@ -77,8 +89,15 @@ class Driver {
     }
     if (all_linear_) return linear(args, begin, end);
     Walker w(p_, begin);
-    bool rows = p_.ndim == 0 || (p_.sizes[0] >= kRow && p_.sizes[0] * widest_ >= kRowBytes);
+    const int64_t row_bytes = p_.ndim ? p_.sizes[0] * widest_ : 0;
+    bool rows = p_.ndim == 0 || (p_.sizes[0] >= kRow && row_bytes >= kRowBytes) || (plain_rows_ && row_bytes >= plain_);
     while (begin < end) {
+      if (rows && plain_rows_ && w.index[0] == 0 && end - begin >= p_.sizes[0]) {
+        const int64_t count = std::min((end - begin) / p_.sizes[0], p_.sizes[1] - w.index[1]);
+        whole_rows(args, buffers, w, count);
+        begin += count * p_.sizes[0];
+        continue;
+      }
       args.n = std::min(end - begin, rows ? std::min(chunk_, w.left_in_row()) : chunk_);
       if (rows) row(args, buffers, w);
       else short_rows(args, buffers, w, begin);
@@ -87,16 +106,57 @@ class Driver {
   }
 
  private:
-  /// Makes operand i one value in the type of the computation, repeated over 128 bytes (a vector reads no more).
+  /// Writes `count` values of operand i, `step` bytes apart, in the type of the computation, each repeated over
+  /// kRepeated bytes (a vector reads no more).
+  void repeat_each(int i, const char* value, int64_t step, int64_t count, char* to) const {
+    char values[16 * kBuffer / kRepeated];
+    read_repeated_[i](value, step, values, repeated_item_[i], count);
+    const auto over = [&]<class W>(const W& word) {
+      for (int64_t r = 0; r < count; ++r) {
+        W one = word;
+        std::memcpy(&one, values + r * int64_t(sizeof(W)), sizeof(W));
+        for (size_t k = 0; k < kRepeated; k += sizeof(W)) std::memcpy(to + r * kRepeated + k, &one, sizeof(W));
+      }
+    };
+    switch (repeated_item_[i]) {
+      case 1: return over(uint8_t());
+      case 2: return over(uint16_t());
+      case 4: return over(uint32_t());
+      case 8: return over(uint64_t());
+      default: return over(std::complex<double>());
+    }
+  }
   void repeat(LoopArgs& args, int i, const char* value, char* buffer) const {
-    const int64_t item = repeated_item_[i];
-    read_repeated_[i](value, 0, buffer, item, 1);
-    uint64_t half[2] = {};
-    std::memcpy(half, buffer, size_t(item));
-    if (item < 8) half[0] *= ~uint64_t(0) / ((uint64_t(1) << 8 * item) - 1);  // 0x0101...01 and the like
-    if (item < 16) half[1] = half[0];
-    for (int k = 0; k < 8; ++k) std::memcpy(buffer + 16 * k, half, 16);
+    repeat_each(i, value, 0, 1, buffer);
     args.in[i] = buffer, args.step[i] = 0;
+  }
+  /// Processes `count` rows from `w` on, whose elements the loop reads and writes where they lie; numbers of many rows
+  /// are repeated before their rows are read, as a vector that was just written in parts is slow to read.
+  void whole_rows(LoopArgs& args, char (*buffers)[kBuffer], Walker& w, int64_t count) const {
+    constexpr int64_t kMost = kBuffer / kRepeated;
+    const int64_t to_next = p_.out.strides[1], item = itemsize(p_.out.dtype);
+    args.n = p_.sizes[0];
+    for (int64_t rows; count > 0; count -= rows) {
+      rows = std::min(kMost, count);
+      int64_t next[kMaxInputs] = {};
+      for (int i = 0; i < p_.inputs; ++i) {
+        if (constant_[i]) continue;
+        const char* const from = p_.in[i].data + w.offset[1 + i];
+        const bool one = p_.in[i].strides[0] == 0;
+        if (one) repeat_each(i, from, p_.in[i].strides[1], rows, buffers[1 + i]);
+        args.in[i] = one ? buffers[1 + i] : from, args.step[i] = one ? 0 : 1;
+        next[i] = one ? kRepeated : p_.in[i].strides[1];
+      }
+      args.out = p_.out.data + w.offset[0];
+      for (int64_t r = 0; r < rows; ++r) {
+        args.second = second_at((w.offset[0] + r * to_next) / item);
+        loop_(args);
+        args.out += to_next;
+        for (int i = 0; i < p_.inputs; ++i) args.in[i] += next[i];
+      }
+      w.index[1] += rows - 1, w.shift(1, rows - 1);
+      w.step(args.n);
+    }
   }
   /// Returns where the second result of element number `i` is written.
   char* second_at(int64_t i) const { return p_.second ? p_.second + i * itemsize(p_.second_dtype) : nullptr; }
@@ -177,11 +237,12 @@ class Driver {
   const PointwisePlan& p_;
   Loop loop_;
   int64_t chunk_, widest_;  // elements in a buffer, and bytes of the widest
+  int64_t plain_;  // bytes of the shortest row that whole_rows() takes
   Convert write_;
   Convert read_[kMaxInputs], read_repeated_[kMaxInputs];
   int64_t item_[kMaxInputs], repeated_item_[kMaxInputs];
   bool ready_[kMaxInputs], linear_[kMaxInputs], constant_[kMaxInputs];
-  bool out_ready_, out_linear_, all_linear_;
+  bool out_ready_, out_linear_, all_linear_, plain_rows_;
 };
 
 /// A plan with operands that are dense along another dimension than the result, such as x + y.t(). It is cut into

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <vesta/core/base/error.h>
+#include <vesta/core/cpu/parallel.h>
 #include <vesta/core/ops/linalg.h>
 
 namespace vesta::cpu {
@@ -124,6 +125,51 @@ void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide
     if (wide) to[i] = from[i];
     else std::memcpy(narrow + 4 * i, &value, 4);
   }
+}
+
+namespace {
+/// OpenBLAS's number of threads, which is one for the process, and what it is when nobody is inside.
+struct ThreadCount {
+  std::mutex lock;
+  int users = 0, outside = 0;
+  void (*set)(int) = nullptr;
+  int (*get)() = nullptr;
+  explicit ThreadCount(const char* op) {
+    const Library& from = library(op);
+    for (const char* suffix : {"", "64_", "_64_", "_"}) {
+      const auto named = [&](const char* name) {
+        return dlsym(from.handle, (from.spelling.prefix + std::string(name) + suffix).c_str());
+      };
+      set = reinterpret_cast<void (*)(int)>(named("openblas_set_num_threads"));
+      get = reinterpret_cast<int (*)()>(named("openblas_get_num_threads"));
+      if (set && get) return;
+    }
+    set = nullptr;
+  }
+};
+ThreadCount& thread_count(const char* op) {
+  static ThreadCount count(op);
+  return count;
+}
+}  // namespace
+
+LapackThreads::LapackThreads(int64_t rows, int64_t columns, const char* op) {
+  constexpr double kSmall = 1 << 26;  // rows * columns * rank
+  if (rows <= 0 || columns <= 0) return;
+  ThreadCount& count = thread_count(op);
+  if (!count.set) return;
+  const double work = double(rows) * double(columns) * double(std::min(rows, columns));
+  std::lock_guard guard(count.lock);
+  if (count.users++ == 0) count.outside = count.get();
+  count.set(work < kSmall ? 1 : std::min(count.outside, num_threads()));
+  set_ = count.set;
+}
+
+LapackThreads::~LapackThreads() {
+  if (!set_) return;
+  ThreadCount& count = thread_count("");
+  std::lock_guard guard(count.lock);
+  if (--count.users == 0) set_(count.outside);
 }
 
 template <class T>

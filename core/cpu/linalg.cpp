@@ -1,4 +1,4 @@
-// Linear algebra by LAPACK: matrices are copied into its order, by columns, one call each. Threads are the library's.
+// Linear algebra by LAPACK: matrices are copied into its order, by columns, one call each.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -97,6 +97,7 @@ TensorPair qr_kernel(const Tensor& A, Text mode) {
     if (A.numel() == 0) return;
     Tensor a = empty_by_columns(s.batch, s.rows, s.columns, A);
     copy_values(a, A);
+    const LapackThreads threads(s.rows, s.columns, Qr<T>::op);
     Qr<T> decomposition(s);
     for (int64_t b = 0; b < s.count; ++b) {
       decomposition.run(a.data_ptr<T>() + b * s.rows * s.columns, q.data_ptr<T>() + b * s.rows * s.q_columns,
@@ -117,6 +118,7 @@ Tensor solve_triangular_kernel(const Tensor& A, const Tensor& B, bool upper, boo
   copy_values(a, A);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.order, std::max(s.rows, s.columns), op);
     const LapackInt m = s.rows, n = s.columns, ld = s.order;
     const T one(1);
     for (int64_t b = 0; b < s.count; ++b) {
@@ -145,6 +147,7 @@ TensorPair cholesky_kernel(const Tensor& A, bool upper, bool check_errors) {
   Tensor factor = by_columns(A, s), info = empty_tensor(s.batch, DType::int32);
   int32_t* status = info.data_ptr<int32_t>();
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt n = s.rows, ld = std::max<int64_t>(1, n);
     T* a = factor.data_ptr<T>();
     for (int64_t b = 0; b < s.count; ++b, a += n * n) {
@@ -171,6 +174,7 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
   Tensor info = empty_tensor(s.batch, DType::int32);
   int32_t* status = info.data_ptr<int32_t>();
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt m = s.rows, n = s.columns, ld = std::max<int64_t>(1, m);
     std::vector<LapackInt> places(size_t(s.rank));
     for (int64_t b = 0; b < s.count; ++b) {
@@ -195,6 +199,7 @@ TensorPair geqrf_kernel(const Tensor& A) {
   if (s.rank == 0) return {a, tau};
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt m = s.rows, n = s.columns;
     LapackInt info = 0;
     T none{};
@@ -217,6 +222,7 @@ TensorTriple ldl_factor_kernel(const Tensor& A, bool hermitian, bool check_error
   Tensor info = empty_tensor(s.batch, DType::int32);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const bool wide = has_wide_integers<T>(op);
     const auto factor = std::is_floating_point_v<T> || !hermitian ? f.sytrf : f.hetrf;
     const LapackInt n = s.rows, ld = std::max<int64_t>(1, n);
@@ -271,6 +277,7 @@ Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B,
   const Tensor order = contiguous_values(expand(pivots.to(DType::int64), places));
   visit<kLapackTypes>(LD.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const bool wide = has_wide_integers<T>(op);
     const auto solve = std::is_floating_point_v<T> || !hermitian ? f.sytrs : f.hetrs;
     const LapackInt n = s.rows, k = s.columns;
@@ -326,6 +333,7 @@ TensorPair eigh(const Tensor& A, Text uplo, Parts parts) {
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt n = s.rows;
     Work<T> work;
     Work<R> real_work;
@@ -378,6 +386,7 @@ TensorTriple svd(const Tensor& A, bool full_matrices, Parts parts) {
       return fill_identity(v.data_ptr<T>(), v.numel() ? s.count : 0, s.columns);
     }
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt m = s.rows, n = s.columns, ldv = std::max<int64_t>(right, 1);
     const int64_t k = s.rank, larger = std::max(s.rows, s.columns);
     LapackInt info = 0;
@@ -437,6 +446,7 @@ TensorPair eig(const Tensor& A, Parts parts) {
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
     const Lapack<T>& f = lapack<T>(op);
+    const LapackThreads threads(s.rows, s.columns, op);
     const T* p = a.data_ptr<T>();  // what LAPACK refuses ends the process
     VESTA_CHECK(std::all_of(p, p + A.numel(), [](T x) { return x - x == T(0); }), runtime, op,
                 ": input tensor should not contain infs or NaNs.");

@@ -31,6 +31,18 @@ struct PoolPairs {
   std::int64_t* places;
 };
 
+/// Rows of a plane, `step` elements apart, whose columns are seen one by one: row 0 begins at `place`.
+template <class T>
+struct PoolColumns {
+  using Place = typename PoolTap<T>::Place;
+  const T* x;  ///< row 0
+  std::int64_t step, rows, count;  ///< rows >= 1
+  Place place;
+  T* best;  ///< [count], the maxima so far
+  Place* at;  ///< [count], their places
+  bool fresh;  ///< whether nothing was seen before
+};
+
 /// The kernels of one instruction set. Each takes what a window sees where it is the first, larger, or NaN.
 template <class T>
 struct PoolKernels {
@@ -38,6 +50,7 @@ struct PoolKernels {
   void (*pairs)(const PoolPairs<T>&);
   /// The same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
   void (*channels)(const PoolTap<T>&);
+  void (*columns)(const PoolColumns<T>&);
 };
 
 /// Rows [first, last) of the outputs of a plane, whose values alone are wanted; they see rows [first_row, last_row) of

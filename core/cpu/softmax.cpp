@@ -1,6 +1,7 @@
 // Softmax along a dimension and cross-entropy over rows: drivers of the row kernels.
 #include <cmath>
 
+#include <vesta/core/cpu/copy.h>
 #include <vesta/core/cpu/far.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
@@ -54,44 +55,85 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
   return last ? y : contiguous_values(transpose(y, d, -1));
 }
 
+/// Columns that lie side by side, `step` elements from row to row, and what a kernel writes for them.
+struct Strip {
+  const char* in[2];
+  char* out;
+  int64_t step, count, first;  // `first` is the number of the first column
+  char* room;
+};
+
+/// The longest rows that are transposed to columns, by what is computed: with longer ones a row by itself is as fast
+/// (rows of 2 to 100 elements, with AVX2).
+enum class ShortRow : int64_t { softmax = 32, log_softmax = 48, sums = 96, softmax_gradient = 7, loss_gradient = 40 };
+
 /// A contiguous [outer, n, inner], whose columns lie side by side: copies of strips of them stay in the caches from
 /// pass to pass. Strips of long columns leave L2 before they are narrower than 128 bytes, as memory is slow to give
 /// less here and there (build/bin/bandwidth 'softmax(0)'; of 16 columns those of 32768 rows took 1.35 times as long).
+/// Short rows are columns, too, once a strip of them is transposed: a row alone would fill a part of one vector
+/// (log_softmax of [4096, 2] took 15 times as long by rows).
 struct Columns {
   int64_t outer = 1, n = 1, inner = 1, item, strip = 0, room;
+  bool turned = false;  // whether strips are transposed
   /// `operands` strips are kept at a time.
   Columns(const Tensor& x, int64_t d, int64_t operands = 1) : item(itemsize(x.dtype())) {
-    constexpr int64_t kKeptBytes = 1 << 20, kFewest = 32, kMost = 512;
+    constexpr int64_t kKeptBytes = 1 << 20, kTurnedBytes = 1 << 14, kFewest = 32, kMost = 512;
     const int64_t wide = x.dtype() == DType::float64 ? 8 : 4;
     for (int64_t i = 0; i < x.dim(); ++i) (i < d ? outer : i == d ? n : inner) *= x.size(i);
-    strip = std::clamp<int64_t>(kKeptBytes / (n * wide * operands) / kFewest * kFewest, kFewest, kMost);
-    strip = std::min(strip, inner);
+    if (inner == 1) std::swap(outer, inner), turned = n > 1;
+    strip = (turned ? kTurnedBytes : kKeptBytes) / (n * wide * operands) / kFewest * kFewest;
+    strip = std::min(std::clamp(strip, kFewest, kMost), inner);
     room = strip * (row_kernels(x.dtype()).slots + 6 + n * operands) * wide;
   }
-  /// Whether columns are read as they lie: rows of a few elements are better brought together, and so are columns that
-  /// no cache keeps.
-  static bool pay(const Tensor& x, int64_t d) {
+  /// Whether columns are read as they lie, or rows are transposed: rows of a few elements are better brought together,
+  /// and so are columns that no cache keeps.
+  static bool pay(const Tensor& x, int64_t d, ShortRow longest) {
     constexpr int64_t kFewest = 8, kLongest = 1 << 16;
+    if (!x.is_contiguous() || x.dim() == 0 || x.numel() == 0) return false;
     int64_t inner = 1;
     for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
-    return x.is_contiguous() && inner >= kFewest && x.numel() > 0 && x.size(d) <= kLongest;
+    if (inner == 1) return x.size(d) <= int64_t(longest) && x.numel() / x.size(d) >= kFewest;
+    return inner >= kFewest && x.size(d) <= kLongest;
   }
   /// Returns a tensor that is laid out for columns, which pay for few rows in any layout.
   static Tensor ready(const Tensor& x, int64_t d) {
     constexpr int64_t kFewRows = 32;
-    return d + 1 < x.dim() && x.size(d) < kFewRows && !x.is_contiguous() ? contiguous_values(x) : x;
+    return d < x.dim() && x.size(d) < kFewRows && !x.is_contiguous() ? contiguous_values(x) : x;
   }
-  /// Calls f(offset of a strip's first element, columns, room, the number of its first column).
+  /// Calls f(strip) for the columns of one or two tensors and of what is written, if it has their shape.
   template <class F>
-  void each_strip(F f) const {
+  void each_strip(const char* a, const char* b, char* out, F f) const {
     const int64_t strips = (inner + strip - 1) / strip;
     parallel_for(outer * strips, rows_per_piece(n * strip), [&](int64_t begin, int64_t end) {
       char* const space = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(room)));
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t c = t % strips * strip;
-        f((t / strips * n * inner + c) * item, std::min(strip, inner - c), space, t / strips * inner + c);
+        const int64_t c = t % strips * strip, count = std::min(strip, inner - c), first = t / strips * inner + c;
+        if (turned) {
+          turn({{a, b}, out, count, count, first, space}, f);
+          continue;
+        }
+        const int64_t at = (t / strips * n * inner + c) * item;
+        f(Strip{{a + at, b ? b + at : nullptr}, out ? out + at : nullptr, inner, count, first, space});
       }
     });
+  }
+
+ private:
+  /// Calls f for rows, from `first` on, of tensors that `s` has the beginnings of.
+  template <class F>
+  void turn(Strip s, F f) const {
+    const int64_t at = s.first * n * item, bytes = (s.count * n * item + kLine - 1) / kLine * kLine;
+    char* const space = static_cast<char*>(thread_scratch(Scratch::operand_b, size_t(3 * bytes)));
+    for (int k = 0; k < 2; ++k) {
+      if (!s.in[k]) continue;
+      char* const columns = space + k * bytes;
+      transpose_matrix({s.in[k] + at, columns, n * item, s.count * item, s.count, n, item});
+      s.in[k] = columns;
+    }
+    char* const to = s.out;
+    if (to) s.out = space + 2 * bytes;
+    f(s);
+    if (to) transpose_matrix({s.out, to + at, s.count * item, n * item, n, s.count, item});
   }
 };
 
@@ -100,15 +142,14 @@ Tensor softmax_kernel(const Tensor& input, int64_t dim) {
   check_floating(input, log ? "log_softmax" : "softmax");
   const int64_t d = wrap_dim(dim, input.dim(), log ? "log_softmax" : "softmax");
   const Tensor x = Columns::ready(input, d);
-  if (Columns::pay(x, d)) {
+  if (Columns::pay(x, d, log ? ShortRow::log_softmax : ShortRow::softmax)) {
     const Columns columns(x, d);
     Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
     const auto strip = row_kernels(x.dtype()).softmax_columns;
-    const char* const from = x.impl()->data();
     char* const to = y.impl()->data();
-    const bool far = is_far_in_lines(to, columns.outer * columns.n, columns.inner * columns.item);
-    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t) {
-      strip(from + at, to + at, columns.n, columns.inner, count, log, far, room);
+    const bool far = !columns.turned && is_far_in_lines(to, columns.outer * columns.n, columns.inner * columns.item);
+    columns.each_strip(x.impl()->data(), nullptr, to, [&](const Strip& s) {
+      strip(s.in[0], s.out, columns.n, s.step, s.count, log, far, s.room);
       if (far) finish_far();
     });
     return y;
@@ -122,14 +163,12 @@ Tensor softmax_gradient_kernel(const Tensor& of_output, const Tensor& result, in
   check_floating(of_output, "_softmax_backward");
   const int64_t d = wrap_dim(dim, of_output.dim(), "_softmax_backward");
   const Tensor grad = Columns::ready(of_output, d), output = Columns::ready(result, d);
-  if (Columns::pay(grad, d) && output.is_contiguous() && grad.dtype() == output.dtype()) {
+  if (Columns::pay(grad, d, ShortRow::softmax_gradient) && output.is_contiguous() && grad.dtype() == output.dtype()) {
     const Columns columns(grad, d, 2);
     Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
     const auto strip = row_kernels(grad.dtype()).softmax_gradient_columns;
-    const char *const g = grad.impl()->data(), *const y = output.impl()->data();
-    char* const to = gx.impl()->data();
-    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t) {
-      strip(g + at, y + at, to + at, columns.n, columns.inner, count, log, room);
+    columns.each_strip(grad.impl()->data(), output.impl()->data(), gx.impl()->data(), [&](const Strip& s) {
+      strip(s.in[0], s.in[1], s.out, columns.n, s.step, s.count, log, s.room);
     });
     return gx;
   }
@@ -146,21 +185,21 @@ double log_of(const RowKernels& kernels, double sum) {
 
 /// Writes the logarithms of the sums of exponentials along dimension d, 1 in size; the rows have no +inf.
 template <class T>
-Tensor logsumexp_along(const Tensor& input, int64_t d) {
+Tensor logsumexp_along(const Tensor& any, int64_t d) {
   using C = compute_t<T>;
+  const Tensor input = Columns::ready(any, d);
   const int64_t n = input.size(d);
-  if (Columns::pay(input, d)) {
+  if (Columns::pay(input, d, ShortRow::sums)) {
     const Columns columns(input, d);
     Dims kept(input.sizes());
     kept[size_t(d)] = 1;
     Tensor y = empty_tensor(kept, input.dtype());
     const auto strip = row_kernels(input.dtype()).logsumexp_columns;
-    const char* const from = input.impl()->data();
     T* const to = y.data_ptr<T>();
-    columns.each_strip([&](int64_t at, int64_t count, char* room, int64_t first) {
-      auto* const values = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(count)));
-      strip(from + at, columns.n, columns.inner, count, values, room);
-      for (int64_t c = 0; c < count; ++c) to[first + c] = T(static_cast<C>(values[c]));
+    columns.each_strip(input.impl()->data(), nullptr, nullptr, [&](const Strip& s) {
+      auto* const values = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(s.count)));
+      strip(s.in[0], columns.n, s.step, s.count, values, s.room);
+      for (int64_t c = 0; c < s.count; ++c) to[s.first + c] = T(static_cast<C>(values[c]));
     });
     return y;
   }
@@ -198,35 +237,41 @@ Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
 }
 
 /// A reader of class numbers that checks them; it returns -1 for ignored rows.
-struct Targets {
-  const Tensor numbers;
-  int64_t classes, ignore;
-  Targets(const Tensor& target, int64_t c, int64_t ignore_index)
-      : numbers(contiguous_values(target.to(DType::int64))), classes(c), ignore(ignore_index) {
-    const int64_t* t = numbers.data_ptr<int64_t>();
-    for (int64_t i = 0; i < numbers.numel(); ++i) {
-      VESTA_CHECK(t[i] == ignore || (t[i] >= 0 && t[i] < classes), index, "cross_entropy: Target ", t[i],
+class Targets {
+ public:
+  Targets(const Tensor& target, int64_t classes, int64_t ignore)
+      : kept_(contiguous_values(target.to(DType::int64))), numbers_(kept_.data_ptr<int64_t>()), ignore_(ignore) {
+    for (int64_t i = 0; i < kept_.numel(); ++i) {
+      const int64_t t = numbers_[i];
+      VESTA_CHECK(t == ignore || uint64_t(t) < uint64_t(classes), index, "cross_entropy: Target ", t,
                   " is out of bounds (row ", i, "; classes are 0 to ", classes - 1, ").");
     }
   }
-  int64_t operator[](int64_t i) const {
-    int64_t t = numbers.data_ptr<int64_t>()[i];
-    return t == ignore ? -1 : t;
-  }
+  int64_t operator[](int64_t i) const { return numbers_[i] == ignore_ ? -1 : numbers_[i]; }
+
+ private:
+  const Tensor kept_;
+  const int64_t* const numbers_;
+  const int64_t ignore_;
 };
 
 /// The weights of the classes in the dtype of statistics.
 template <class C>
-struct ClassWeights {
-  const Tensor numbers;
-  explicit ClassWeights(const Tensor& w) : numbers(w.defined() ? contiguous_values(w.to(dtype_of<C>)) : w) {}
-  const C* data() const { return numbers.defined() ? numbers.data_ptr<C>() : nullptr; }
-  const char* bytes(int64_t c = 0) const { return reinterpret_cast<const char*>(data() ? data() + c : nullptr); }
-  double operator[](int64_t c) const { return data() ? double(data()[c]) : 1.0; }
+class ClassWeights {
+ public:
+  explicit ClassWeights(const Tensor& w)
+      : kept_(w.defined() ? contiguous_values(w.to(dtype_of<C>)) : w),
+        numbers_(kept_.defined() ? kept_.template data_ptr<C>() : nullptr) {}
+  const char* bytes(int64_t c = 0) const { return reinterpret_cast<const char*>(numbers_ ? numbers_ + c : nullptr); }
+  double operator[](int64_t c) const { return numbers_ ? double(numbers_[c]) : 1.0; }
   /// Returns the sum over `classes`.
   double sum(int64_t classes) const {
-    return data() ? row_kernels(dtype_of<C>).dot(bytes(), nullptr, 0, classes) : double(classes);
+    return numbers_ ? row_kernels(dtype_of<C>).dot(bytes(), nullptr, 0, classes) : double(classes);
   }
+
+ private:
+  const Tensor kept_;
+  const C* const numbers_;
 };
 
 /// The operands of cross-entropy of [N, C] or [N, C, inner], of T: rows of logits, or columns that lie side by side.
@@ -235,30 +280,37 @@ template <class T>
 struct Logits {
   using C = compute_t<T>;
   int64_t classes, count;  // rows, or columns
-  bool by_columns;
+  bool moved;  // whether the classes of `x` are its last dimension, where they are not the input's
   Tensor x;
+  bool by_columns;
+  const T* values;
   const RowKernels& kernels = row_kernels(dtype_of<T>);
   Targets targets;
   ClassWeights<C> weights;
   double smoothing, total_weight;
 
-  Logits(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore, double smooth)
+  Logits(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore, double smooth,
+         ShortRow longest)
       : classes(input.size(1)),
         count(target.numel()),
-        by_columns(input.dim() == 3 && pay(input)),
-        x(contiguous_values(by_columns || input.dim() == 2 ? input : transpose(input, 1, 2))),
+        moved(input.dim() == 3 && !stays(input)),
+        x(contiguous_values(moved ? transpose(input, 1, 2) : input)),
+        by_columns(Columns::pay(x, class_dim(), longest)),
+        values(x.data_ptr<T>()),
         targets(target, classes, ignore),
         weights(weight),
         smoothing(smooth),
         total_weight(smooth != 0 ? weights.sum(classes) : 0) {}
-  /// Whether columns are read as they lie. Pixels of many classes are rows already.
-  static bool pay(const Tensor& input) {
+  /// Whether columns stay in the input's order. Pixels with channels last are rows already.
+  static bool stays(const Tensor& input) {
     constexpr int64_t kFewClasses = 32;
-    if (input.is_contiguous()) return Columns::pay(input, 1);
-    return input.size(1) < kFewClasses && input.size(2) >= 8 && input.numel() > 0;
+    if (input.is_contiguous()) return Columns::pay(input, 1, ShortRow::sums);
+    const bool few = input.size(1) < kFewClasses && input.size(2) >= 8 && input.numel() > 0;
+    return few && !transpose(input, 1, 2).is_contiguous();
   }
-  const T* row(int64_t i) const { return x.data_ptr<T>() + i * classes; }
-  Columns columns() const { return Columns(x, 1); }
+  int64_t class_dim() const { return moved ? 2 : 1; }
+  const T* row(int64_t i) const { return values + i * classes; }
+  Columns columns() const { return Columns(x, class_dim()); }
   /// The loss of a row or column with class t, weights w and smoothing e (Szegedy et al. 2016), l its logsumexp:
   ///   (1 - e) * w[t] * (l - x[t]) + e / C * sum_j w[j] * (l - x[j])
   /// The largest logit is subtracted from x before the logarithm of the sum is, so that large logits cost no digits.
@@ -281,19 +333,17 @@ struct Logits {
   }
   void write_columns(C* losses, C* sums) const {
     const Columns all = columns();
-    const char* const from = x.impl()->data();
-    all.each_strip([&](int64_t at, int64_t n, char* room, int64_t first) {
+    all.each_strip(x.impl()->data(), nullptr, nullptr, [&](const Strip& strip) {
+      const int64_t n = strip.count, step = strip.step;
       double* const numbers = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(4 * n)));
       const ColumnSums s{numbers, numbers + n, numbers + 2 * n, numbers + 3 * n};
-      kernels.exp_sum_columns(from + at, classes, all.inner, n, weights.bytes(), smoothing != 0, s, room);
-      const T* const strip = reinterpret_cast<const T*>(from + at);
+      kernels.exp_sum_columns(strip.in[0], classes, step, n, weights.bytes(), smoothing != 0, s, strip.room);
+      const T* const logits = reinterpret_cast<const T*>(strip.in[0]);
       for (int64_t c = 0; c < n; ++c) {
-        const int64_t i = first + c, t = targets[i];
-        losses[i] = C(0);
-        if (t >= 0) {
-          losses[i] =
-              C(loss(t, s.tops[c], s.logs[c], double(strip[t * all.inner + c]), smoothing != 0 ? s.dots[c] : 0));
-        }
+        const int64_t i = strip.first + c, t = targets[i], known = std::max<int64_t>(t, 0);
+        const double own = double(logits[known * step + c]);
+        const double value = loss(known, s.tops[c], s.logs[c], own, smoothing != 0 ? s.dots[c] : 0);
+        losses[i] = t < 0 ? C(0) : C(value);
         sums[2 * i] = C(s.tops[c]), sums[2 * i + 1] = C(s.sums[c]);
       }
     });
@@ -333,21 +383,21 @@ struct Logits {
   }
   void write_column_gradients(const C* g, const C* sums, T* gx) const {
     const Columns all = columns();
-    const char* const from = x.impl()->data();
-    all.each_strip([&](int64_t at, int64_t n, char*, int64_t first) {
+    all.each_strip(x.impl()->data(), nullptr, reinterpret_cast<char*>(gx), [&](const Strip& strip) {
+      const int64_t n = strip.count;
       const size_t size = size_t(n) * (4 * sizeof(C) + sizeof(int64_t));
       int64_t* const numbers = static_cast<int64_t*>(thread_scratch(Scratch::output, size));
       C *const tops = reinterpret_cast<C*>(numbers + n), *const scales = tops + n, *const less = scales + n,
                *const direct = less + n;
       for (int64_t c = 0; c < n; ++c) {
-        const int64_t i = first + c, t = targets[i];
+        const int64_t i = strip.first + c, t = targets[i];
         const Slopes s = t < 0 ? Slopes{0, 0, 0} : slopes(t, double(g[i]), double(sums[2 * i + 1]));
         numbers[c] = t, tops[c] = sums[2 * i], scales[c] = C(s.scale), less[c] = C(s.less), direct[c] = C(s.direct);
       }
       const auto bytes = [](const C* p) { return reinterpret_cast<const char*>(p); };
       const ColumnSlopes s{numbers,     weights.bytes(), bytes(tops),   bytes(scales),
                            bytes(less), bytes(direct),   smoothing != 0};
-      kernels.exp_minus_columns(from + at, classes, all.inner, n, s, reinterpret_cast<char*>(gx) + at);
+      kernels.exp_minus_columns(strip.in[0], classes, strip.step, n, s, strip.out);
     });
   }
 };
@@ -359,7 +409,7 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   const Tensor loss = empty_tensor(target.sizes(), wide), exp_sums = empty_tensor(exp_sums_shape(input), wide);
   visit<kFloats>(input.dtype(), [&]<class T>() {
     using C = compute_t<T>;
-    const Logits<T> logits(input, target, weight, ignore, smoothing);
+    const Logits<T> logits(input, target, weight, ignore, smoothing, ShortRow::sums);
     if (logits.by_columns) logits.write_columns(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
     else logits.write_rows(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
   });
@@ -373,11 +423,11 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
   const Tensor g = contiguous_values(grad.to(wide)), kept = contiguous_values(exp_sums);
   return visit<kFloats>(input.dtype(), [&]<class T>() {
     using C = compute_t<T>;
-    const Logits<T> logits(input, target, weight, ignore, smoothing);
+    const Logits<T> logits(input, target, weight, ignore, smoothing, ShortRow::loss_gradient);
     const Tensor gx = empty_tensor(logits.x.sizes(), input.dtype());
     if (logits.by_columns) logits.write_column_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
     else logits.write_row_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
-    return logits.by_columns || input.dim() == 2 ? gx : transpose(gx, 1, 2);
+    return logits.moved ? transpose(gx, 1, 2) : gx;
   });
 }
 

@@ -222,21 +222,31 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
     places.push_back(at);
     longest.push_back(most);
   }
-  const bool last = suggests_channels_last(x);
-  if (last) x = channels_behind(x);
-  for (int64_t d = 0; d < p.dims; ++d) x = index_select(x, d + (last ? 1 : 2), places[size_t(d)].to(x.device()));
-  if (last) x = channels_second(x);
-  auto [values, indices] = _max_pool(x, longest, {}, 0, 1, false);
-  // From a place among the copies to that of the input.
-  Tensor rest = indices, at = zeros_like(indices);
-  int64_t step = 1;
-  for (int64_t d = p.dims - 1; d >= 0; --d) {
-    const int64_t n = x.size(d + 2);
-    const Tensor along = remainder(rest, wrapped(n));
-    const Tensor source = reshape(index_select(places[size_t(d)].to(x.device()), 0, flatten(along)), along.sizes());
-    at = add(at, mul(source, wrapped(step)));
-    rest = floor_divide(rest, wrapped(n));
-    step *= planes[size_t(d)];
+  const bool last = suggests_channels_last(x), records = layer_state.grad_enabled && x.requires_grad();
+  const auto pooled = [&] {
+    NoGrad off;
+    Tensor copies = last ? channels_behind(x) : x;
+    for (int64_t d = 0; d < p.dims; ++d) {
+      copies = index_select(copies, d + (last ? 1 : 2), places[size_t(d)].to(x.device()));
+    }
+    return _max_pool(last ? channels_second(copies) : copies, longest, {}, 0, 1, false);
+  };
+  auto [values, indices] = pooled();
+  // From a place among the copies to that of the input, by a table of a plane of copies.
+  Tensor table = places[0].to(x.device());
+  for (int64_t d = 1; d < p.dims; ++d) {
+    table = add(unsqueeze(mul(table, wrapped(planes[size_t(d)])), -1), places[size_t(d)].to(x.device()));
+  }
+  Tensor at = reshape(index_select(flatten(table), 0, flatten(indices)), indices.sizes());
+  if (last) at = to_channels_last(at);
+  // The gradient is added where the maxima were; that of the copies would be written and gathered again.
+  // The gradient goes to where the maxima were: that of the copies would be written and added up again.
+  if (records && last) {  // a gradient with channels last, too
+    const Tensor by_pixels = channels_behind(at);
+    const Tensor chosen = gather(flatten(channels_behind(x), 1, p.dims), 1, flatten(by_pixels, 1, p.dims));
+    values = channels_second(reshape(chosen, by_pixels.sizes()));
+  } else if (records) {
+    values = reshape(gather(flatten(x, 2), 2, flatten(at, 2)), at.sizes());
   }
   return p.unbatch(input, TensorPair{values, at});
 }

@@ -226,6 +226,54 @@ def test_softmax_down_columns_is_that_of_rows(shape, dim: int, dtype: str) -> No
     assert_same(vesta.logsumexp(x, dim), vesta.logsumexp(x.movedim(dim, -1).contiguous(), -1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("rows", "n"), [(8, 2), (1501, 2), (700, 3), (99, 7), (50, 16), (40, 31), (33, 33), (35, 48), (20, 90)]
+)
+def test_short_rows_are_those_of_a_row_alone(rows: int, n: int, dtype: str) -> None:
+    """Many short rows are transposed to columns; a row by itself is not."""
+    x, g = random(rows, n, dtype=dtype), random(rows, n, dtype=dtype, seed=1)
+    x[2, 0] = -float("inf")
+    x[3] = -float("inf")
+    target = (vesta.arange(rows) * 7) % n
+    target[5] = -100
+    weight = vesta.rand(n) + 0.5
+
+    def results(x, g, target):
+        leaf = x.clone().requires_grad_()
+        kept = []
+        losses = [
+            F.cross_entropy(leaf, target, reduction="none"),
+            F.cross_entropy(leaf, target, weight.to(x.dtype), reduction="none", label_smoothing=0.1),
+        ]
+        for y in (F.softmax(leaf, dim=1), F.log_softmax(leaf, dim=1), leaf.logsumexp(1), *losses):
+            leaf.grad = None
+            y.backward(g if y.dim() == 2 else g[:, 0].to(y.dtype))
+            kept += [y.detach(), leaf.grad]
+        return kept
+
+    together = results(x, g, target)
+    for r in [0, 1, 2, 3, 5, rows - 1]:
+        for whole, alone in zip(together, results(x[r : r + 1], g[r : r + 1], target[r : r + 1])):
+            assert_same(whole[r : r + 1], alone)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_cross_entropy_of_images_in_any_layout(classes: int) -> None:
+    x, target = random(3, classes, 9, 11), (vesta.arange(3 * 9 * 11) % classes).view(3, 9, 11)
+    weight = vesta.rand(classes)
+    layouts = [x, x.contiguous(memory_format=vesta.channels_last), x.transpose(2, 3).contiguous().transpose(2, 3)]
+    found = []
+    for layout in layouts:
+        leaf = layout.detach().requires_grad_()
+        loss = F.cross_entropy(leaf, target, weight, reduction="none", label_smoothing=0.2)
+        loss.backward(vesta.arange(loss.numel()).view(loss.shape).float())
+        found.append((loss.detach(), leaf.grad))
+    for loss, gradient in found[1:]:
+        assert_same(loss, found[0][0])
+        assert_same(gradient, found[0][1])
+
+
 def test_small_probabilities_are_exponentials() -> None:
     """Of numbers far below the maximum, whose sum is 1: with the bits of exp, down to what is no longer a number."""
     x = vesta.linspace(-30, -110, 4096).view(16, 256)
@@ -480,3 +528,57 @@ def test_variances_whose_mean_has_an_infinite_square(dim: int) -> None:
     x = 2e160 + (steps * 1e150)[:, None] * vesta.ones(1, 8, dtype=vesta.float64)
     got = (x if dim == 0 else x.T.contiguous()).var(dim)
     assert vesta.allclose(got / 1e300, vesta.full((8,), steps.var().item(), dtype=vesta.float64))
+
+
+# ---- bags of an embedding ----
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_bags_of_one_size_are_those_of_offsets(mode: str, n: int) -> None:
+    """Bags of one size are a dimension; a last bag of another size, or padding that nobody has, makes them ragged."""
+    table, rows = random(20, 6), vesta.randint(0, 19, (7, n))
+    factors = random(7, n, seed=2) if mode == "sum" else None
+    found = []
+    for ragged in (False, True):
+        leaf = table.clone().requires_grad_()
+        shares = None if factors is None else factors.clone().requires_grad_()
+        y = F.embedding_bag(rows, leaf, mode=mode, per_sample_weights=shares, padding_idx=19 if ragged else None)
+        y.backward(vesta.arange(42).view(7, 6).float())
+        found.append((y, leaf.grad, shares.grad if shares is not None else None))
+    for one, other in zip(*found):
+        if one is not None:
+            np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=2e-6, atol=2e-6)
+    flat = F.embedding_bag(
+        rows.reshape(-1),
+        table,
+        vesta.arange(7) * n,
+        mode=mode,
+        per_sample_weights=None if factors is None else factors.reshape(-1),
+    )
+    assert_same(flat, found[0][0].detach())
+
+
+# ---- rows with a number each ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "uint8", "bool"])
+@pytest.mark.parametrize("columns", [5, 17, 48, 64, 200])
+def test_rows_with_numbers_are_those_of_whole_operands(columns: int, dtype: str) -> None:
+    """Dense rows, numbers for each row and rows that repeat, in 3 dimensions, into dense and other results."""
+    kind = getattr(vesta, dtype)
+    x = (random(3, 150, columns) * 4).abs().to(kind)
+    numbers, row, plane = x[:, :, :1], x[:1, :1], x[:, :1, :1]
+    places = vesta.zeros(3, 150, 2 * columns, dtype=kind)[:, :, ::2]
+    mask = random(3, 150, 1) > 0
+    for a, b in [(x, numbers), (numbers, row), (row, plane), (x[::2], numbers[::2]), (x[:, 1::3], numbers[:, 1::3])]:
+        shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+        whole = [t.expand(shape).contiguous() for t in (a, b)]
+        assert_same(vesta.maximum(a, b), vesta.maximum(*whole))
+        assert_same(a + b, whole[0] + whole[1])
+        assert_same(a > b, whole[0] > whole[1])
+        if shape == tuple(places.shape):
+            vesta.maximum(a, b, out=places)
+            assert_same(places.contiguous(), vesta.maximum(*whole))
+            chosen = vesta.where(mask.expand(shape).contiguous(), *whole)
+            assert_same(vesta.where(mask, a, b), chosen)

@@ -89,3 +89,37 @@ def test_rows_with_a_number_each(dtype: str) -> None:
             assert (vesta.tensor(x) + vesta.tensor(other)).tolist() == (x + other).tolist()
             assert (vesta.tensor(x) * vesta.tensor(other)).tolist() == (x * other).tolist()
             assert (vesta.tensor(other) == vesta.tensor(x)).tolist() == (other == x).tolist()
+
+
+# ---- quotients by floating-point numbers ----
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_quotients_and_remainders_are_exact(dtype: str) -> None:
+    """All pairs of bytes; of wider integers quotients next to whole numbers, and the smallest by -1, wrapping."""
+    info = np.iinfo(dtype)
+    if info.bits == 8:
+        a, b = (g.ravel() for g in np.meshgrid(np.arange(info.min, info.max + 1), np.arange(info.min, info.max + 1)))
+        a, b = a[b != 0], b[b != 0]
+    else:
+        rng = np.random.default_rng(0)
+        b = np.concatenate([rng.integers(1, 1 << k, 3000) for k in range(1, info.bits)])
+        quotient = rng.integers(0, info.max // b + 1)
+        near = np.concatenate([quotient * b + k for k in (-1, 0, 1)])
+        a, b = np.clip(near, info.min, info.max), np.tile(b, 3)
+        a, b = (
+            np.concatenate([a, a, -a, -a, [info.min] * 4]),
+            np.concatenate([b, -b, b, -b, [-1, 1, info.min, info.max]]),
+        )
+    x, y = vesta.tensor(a).to(getattr(vesta, dtype)), vesta.tensor(b).to(getattr(vesta, dtype))
+    down, rest = a // b, a % b
+    towards_zero = np.where((rest != 0) & ((a < 0) != (b < 0)), down + 1, down)
+    want = {"floor": down, "trunc": towards_zero}
+    for mode, values in want.items():
+        np.testing.assert_array_equal(vesta.div(x, y, rounding_mode=mode).numpy(), values.astype(dtype))
+    np.testing.assert_array_equal(vesta.remainder(x, y).numpy(), rest.astype(dtype))
+    np.testing.assert_array_equal(vesta.fmod(x, y).numpy(), (a - towards_zero * b).astype(dtype))
+    for divisor in (7, -3, -1):
+        if divisor > 0 or info.min < 0:
+            np.testing.assert_array_equal((x // divisor).numpy(), (a // divisor).astype(dtype))
+            np.testing.assert_array_equal((x % divisor).numpy(), (a % divisor).astype(dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -420,3 +421,32 @@ def test_values_alone_are_those_with_vectors(shape: tuple[int, ...], dtype: str)
         np.testing.assert_allclose(g.diagonal(0, -2, -1).numpy(), np.ones(shape[:-1]), rtol=1e-4, atol=1e-4)
     with pytest.raises(RuntimeError, match="driver"):
         vesta.linalg.svdvals(a, driver="gesvd")
+
+
+def test_decompositions_leave_the_librarys_threads_alone() -> None:
+    """Small matrices take one thread of OpenBLAS; what others set for it is there again afterwards."""
+    x = vesta.randn(3, 70, 60, generator=vesta.Generator().manual_seed(0))
+    vesta.linalg.qr(x)  # opens the library
+    with open("/proc/self/maps") as maps:
+        files = sorted({line.split()[-1] for line in maps if "openblas" in line})
+    counts = []
+    for file in files:
+        library = ctypes.CDLL(file)
+        for name in ("openblas_{}_num_threads", "scipy_openblas_{}_num_threads", "scipy_openblas_{}_num_threads64_"):
+            if hasattr(library, name.format("get")):
+                counts.append((getattr(library, name.format("get")), getattr(library, name.format("set"))))
+    before = [get() for get, _ in counts]
+    found, threads = [], vesta.get_num_threads()
+    try:
+        for wanted in (1, 2):
+            for _, set_count in counts:
+                set_count(wanted)
+            vesta.set_num_threads(wanted)
+            found.append([*vesta.linalg.qr(x), vesta.linalg.svdvals(x), vesta.linalg.cholesky(x.mT @ x)])
+            assert [get() for get, _ in counts] == [wanted] * len(counts)
+    finally:
+        vesta.set_num_threads(threads)
+        for (_, set_count), count in zip(counts, before):
+            set_count(count)
+    for one, two in zip(*found):
+        assert vesta.equal(one, two)

@@ -135,3 +135,53 @@ def test_values_alone_of_small_planes_are_those_with_places(size):
         for stride in ((2, 2), (2, 1)):
             want = F.max_pool2d(t, 2, stride, return_indices=True)[0].numpy()
             assert F.max_pool2d(t, 2, stride).numpy().tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((2, 3, 32, 32), {"kernel_size": 8}),
+        ((2, 3, 37, 41), {"kernel_size": (6, 5), "stride": 6, "padding": (3, 2)}),
+        ((2, 3, 20, 67), {"kernel_size": 7, "stride": 3, "padding": 3, "dilation": 2}),
+        ((1, 2, 40, 33), {"kernel_size": (9, 3), "stride": (1, 4), "dilation": (3, 1)}),
+        ((2, 2, 24, 5), {"kernel_size": (24, 5)}),
+        ((2, 2, 9, 10, 35), {"kernel_size": (4, 5, 6), "stride": 5, "padding": (2, 2, 3), "ceil_mode": True}),
+    ],
+)
+def test_large_windows_take_the_maxima_of_columns(shape, options, dtype) -> None:
+    """Of float32 and float64: with the places of float16, whose windows see element by element."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(-4, 5, shape).astype(np.float32)
+    x[rng.random(shape) < 0.003] = np.nan
+    x[rng.random(shape) < 0.1] = -np.inf
+    x[0, 0] = -np.inf
+    pool = getattr(F, f"max_pool{len(shape) - 2}d")
+    t = vesta.tensor(x)
+    values, places = pool(t.to(dtype), **options, return_indices=True)
+    want, want_places = pool(t.half(), **options, return_indices=True)
+    assert vesta.equal(places, want_places)
+    np.testing.assert_array_equal(values.numpy(), want.to(dtype).numpy())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("last", [False, True])
+def test_gradients_of_adaptive_windows_that_differ(last: bool, device) -> None:
+    """Windows of 5 and 6 elements, which overlap: a maximum of several takes the sum of their gradients."""
+    x = vesta.randn(2, 3, 32, 23, generator=vesta.Generator().manual_seed(0))
+    if last:
+        x = x.contiguous(memory_format=vesta.channels_last)
+    leaf = x.to(device).requires_grad_()
+    y, places = F.adaptive_max_pool2d(leaf, (7, 5), return_indices=True)
+    g = vesta.arange(y.numel()).view(y.shape).float()
+    y.backward(g.to(device))
+    want = np.zeros((2, 3, 32, 23))
+    for n, c, i, j in np.ndindex(2, 3, 7, 5):
+        rows, columns = slice(i * 32 // 7, -(-(i + 1) * 32 // 7)), slice(j * 23 // 5, -(-(j + 1) * 23 // 5))
+        window = x.detach()[n, c, rows, columns].numpy()
+        a, b = np.unravel_index(window.argmax(), window.shape)
+        a, b = a + rows.start, b + columns.start
+        assert y[n, c, i, j].item() == window.max() and places[n, c, i, j].item() == a * 23 + b
+        want[n, c, a, b] += g[n, c, i, j].item()
+    np.testing.assert_array_equal(leaf.grad.cpu().numpy(), want)
+    assert y.is_contiguous(memory_format=vesta.channels_last) == last

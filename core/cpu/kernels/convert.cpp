@@ -1,5 +1,6 @@
 // Conversions between any two dtypes, over any strides: copies, casts and gathers are built on them.
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd_convert.h>
 
 #include <cstring>
@@ -42,16 +43,10 @@ VESTA_INLINE To convert_value(From v) {
 /// `to` lies less than 64 bytes behind `from` in another page (benchmarks/compare_torch.py, roll and writes to slices).
 /// From kFar on memcpy passes by the cache.
 void copy_bytes(char* to, const char* from, size_t n) {
-  typedef long long Line __attribute__((vector_size(64)));
-  typedef long long Unaligned __attribute__((vector_size(64), aligned(1), may_alias));
-  constexpr size_t kLine = sizeof(Line), kFar = 4 << 20;
+  constexpr size_t kFar = 4 << 20;
   size_t i = 0;
   if (n < kFar) {
-    for (; i + 4 * kLine <= n; i += 4 * kLine) {
-      Line line[4];
-      for (size_t k = 0; k < 4; ++k) line[k] = *reinterpret_cast<const Unaligned*>(from + i + k * kLine);
-      for (size_t k = 0; k < 4; ++k) *reinterpret_cast<Unaligned*>(to + i + k * kLine) = line[k];
-    }
+    for (; i + 2 * 64 <= n; i += 2 * 64) move_line(to + i, from + i), move_line(to + i + 64, from + i + 64);
   }
   if (i < n) std::memcpy(to + i, from + i, n - i);
 }

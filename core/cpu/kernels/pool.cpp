@@ -102,11 +102,62 @@ void pool_channels(const PoolTap<T>& tap) {
   }
 }
 
+/// Sees the rows of as many columns as `ways` vectors have, or of n if that is less than one vector; the maxima stay in
+/// registers.
+template <int ways, class T>
+VESTA_INLINE void pool_some_columns(const PoolColumns<T>& p, std::int64_t i, std::int64_t n) {
+  using V = Vec<T>;
+  constexpr int N = V::N;
+  const auto load = [&](const T* from)
+                        __attribute__((always_inline)) { return n >= N ? V::load(from) : V::load_partial(from, n); };
+  const T* x = p.x + i;
+  std::int64_t row = 0;
+  IntOf<T> place = IntOf<T>(p.place + i);
+  V best[ways];
+  typename V::Bits at[ways], lanes;
+  for (int k = 0; k < N; ++k) lanes[k] = k;
+  if (p.fresh) {
+#pragma GCC unroll 4
+    for (int k = 0; k < ways; ++k) best[k] = load(x + k * N), at[k] = lanes + (place + k * N);
+    row = 1, x += p.step, place += IntOf<T>(p.step);
+  } else {
+#pragma GCC unroll 4
+    for (int k = 0; k < ways; ++k) {
+      best[k] = load(p.best + i + k * N);
+      at[k] = load(reinterpret_cast<const T*>(p.at) + i + k * N).bits();
+    }
+  }
+  for (; row < p.rows; ++row, x += p.step, place += IntOf<T>(p.step)) {
+#pragma GCC unroll 4
+    for (int k = 0; k < ways; ++k) {
+      const V v = load(x + k * N);
+      const Mask<T> wins = (v > best[k]) | (v != v);
+      best[k] = select(wins, v, best[k]);
+      at[k] = select(wins, V::from_bits(lanes + (place + k * N)), V::from_bits(at[k])).bits();
+    }
+  }
+  const auto store = [&](V v, T* to) __attribute__((always_inline)) { n >= N ? v.store(to) : v.store_partial(to, n); };
+#pragma GCC unroll 4
+  for (int k = 0; k < ways; ++k) {
+    store(best[k], p.best + i + k * N);
+    store(V::from_bits(at[k]), reinterpret_cast<T*>(p.at) + i + k * N);
+  }
+}
+
+template <class T>
+void pool_columns(const PoolColumns<T>& p) {
+  constexpr std::int64_t N = Vec<T>::N;
+  std::int64_t i = 0;
+  for (; i + 4 * N <= p.count; i += 4 * N) pool_some_columns<4>(p, i, N);
+  for (; i + N <= p.count; i += N) pool_some_columns<1>(p, i, N);
+  if (i < p.count) pool_some_columns<1>(p, i, p.count - i);
+}
+
 }  // namespace
 
 void register_pool_kernels(PoolKernels<float>& singles, PoolKernels<double>& doubles) {
-  singles = {&pool_tap<float>, &pool_pairs<float>, &pool_channels<float>};
-  doubles = {&pool_tap<double>, &pool_pairs<double>, &pool_channels<double>};
+  singles = {&pool_tap<float>, &pool_pairs<float>, &pool_channels<float>, &pool_columns<float>};
+  doubles = {&pool_tap<double>, &pool_pairs<double>, &pool_channels<double>, &pool_columns<double>};
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

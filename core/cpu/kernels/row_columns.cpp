@@ -87,15 +87,20 @@ VESTA_INLINE void sum_few_rows(int64_t n, int64_t count, double* totals, Term te
   for (int64_t i = 0; i < count; i += N) {
     const int64_t w = std::min(N, count - i);
     Vec<C> rows[4 * N];
-    for (int64_t r = 0; r < n; r += 4) {
+    int64_t r = 0;
+    for (; r + 4 <= n; r += 4) {
       Vec<C> v[4];
 #pragma GCC unroll 4
-      for (int64_t k = 0; k < 4; ++k) v[k] = term(std::min(r + k, n - 1), i, w);
+      for (int64_t k = 0; k < 4; ++k) v[k] = term(r + k, i, w);
       if constexpr (exps) exp_down_four(constants, v);
 #pragma GCC unroll 4
       for (int64_t k = 0; k < 4; ++k) rows[r + k] = v[k];
     }
-    for (int64_t r = 0; r < n; ++r) keep(rows[r], r, i, w);
+    for (; r < n; ++r) {
+      rows[r] = term(r, i, w);
+      if constexpr (exps) rows[r] = exp_down(constants, rows[r]);
+    }
+    for (r = 0; r < n; ++r) keep(rows[r], r, i, w);
     C lanes[N];
     sum_of_few<C>(rows, n).store(lanes);
     for (int64_t k = 0; k < w; ++k) totals[i + k] = double(lanes[k]);
@@ -301,6 +306,31 @@ void exp_sum_columns(const char* xb, int64_t n, int64_t step, int64_t count, con
   std::copy_n(room.totals, count, out.dots);
 }
 
+/// exp_minus_columns() of few rows: each element is told from its column's class.
+template <class T, class C>
+VESTA_INLINE void exp_minus_few_rows(const T* x, int64_t n, int64_t step, int64_t count, const ColumnSlopes& s, T* gx) {
+  using V = Vec<C>;
+  constexpr int64_t N = V::N;
+  const auto numbers = [](const char* p) { return reinterpret_cast<const C*>(p); };
+  const C* const weights = numbers(s.weights);
+  const ExpConstants constants;
+  const V zero(C(0));
+  each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    C lanes[N] = {};
+    for (int64_t k = 0; k < w; ++k) lanes[k] = C(s.classes[i + k]);
+    const V classes = V::load(lanes), top = load_row<C>(numbers(s.tops) + i, w),
+            scale = load_row<C>(numbers(s.scales) + i, w), less = load_row<C>(numbers(s.less) + i, w),
+            direct = load_row<C>(numbers(s.direct) + i, w);
+    const Mask<C> ignored = classes < zero;
+    for (int64_t r = 0; r < n; ++r) {
+      V v = exp_down(constants, load_row<C>(x + r * step + i, w) - top) * scale;
+      if (s.smooths) v = v - (weights ? less * V(weights[r]) : less);
+      v = select(classes == V(C(r)), v - direct, v);
+      store_row<C>(select(ignored, zero, v), gx + r * step + i, w);
+    }
+  });
+}
+
 template <class T>
 void exp_minus_columns(const char* xb, int64_t n, int64_t step, int64_t count, const ColumnSlopes& s, char* out) {
   using C = compute_t<T>;
@@ -311,6 +341,8 @@ void exp_minus_columns(const char* xb, int64_t n, int64_t step, int64_t count, c
   const C *const weights = reinterpret_cast<const C*>(s.weights), *const tops = reinterpret_cast<const C*>(s.tops),
                  *const scales = reinterpret_cast<const C*>(s.scales), *const less = reinterpret_cast<const C*>(s.less),
                  *const direct = reinterpret_cast<const C*>(s.direct);
+  constexpr int64_t kFewRows = 16;
+  if (n <= kFewRows) return exp_minus_few_rows<T, C>(x, n, step, count, s, gx);
   const ExpConstants constants;
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {

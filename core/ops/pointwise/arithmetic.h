@@ -2,6 +2,9 @@
 // Formulas are in the vocabulary of core/ops/math.h; V and T are a SIMD vector, a scalar, or (T) a Tensor.
 #pragma once
 #include <vesta/core/ops/pointwise_struct.h>
+#ifndef __CUDACC__  // a GPU divides integers as fast as floats
+#include <vesta/core/ops/integer_division.h>
+#endif
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {

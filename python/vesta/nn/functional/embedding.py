@@ -138,8 +138,7 @@ def embedding_bag(
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
         bags, length = input.shape
-        offsets = vesta.arange(bags, device=input.device) * length
-        include_last_offset = False
+        bounds = [bag * length for bag in range(bags + 1)]
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     elif input.dim() != 1:
@@ -153,12 +152,13 @@ def embedding_bag(
     padding = _padding_row("embedding_bag", padding_idx, weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
-    if offsets.is_meta and not (input.is_meta and weight.is_meta):
+    if offsets is not None and offsets.is_meta and not (input.is_meta and weight.is_meta):
         raise RuntimeError(
             f"embedding_bag: expected all tensors on one device, got offsets on meta, input on {input.device} and "
             f"weight on {weight.device}. Move them with .to()."
         )
-    bounds = _bounds(offsets, input.numel(), include_last_offset)
+    if offsets is not None:
+        bounds = _bounds(offsets, input.numel(), include_last_offset)
     given = weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding
     return called("embedding_bag", _bags, *given)
 
@@ -193,7 +193,10 @@ def _bags(
     """Returns the sum, mean or maximum of each bag; an empty one gives zeros."""
     sizes = [high - low for low, high in zip(bounds, bounds[1:])]
     input = input[: bounds[-1]]
+    factors = None if factors is None else factors[: bounds[-1]]
     rows = embedding(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    if padding is None and sizes and sizes[0] > 0 and sizes.count(sizes[0]) == len(sizes):
+        return _equal_bags(rows.unflatten(0, (len(sizes), sizes[0])), mode, factors)
     counted = vesta.ones_like(input, dtype=weight.dtype) if padding is None else (input != padding).to(weight.dtype)
     if mode == "max":
         return _largest(rows, counted, sizes)
@@ -201,12 +204,23 @@ def _bags(
     bag = vesta.repeat_interleave(vesta.arange(len(sizes), device="cpu"), repeats, output_size=bounds[-1]).to(
         input.device
     )
-    shares = counted if factors is None else counted * factors[: bounds[-1]]
-    sums = weight.new_zeros((len(sizes), weight.size(1))).index_add(0, bag, rows * shares.unsqueeze(1))
+    if padding is not None or factors is not None:
+        rows = rows * (counted if factors is None else counted * factors).unsqueeze(1)
+    sums = weight.new_zeros((len(sizes), weight.size(1))).index_add(0, bag, rows)
     if mode == "sum":
         return sums
     counts = weight.new_zeros((len(sizes),)).index_add(0, bag, counted)
     return sums / counts.clamp(min=1).unsqueeze(1)
+
+
+def _equal_bags(rows: Tensor, mode: str, factors: Tensor | None) -> Tensor:
+    """Returns the sums, means or maxima of bags of one size, all of whose rows count: ``rows`` is [B, N, E]."""
+    if mode == "max":
+        return rows.max(1).values
+    if factors is not None:
+        rows = rows * factors.reshape(rows.shape[:2]).unsqueeze(2)
+    sums = rows.sum(1)
+    return sums if mode == "sum" else sums / rows.size(1)
 
 
 def _largest(rows: Tensor, counted: Tensor, sizes: list[int]) -> Tensor:
