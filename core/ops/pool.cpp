@@ -239,7 +239,6 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
   }
   Tensor at = reshape(index_select(flatten(table), 0, flatten(indices)), indices.sizes());
   if (last) at = to_channels_last(at);
-  // The gradient is added where the maxima were; that of the copies would be written and gathered again.
   // The gradient goes to where the maxima were: that of the copies would be written and added up again.
   if (records && last) {  // a gradient with channels last, too
     const Tensor by_pixels = channels_behind(at);

@@ -49,10 +49,10 @@ PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
   Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), function.c_str()));
   Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   if (!func || !args) return nullptr;
+  Scalar number;
+  const bool unknown = b && function != name && !is_tensor(b) && !number_of(b, number);  // a method raises for these
   bool declined = false;
   PyObject* result = call_override(func.get(), args.get(), nullptr, &declined);
-  Scalar number;
-  const bool unknown = b && !is_tensor(b) && !number_of(b, number) && function != name;  // a method raises for these
   if (result || !b || !(declined || (unknown && PyErr_ExceptionMatches(PyExc_TypeError)))) return result;
   PyErr_Clear();
   Py_RETURN_NOTIMPLEMENTED;

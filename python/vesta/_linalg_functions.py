@@ -254,6 +254,8 @@ def matrix_norm(
     expect("linalg.matrix_norm", "ord", ord, (str, numbers.Real), "a number, 'fro' or 'nuc'")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
+    for d in dim:
+        expect("linalg.matrix_norm", "dim", d, numbers.Integral, "ints")
     first, second = (d + A.dim() if d < 0 else d for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}.")

@@ -493,7 +493,7 @@ def to_sparse_coo(self: Tensor) -> Tensor:
         >>> vesta.tensor([0.0, 5.0]).to_sparse_coo().indices()
         tensor([[1]])
     """
-    return self.to_sparse()
+    return Tensor.to_sparse(self)
 
 
 def _part(name: str) -> property:

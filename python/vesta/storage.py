@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import vesta
 from vesta._names import listing
 
 from . import _C
+from ._arguments import expect
 from ._C import Tensor
 
 if TYPE_CHECKING:
@@ -102,6 +104,8 @@ class UntypedStorage:
         import mmap
         import os
 
+        expect("from_file", "nbytes", nbytes, SupportsIndex, "an int")
+        nbytes = operator.index(nbytes)
         if nbytes < 0:
             raise ValueError(f"from_file: expected a number of bytes of at least 0, got {nbytes} (nbytes).")
         if nbytes == 0:
@@ -272,8 +276,8 @@ CLASSES = {
 
 def from_file(
     filename: str,
-    shared: bool = False,
-    size: int = 0,
+    shared: bool | None = False,
+    size: int | None = 0,
     *,
     dtype: DType | None = None,
     device: Device | None = None,
@@ -285,7 +289,7 @@ def from_file(
     Args:
         filename: the file's path.
         shared: whether what is written goes to the file, which is then made, or made larger, where it has to be.
-        size: the number of elements.
+        size: the number of elements; None is 0.
         dtype: the default dtype unless given.
         device: the CPU, where mapped memory is.
         pin_memory: accepted for PyTorch's sake; mapped memory is not pinned.
@@ -306,7 +310,8 @@ def from_file(
     kind = _C.get_default_dtype() if dtype is None else dtype
     if device is not None and vesta.device(device).type != "cpu":
         raise RuntimeError(f"from_file: expected the CPU, got {device} (device).")
-    mapped = UntypedStorage.from_file(filename, shared, size * kind.itemsize)._bytes
+    expect("from_file", "size", 0 if size is None else size, SupportsIndex, "an int")
+    mapped = UntypedStorage.from_file(filename, shared, operator.index(size or 0) * kind.itemsize)._bytes
     return mapped.view(kind).requires_grad_(requires_grad)
 
 

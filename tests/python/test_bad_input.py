@@ -389,3 +389,38 @@ def test_only_a_device_becomes_the_default_device() -> None:
     with pytest.raises(TypeError, match="expected a device, got float"):
         vesta.device.__enter__(0.5)
     assert vesta.ones(1).device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: vesta.autograd.graph.register_multi_grad_hook(math.inf, print),
+            r"register_multi_grad_hook: .*tensors",
+        ),
+        (lambda: vesta.from_file("no such file", False, "text"), r"from_file: expected an int, got str \(size\)"),
+        (lambda: vesta.from_file("no such file", False, 1.5), r"from_file: expected an int, got float \(size\)"),
+        (lambda: vesta.UntypedStorage.from_file("no such file", False, ()), r"from_file: expected an int, got tuple"),
+        (lambda: vesta.linalg.matrix_norm(vesta.ones(3, 2), "fro", [[1], [1, 2]]), r"matrix_norm: .*got list \(dim\)"),
+        (lambda: vesta.Tensor.to_sparse_coo(nn.Linear(3, 2)), r"to_sparse"),
+    ],
+)
+def test_python_functions_name_the_argument(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def test_an_operator_of_a_subclass_raises_the_error_of_its_op() -> None:
+    """Looking at a NumPy number beside it does not lose the error."""
+
+    class Mine(vesta.Tensor):
+        pass
+
+    x = vesta.ones(2, 3).as_subclass(Mine)
+    for number in (np.float32(2), np.int64(2), 2.0):
+        with pytest.raises((TypeError, RuntimeError), match="shift"):
+            x >> number
+
+
+def test_a_file_without_a_size_is_empty() -> None:
+    assert vesta.from_file("no such file", size=None).numel() == 0

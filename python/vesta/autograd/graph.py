@@ -247,6 +247,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}.")
+    expect("register_multi_grad_hook", "tensors", tensors, Iterable, "a sequence of Tensors")
     tensors = tuple(tensors)
     for i, tensor in enumerate(tensors):
         expect("register_multi_grad_hook", f"tensors[{i}]", tensor, Tensor, "Tensor")
