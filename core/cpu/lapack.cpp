@@ -1,18 +1,20 @@
 #include <vesta/core/cpu/lapack.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <span>
 #include <sstream>
 #include <vector>
 
 #include <vesta/core/base/error.h>
-#include <vesta/core/cpu/parallel.h>
 #include <vesta/core/ops/linalg.h>
 
 namespace vesta::cpu {
@@ -128,9 +130,12 @@ void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide
 }
 
 namespace {
-/// OpenBLAS's number of threads, which is one for the process, and what it is when nobody is inside.
+/// OpenBLAS's number of threads, which is one for the process, and what it is when nobody is inside. Its results depend
+/// on it: those who want one thread and those who want all wait for each other.
 struct ThreadCount {
   std::mutex lock;
+  std::condition_variable all_left;
+  bool one = false;  // whether those inside have one thread
   int users = 0, outside = 0;
   void (*set)(int) = nullptr;
   int (*get)() = nullptr;
@@ -148,7 +153,17 @@ struct ThreadCount {
   }
 };
 ThreadCount& thread_count(const char* op) {
-  static ThreadCount count(op);
+  static ThreadCount& count = *[&] {
+    static ThreadCount made(op);
+    pthread_atfork([] { made.lock.lock(); }, [] { made.lock.unlock(); },
+                   [] {
+                     if (made.users && made.one) made.set(made.outside);
+                     made.users = 0;  // they are not in the child, nor are those who wait
+                     new (&made.all_left) std::condition_variable;
+                     made.lock.unlock();
+                   });
+    return &made;
+  }();
   return count;
 }
 }  // namespace
@@ -159,9 +174,13 @@ LapackThreads::LapackThreads(int64_t rows, int64_t columns, const char* op) {
   ThreadCount& count = thread_count(op);
   if (!count.set) return;
   const double work = double(rows) * double(columns) * double(std::min(rows, columns));
-  std::lock_guard guard(count.lock);
-  if (count.users++ == 0) count.outside = count.get();
-  count.set(work < kSmall ? 1 : std::min(count.outside, num_threads()));
+  const bool one = work < kSmall;
+  std::unique_lock guard(count.lock);
+  count.all_left.wait(guard, [&] { return count.users == 0 || count.one == one; });
+  if (count.users++ == 0) {
+    count.one = one, count.outside = count.get();
+    if (one) count.set(1);
+  }
   set_ = count.set;
 }
 
@@ -169,7 +188,9 @@ LapackThreads::~LapackThreads() {
   if (!set_) return;
   ThreadCount& count = thread_count("");
   std::lock_guard guard(count.lock);
-  if (--count.users == 0) set_(count.outside);
+  if (--count.users > 0) return;
+  if (count.one) set_(count.outside);
+  count.all_left.notify_all();
 }
 
 template <class T>

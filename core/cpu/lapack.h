@@ -32,10 +32,10 @@ void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide
 template <class T>
 bool has_wide_integers(const char* op);
 
-/// The threads that the library may use, for one scope: one for small matrices, else those of set_num_threads(). Those
-/// of its own wait for each other busily at each of many short steps: two took 1.1 to 1.3 times as long as one for QR,
-/// LU and eigenvalues of [256, 256] (0.6 to 0.9 times for [512, 512]), and hundreds of times beside a busy process.
-/// Libraries other than OpenBLAS keep what they have.
+/// The threads that the library may use, for one scope: one for small matrices, else its own number, as bits depend on
+/// it and must not on set_num_threads(). Its threads wait for each other busily at each of many short steps: two took
+/// 1.1 to 1.3 times as long as one for QR, LU and eigenvalues of [256, 256] (0.6 to 0.9 times for [512, 512]), and
+/// hundreds of times beside a busy process. Libraries other than OpenBLAS keep what they have.
 class LapackThreads {
  public:
   LapackThreads(int64_t rows, int64_t columns, const char* op);

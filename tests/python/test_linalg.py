@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -450,3 +451,28 @@ def test_decompositions_leave_the_librarys_threads_alone() -> None:
             set_count(count)
     for one, two in zip(*found):
         assert vesta.equal(one, two)
+
+
+def test_bits_of_large_decompositions_depend_on_no_threads() -> None:
+    """Neither set_num_threads() nor small decompositions in another thread change those of a large matrix."""
+    generator = vesta.Generator().manual_seed(0)
+    x, small = vesta.randn(450, 450, generator=generator), vesta.randn(60, 60, generator=generator)
+    expected, threads, done = vesta.linalg.qr(x)[1], vesta.get_num_threads(), threading.Event()
+
+    def keep_busy() -> None:
+        while not done.is_set():
+            vesta.linalg.qr(small)
+
+    other = threading.Thread(target=keep_busy)
+    try:
+        vesta.set_num_threads(1)
+        assert vesta.equal(vesta.linalg.qr(x)[1], expected)
+        vesta.set_num_threads(threads)
+        other.start()
+        for _ in range(5):
+            assert vesta.equal(vesta.linalg.qr(x)[1], expected)
+    finally:
+        vesta.set_num_threads(threads)
+        done.set()
+        if other.ident:
+            other.join()
