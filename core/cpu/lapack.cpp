@@ -129,17 +129,17 @@ void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide
   }
 }
 
-namespace {
 /// OpenBLAS's number of threads, which is one for the process, and what it is when nobody is inside. Its results depend
 /// on it: those who want one thread and those who want all wait for each other.
-struct ThreadCount {
+struct LapackThreads::Count {
   std::mutex lock;
   std::condition_variable all_left;
   bool one = false;  // whether those inside have one thread
   int users = 0, outside = 0;
   void (*set)(int) = nullptr;
   int (*get)() = nullptr;
-  explicit ThreadCount(const char* op) {
+
+  explicit Count(const char* op) {
     const Library& from = library(op);
     for (const char* suffix : {"", "64_", "_64_", "_"}) {
       const auto named = [&](const char* name) {
@@ -151,46 +151,46 @@ struct ThreadCount {
     }
     set = nullptr;
   }
+  /// Starts anew in a child: those inside and those who wait are the parent's threads.
+  void forget_parent() {
+    if (users && one) set(outside);
+    users = 0;
+    new (&all_left) std::condition_variable;
+    lock.unlock();
+  }
+  /// Returns the process's own; it is never destroyed, as threads may still be inside at exit.
+  static Count& of_process(const char* op) {
+    static Count* made = nullptr;
+    static std::once_flag once;
+    std::call_once(once, [&] {
+      made = new Count(op);
+      pthread_atfork([] { made->lock.lock(); }, [] { made->lock.unlock(); }, [] { made->forget_parent(); });
+    });
+    return *made;
+  }
 };
-ThreadCount& thread_count(const char* op) {
-  static ThreadCount& count = *[&] {
-    static ThreadCount made(op);
-    pthread_atfork([] { made.lock.lock(); }, [] { made.lock.unlock(); },
-                   [] {
-                     if (made.users && made.one) made.set(made.outside);
-                     made.users = 0;  // they are not in the child, nor are those who wait
-                     new (&made.all_left) std::condition_variable;
-                     made.lock.unlock();
-                   });
-    return &made;
-  }();
-  return count;
-}
-}  // namespace
 
 LapackThreads::LapackThreads(int64_t rows, int64_t columns, const char* op) {
   constexpr double kSmall = 1 << 26;  // rows * columns * rank
   if (rows <= 0 || columns <= 0) return;
-  ThreadCount& count = thread_count(op);
+  Count& count = Count::of_process(op);
   if (!count.set) return;
-  const double work = double(rows) * double(columns) * double(std::min(rows, columns));
-  const bool one = work < kSmall;
+  const bool one = double(rows) * double(columns) * double(std::min(rows, columns)) < kSmall;
   std::unique_lock guard(count.lock);
   count.all_left.wait(guard, [&] { return count.users == 0 || count.one == one; });
   if (count.users++ == 0) {
     count.one = one, count.outside = count.get();
     if (one) count.set(1);
   }
-  set_ = count.set;
+  count_ = &count;
 }
 
 LapackThreads::~LapackThreads() {
-  if (!set_) return;
-  ThreadCount& count = thread_count("");
-  std::lock_guard guard(count.lock);
-  if (--count.users > 0) return;
-  if (count.one) set_(count.outside);
-  count.all_left.notify_all();
+  if (!count_) return;
+  std::lock_guard guard(count_->lock);
+  if (--count_->users > 0) return;
+  if (count_->one) count_->set(count_->outside);
+  count_->all_left.notify_all();
 }
 
 template <class T>

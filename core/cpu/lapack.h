@@ -44,7 +44,8 @@ class LapackThreads {
   LapackThreads& operator=(const LapackThreads&) = delete;
 
  private:
-  void (*set_)(int) = nullptr;
+  struct Count;
+  Count* count_ = nullptr;
 };
 
 /// The functions for matrices of T: float, double or a complex number of either. Matrices lie by columns, `ld` elements
