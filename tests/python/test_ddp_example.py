@@ -144,9 +144,9 @@ def test_over_nccl_it_goes_on_with_the_same_bits(tmp_path: Path) -> None:
 @pytest.mark.campaign
 def test_twenty_kills_at_random_times_change_nothing(tmp_path: Path) -> None:
     out, calm = tmp_path / "killed", tmp_path / "calm"
-    run(calm, epochs=12)
+    run(calm, epochs=24)
     chance = random.Random(20)
-    process = killed_when(out, 1, "--max-restarts=60", epochs=12)
+    process = killed_when(out, 1, "--max-restarts=60", epochs=24)
     kills = 0
     while kills < 20 and process.poll() is None:
         time.sleep(chance.uniform(0.3, 1.2))
