@@ -80,7 +80,7 @@ struct Columns {
     constexpr int64_t kKeptBytes = 1 << 20, kTurnedBytes = 1 << 14, kFewest = 32, kMost = 512;
     const int64_t wide = x.dtype() == DType::float64 ? 8 : 4;
     for (int64_t i = 0; i < x.dim(); ++i) (i < d ? outer : i == d ? n : inner) *= x.size(i);
-    if (inner == 1) std::swap(outer, inner), turned = n > 1;
+    if (inner == 1) inner = outer, outer = 1, turned = n > 1;  // rows, each a column once they are transposed
     strip = (turned ? kTurnedBytes : kKeptBytes) / (n * wide * operands) / kFewest * kFewest;
     strip = std::min(std::clamp(strip, kFewest, kMost), inner);
     room = strip * (row_kernels(x.dtype()).slots + 6 + n * operands) * wide;

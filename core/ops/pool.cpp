@@ -219,23 +219,21 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
         at.data_ptr<int64_t>()[o * most + k] = std::min(w.start(o) + k, w.end(o) - 1);
       }
     }
-    places.push_back(at);
+    places.push_back(at.to(x.device()));
     longest.push_back(most);
   }
   const bool last = suggests_channels_last(x), records = layer_state.grad_enabled && x.requires_grad();
   const auto pooled = [&] {
     NoGrad off;
     Tensor copies = last ? channels_behind(x) : x;
-    for (int64_t d = 0; d < p.dims; ++d) {
-      copies = index_select(copies, d + (last ? 1 : 2), places[size_t(d)].to(x.device()));
-    }
+    for (int64_t d = 0; d < p.dims; ++d) copies = index_select(copies, d + (last ? 1 : 2), places[size_t(d)]);
     return _max_pool(last ? channels_second(copies) : copies, longest, {}, 0, 1, false);
   };
   auto [values, indices] = pooled();
   // From a place among the copies to that of the input, by a table of a plane of copies.
-  Tensor table = places[0].to(x.device());
+  Tensor table = places[0];
   for (int64_t d = 1; d < p.dims; ++d) {
-    table = add(unsqueeze(mul(table, wrapped(planes[size_t(d)])), -1), places[size_t(d)].to(x.device()));
+    table = add(unsqueeze(mul(table, wrapped(planes[size_t(d)])), -1), places[size_t(d)]);
   }
   Tensor at = reshape(index_select(flatten(table), 0, flatten(indices)), indices.sizes());
   if (last) at = to_channels_last(at);

@@ -4,15 +4,13 @@
 //   Block            the fibers of one block: who is runnable, who waits at which barrier
 //   run_grid         block after block; resumes runnable fibers in the chosen order until all have ended
 //
-// One host thread runs a kernel at a time (the emulated device sees to that), and fibers never leave it. The tests
-// spend a third of their time here: stacks lie so that their tops fall into different sets of the processor's caches.
+// One host thread runs a kernel at a time (the emulated device's lock sees to that), and fibers never leave it.
 #include <vesta/cuda/emulation/threads.h>
 
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -36,7 +34,8 @@ constexpr size_t kStack = 256 << 10;
 #else
 constexpr size_t kStack = 64 << 10;
 #endif
-constexpr size_t kStride = kStack + 67 * 64;  // from stack to stack: an odd number of cache lines
+// From stack to stack: an odd number of cache lines, so that their tops fall into different sets of the caches.
+constexpr size_t kStride = kStack + 67 * 64;
 constexpr unsigned kMaxThreads = 1024, kWarp = 32;
 
 Order current_order = Order::ascending;
@@ -110,7 +109,7 @@ class Block {
   void resume(unsigned i);
   void leave(Fiber& f);
   Slot* give(const void* value, unsigned nbytes);
-  std::vector<Group> ordered_groups();
+  void order_groups();
   void run_group(const Group& g);
   bool release_warp(unsigned warp);
   void release_block();
@@ -121,6 +120,7 @@ class Block {
   std::vector<State> states_;
   std::vector<Fiber> fibers_;
   std::vector<unsigned> order_;
+  std::vector<Group> groups_;
   std::vector<Slot> slots_[2];  // of the even and the odd exchanges
   std::vector<char> shared_;
   unsigned count_ = 0, ended_ = 0, current_ = 0;
@@ -251,23 +251,21 @@ void Block::release_block() {
   std::fill_n(states_.begin(), count_, State::runnable);
 }
 
-/// Puts the block's threads in order. Returns who take turns.
-std::vector<Block::Group> Block::ordered_groups() {
+/// Puts the block's threads in order, and into groups of those who take turns.
+void Block::order_groups() {
   const unsigned warps = (count_ + kWarp - 1) / kWarp;
+  groups_.clear();
   order_.resize(count_);
   for (unsigned i = 0; i < count_; ++i) order_[i] = current_order == Order::descending ? count_ - 1 - i : i;
   if (current_order == Order::shuffled) {
     std::shuffle(order_.begin(), order_.end(), shuffle_source);
-    return {{0, count_, 0, warps}};
+    return groups_.push_back({0, count_, 0, warps});
   }
-  std::vector<Group> groups;
-  groups.reserve(warps);
   for (unsigned begin = 0; begin < count_;) {
     const unsigned warp = order_[begin] / kWarp, lanes = std::min(kWarp, count_ - warp * kWarp);
-    groups.push_back({begin, begin + lanes, warp, 1});
+    groups_.push_back({begin, begin + lanes, warp, 1});
     begin += lanes;
   }
-  return groups;
 }
 
 void Block::run_group(const Group& g) {
@@ -299,9 +297,9 @@ void Block::run(const char* name, const Index3& size, unsigned shared_bytes, con
     fibers_[i].thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
     prepare(i);
   }
-  const std::vector<Group> groups = ordered_groups();
+  order_groups();
   while (true) {
-    for (const Group& g : groups) run_group(g);
+    for (const Group& g : groups_) run_group(g);
     if (ended_ == count_) return;
     release_block();
   }

@@ -310,8 +310,9 @@ def from_file(
     kind = _C.get_default_dtype() if dtype is None else dtype
     if device is not None and vesta.device(device).type != "cpu":
         raise RuntimeError(f"from_file: expected the CPU, got {device} (device).")
-    expect("from_file", "size", 0 if size is None else size, SupportsIndex, "an int")
-    mapped = UntypedStorage.from_file(filename, shared, operator.index(size or 0) * kind.itemsize)._bytes
+    size = 0 if size is None else size
+    expect("from_file", "size", size, SupportsIndex, "an int")
+    mapped = UntypedStorage.from_file(filename, shared, operator.index(size) * kind.itemsize)._bytes
     return mapped.view(kind).requires_grad_(requires_grad)
 
 

@@ -338,11 +338,11 @@ void exp_minus_columns(const char* xb, int64_t n, int64_t step, int64_t count, c
   constexpr int64_t N = V::N;
   const T* const x = reinterpret_cast<const T*>(xb);
   T* const gx = reinterpret_cast<T*>(out);
+  constexpr int64_t kFewRows = 16;
+  if (n <= kFewRows) return exp_minus_few_rows<T, C>(x, n, step, count, s, gx);
   const C *const weights = reinterpret_cast<const C*>(s.weights), *const tops = reinterpret_cast<const C*>(s.tops),
                  *const scales = reinterpret_cast<const C*>(s.scales), *const less = reinterpret_cast<const C*>(s.less),
                  *const direct = reinterpret_cast<const C*>(s.direct);
-  constexpr int64_t kFewRows = 16;
-  if (n <= kFewRows) return exp_minus_few_rows<T, C>(x, n, step, count, s, gx);
   const ExpConstants constants;
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {

@@ -152,12 +152,12 @@ def embedding_bag(
     padding = _padding_row("embedding_bag", padding_idx, weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
-    if offsets is not None and offsets.is_meta and not (input.is_meta and weight.is_meta):
-        raise RuntimeError(
-            f"embedding_bag: expected all tensors on one device, got offsets on meta, input on {input.device} and "
-            f"weight on {weight.device}. Move them with .to()."
-        )
     if offsets is not None:
+        if offsets.is_meta and not (input.is_meta and weight.is_meta):
+            raise RuntimeError(
+                f"embedding_bag: expected all tensors on one device, got offsets on meta, input on {input.device} and "
+                f"weight on {weight.device}. Move them with .to()."
+            )
         bounds = _bounds(offsets, input.numel(), include_last_offset)
     given = weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding
     return called("embedding_bag", _bags, *given)
