@@ -198,7 +198,7 @@ class Driver {
     const char* const from = p_.in[i].data + w.offset[1 + i];
     const int64_t step = row_stride(p_, p_.in[i]), next = rows > 1 ? p_.in[i].strides[1] : 0, item = item_[i];
     if (ready_[i]) {
-      VESTA_ON_ISA(copy_plane, {from, buffer, {step, next}, {item, n * item}, {n, rows}, item});
+      VESTA_ON_AVX2_AT_MOST(copy_plane, {from, buffer, {step, next}, {item, n * item}, {n, rows}, item});
     } else {
       for (int64_t r = 0; r < rows; ++r) read_[i](from + r * next, step, buffer + r * n * item, item, n);
     }
@@ -314,7 +314,7 @@ class TransposedBlocks {
       t.item = item, t.rows = sizes[0], t.columns = sizes[1];
       t.from = to.data, t.from_row = from.strides[0];
       t.to = to.data = buffers + (i - 1) * kBufferBytes, t.to_row = sizes[0] * item + kGap;
-      VESTA_ON_ISA(transpose, t);
+      VESTA_ON_AVX2_AT_MOST(transpose, t);
       strides[i][0] = item, strides[i][1] = t.to_row;
     }
     Driver(b).run(0, b.numel);
@@ -357,12 +357,12 @@ void enter(PointwiseInfo& info, const PointwiseLoops& loops) {
 Convert convert(DType from, DType to) { return conversions[int(from)][int(to)]; }
 
 void register_pointwise() {
-  VESTA_ON_ISA(register_convert, conversions);
+  VESTA_ON_AVX2_AT_MOST(register_convert, conversions);
 #define VESTA_X(topic, LIST)                                                         \
   {                                                                                  \
     PointwiseInfo* const infos[] = {VESTA_POINTWISE_INFOS(LIST)};                    \
     PointwiseLoops loops[std::size(infos)];                                          \
-    VESTA_ON_ISA(loops_of_##topic, loops);                                           \
+    VESTA_ON_ISA_OVER_AVX2(loops_of_##topic, loops);                                 \
     for (size_t i = 0; i < std::size(infos); ++i) enter(*infos[i], loops[i]);        \
   }
   VESTA_POINTWISE_TOPICS(VESTA_X)

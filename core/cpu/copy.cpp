@@ -44,8 +44,8 @@ void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end, bool far) {
       const char* const x = p.in[0].data + w.offset[1];
       char* const y = p.out.data + w.offset[0];
       const int64_t down[2] = {p.in[0].strides[1], p.out.strides[1]};
-      if (dense) VESTA_ON_ISA(copy_lines, {x, y, down[0], down[1], rows, n * item, far});
-      else VESTA_ON_ISA(copy_plane, {x, y, {from, down[0]}, {to, down[1]}, {n, rows}, item});
+      if (dense) VESTA_ON_AVX2_AT_MOST(copy_lines, {x, y, down[0], down[1], rows, n * item, far});
+      else VESTA_ON_AVX2_AT_MOST(copy_plane, {x, y, {from, down[0]}, {to, down[1]}, {n, rows}, item});
       w.index[1] += rows - 1, w.shift(1, rows - 1);
       w.step(n);
       begin += rows * n;
@@ -68,7 +68,7 @@ void run_fill(const PointwisePlan& p) {
   convert(p.in[0].dtype, p.out.dtype)(p.in[0].data, 0, value, 0, 1);
   int64_t item = itemsize(p.out.dtype);
   parallel_for(p.numel, 4 * kElementGrain, [&](int64_t begin, int64_t end) {
-    VESTA_ON_ISA(fill, p.out.data + begin * item, value, item, end - begin);
+    VESTA_ON_AVX2_AT_MOST(fill, p.out.data + begin * item, value, item, end - begin);
   });
 }
 
@@ -121,14 +121,14 @@ void run_transposed(const PointwisePlan& p, int d) {
       t.rows = std::min(rows_of_block, p.sizes[0] - row), t.columns = std::min(kColumns, p.sizes[d] - column),
       t.item = item;
       t.far = far;
-      VESTA_ON_ISA(transpose, t);
+      VESTA_ON_AVX2_AT_MOST(transpose, t);
     }
   });
 }
 
 }  // namespace
 
-void transpose_matrix(const Transposition& t) { VESTA_ON_ISA(transpose, t); }
+void transpose_matrix(const Transposition& t) { VESTA_ON_AVX2_AT_MOST(transpose, t); }
 
 void run_copy(const PointwisePlan& p) {
   if (is_linear(p, p.out) && is_constant(p, p.in[0])) return run_fill(p);

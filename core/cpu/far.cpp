@@ -51,7 +51,7 @@ bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes) {
   return (reinterpret_cast<uintptr_t>(to) | uintptr_t(row_bytes)) % kLine == 0 && is_far(rows * row_bytes);
 }
 
-void write_far(char* to, const char* from, int64_t n) { VESTA_ON_ISA(stream, to, from, n); }
+void write_far(char* to, const char* from, int64_t n) { VESTA_ON_AVX2_AT_MOST(stream, to, from, n); }
 
 void finish_far() {
 #if defined(__x86_64__)

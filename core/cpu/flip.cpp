@@ -75,7 +75,7 @@ Tensor flip(const Tensor& input, IntList dims) {
     }
     for (int64_t i = begin; i < end; ++i) {
       char* const out = to + i * f.row * item;
-      if (f.reversed) VESTA_ON_ISA(reverse, out, from + at, item, f.row, far);
+      if (f.reversed) VESTA_ON_AVX2_AT_MOST(reverse, out, from + at, item, f.row, far);
       else if (far) write_far(out, from + at, f.row * item);
       else copy(from + at, item, out, item, f.row);
       for (int64_t k = f.ndim; k-- > 0;) {

@@ -84,14 +84,15 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
 template <class T>
 using TileFn = void (*)(const Block<T>&, const T*, const std::int32_t*, const T*, T*, const T*, const T*, int);
 
-// Tiles of 1 to kRows rows, 1 to N vectors, full and masked: index [rows - 1][vectors - 1][masked].
+// Tiles of 1 to kRows rows, 1 to N vectors, full and masked: index [rows - 1][vectors - 1][masked]. Those at an edge of
+// fewer vectors are masked in any case where a mask costs nothing.
 template <class X, int kRows, int N, ARows kA, BRows kB>
 struct TileTable {
   TileFn<typename X::T> at[kRows][N][2];
   constexpr TileTable() : at{} { fill<1, 1>(); }
   template <int R, int V>
   constexpr void fill() {
-    at[R - 1][V - 1][0] = &tile<X, R, V, false, kA, kB>;
+    at[R - 1][V - 1][0] = &tile<X, R, V, X::kFreeMask && V < N, kA, kB>;
     at[R - 1][V - 1][1] = &tile<X, R, V, true, kA, kB>;
     if constexpr (V < N) {
       fill<R, V + 1>();

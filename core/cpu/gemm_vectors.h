@@ -19,6 +19,7 @@ struct VecF32 {
   using V = __m512;
   using Mask = __mmask16;
   static constexpr int kWidth = 16, kRows = 12;
+  static constexpr bool kFreeMask = true;  // a masked load or store takes no longer than a whole one
   static V zero() { return _mm512_setzero_ps(); }
   static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
   static V load(const T* p) { return _mm512_loadu_ps(p); }
@@ -54,6 +55,7 @@ struct VecF64 {
   using V = __m512d;
   using Mask = __mmask8;
   static constexpr int kWidth = 8, kRows = 12;
+  static constexpr bool kFreeMask = true;
   static V zero() { return _mm512_setzero_pd(); }
   static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
   static V load(const T* p) { return _mm512_loadu_pd(p); }
@@ -97,6 +99,7 @@ struct VecF32 {
   using V = __m256;
   using Mask = __m256i;
   static constexpr int kWidth = 8, kRows = 6;
+  static constexpr bool kFreeMask = false;
   static V zero() { return _mm256_setzero_ps(); }
   static Mask mask(int n) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes32 + 8 - n)); }
   static V load(const T* p) { return _mm256_loadu_ps(p); }
@@ -126,6 +129,7 @@ struct VecF64 {
   using V = __m256d;
   using Mask = __m256i;
   static constexpr int kWidth = 4, kRows = 6;
+  static constexpr bool kFreeMask = false;
   static V zero() { return _mm256_setzero_pd(); }
   static Mask mask(int n) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes64 + 4 - n)); }
   static V load(const T* p) { return _mm256_loadu_pd(p); }
@@ -169,6 +173,7 @@ struct VecF32 {
   using V = __m128;
   using Mask = int;
   static constexpr int kWidth = 4, kRows = 4;
+  static constexpr bool kFreeMask = false;
   static V zero() { return _mm_setzero_ps(); }
   static Mask mask(int n) { return n; }
   static V load(const T* p) { return _mm_loadu_ps(p); }
@@ -190,6 +195,7 @@ struct VecF64 {
   using V = __m128d;
   using Mask = int;
   static constexpr int kWidth = 2, kRows = 4;
+  static constexpr bool kFreeMask = false;
   static V zero() { return _mm_setzero_pd(); }
   static Mask mask(int n) { return n; }
   static V load(const T* p) { return _mm_loadu_pd(p); }

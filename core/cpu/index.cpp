@@ -687,7 +687,7 @@ Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
   parallel_for(rows, std::max<int64_t>(1, kJoinGrain / row), [&](int64_t begin, int64_t end) {
     SmallVector<RowPiece, 8> own(pieces);
     for (RowPiece& piece : own) piece.from += begin * piece.step;
-    VESTA_ON_ISA(join_rows, {own.data(), int64_t(own.size()), end - begin, to + begin * row, far});
+    VESTA_ON_AVX2_AT_MOST(join_rows, {own.data(), int64_t(own.size()), end - begin, to + begin * row, far});
   });
   return r;
 }
@@ -695,7 +695,7 @@ Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
 }  // namespace
 
 void register_indexing() {
-  VESTA_ON_ISA(register_index, index_kernels);
+  VESTA_ON_AVX2_AT_MOST(register_index, index_kernels);
   ops::_index.set_kernel(DeviceType::cpu, &_index);
   ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);
   ops::index_select.set_kernel(DeviceType::cpu, &index_select);

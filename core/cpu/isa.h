@@ -30,6 +30,18 @@ VESTA_API std::string_view name(Isa i);
       default: ::vesta::cpu::baseline::function(__VA_ARGS__);                            \
     }                                                                                    \
   } while (0)
+/// The same for code that waits for memory and is compiled for AVX2 at most: wider vectors gain nothing there.
+#define VESTA_ON_AVX2_AT_MOST(function, ...)                                             \
+  do {                                                                                   \
+    if (::vesta::cpu::isa() >= ::vesta::cpu::Isa::avx2) ::vesta::cpu::avx2::function(__VA_ARGS__); \
+    else ::vesta::cpu::baseline::function(__VA_ARGS__);                                  \
+  } while (0)
+/// The same for a function that fills a table, where AVX-512 fills in what it has of its own and the rest is AVX2's.
+#define VESTA_ON_ISA_OVER_AVX2(function, ...)                                            \
+  do {                                                                                   \
+    VESTA_ON_AVX2_AT_MOST(function, __VA_ARGS__);                                        \
+    if (::vesta::cpu::isa() >= ::vesta::cpu::Isa::avx512) ::vesta::cpu::avx512::function(__VA_ARGS__); \
+  } while (0)
 /// Declares `signature` in the namespace of every instruction set.
 #define VESTA_DECLARE_ON_ISA(...)                  \
   namespace vesta::cpu::baseline { __VA_ARGS__; }  \
@@ -37,5 +49,7 @@ VESTA_API std::string_view name(Isa i);
   namespace vesta::cpu::avx512 { __VA_ARGS__; }
 #else
 #define VESTA_ON_ISA(function, ...) ::vesta::cpu::baseline::function(__VA_ARGS__)
+#define VESTA_ON_AVX2_AT_MOST VESTA_ON_ISA
+#define VESTA_ON_ISA_OVER_AVX2 VESTA_ON_ISA
 #define VESTA_DECLARE_ON_ISA(...) namespace vesta::cpu::baseline { __VA_ARGS__; }
 #endif

@@ -298,6 +298,25 @@ enum class Narrow {
   directly  // by a loop of their own: where a formula is an instruction or two, twice as fast; gradients in blocks
 };
 
+/// How long a topic's formulas are; a struct says otherwise of itself (`long_formula`).
+enum class Formulas {
+  short_ones,  // a few instructions, which wait for memory: AVX-512 has no loops of its own for them
+  long_ones
+};
+
+/// Whether the loops of struct D over elements of type d are compiled for this instruction set. Those that AVX-512
+/// leaves out are AVX2's: its wider vectors gain nothing where memory or single elements are waited for.
+template <class D, Formulas formulas>
+constexpr bool has_own_loops([[maybe_unused]] DType d) {
+#ifdef VESTA_ISA_avx512
+  if (!is_float(d)) return false;
+  if constexpr (requires { D::long_formula; }) return D::long_formula;
+  else return formulas == Formulas::long_ones;
+#else
+  return true;
+#endif
+}
+
 /// Runs `loop`, one of floats, over elements of the 16-bit type T: blocks of them are widened into buffers in the first
 /// cache, and the results rounded.
 template <class T>
@@ -424,18 +443,19 @@ struct GradientLoop {
 };
 
 /// Enters the loops of struct D, which A counts the operands of, into its op's table.
-template <class D, class A, Narrow narrow>
+template <class D, class A, Narrow narrow, Formulas formulas>
 void enter(PointwiseLoops& to) {
   using P = typename A::Params;
   auto& kernels = to.at;
   auto forward = [&]<DType d>() {
-    if constexpr (D::accepts.has(d)) {
+    if constexpr (D::accepts.has(d) && has_own_loops<D, formulas>(d)) {
       kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, P, narrow>::run);
     }
   };
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, P, i>;
-    if constexpr (is_float(d) && D::accepts.has(d) && G::is_formula && !traits::mask_first<D>()) {
+    if constexpr (is_float(d) && D::accepts.has(d) && G::is_formula && !traits::mask_first<D>() &&
+                  has_own_loops<D, formulas>(d)) {
       kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i>::run);
     }
   };
@@ -456,7 +476,7 @@ void enter(PointwiseLoops& to) {
 #define VESTA_LOOPS_POINTWISE(name, Struct, params, ...)                     \
   {                                                                         \
     struct Signature { static void call params; };                          \
-    enter<def::Struct, traits::Arity<decltype(Signature::call)>, narrow>(to[at++]); \
+    enter<def::Struct, traits::Arity<decltype(Signature::call)>, narrow, formulas>(to[at++]); \
   }
 #define VESTA_LOOPS_POINTWISE_PAIR(...) VESTA_LOOPS_POINTWISE(__VA_ARGS__)
 #define VESTA_LOOPS_OP(...)
@@ -466,10 +486,12 @@ void enter(PointwiseLoops& to) {
 #define VESTA_LOOPS_FORM(...)
 #define VESTA_LOOPS_PYTHON_FORM(...)
 #define VESTA_LOOPS_ALIAS(...)
-/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines; `how` is a Narrow.
-#define VESTA_CPU_TOPIC(topic, LIST, how)                    \
+/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines, except for loops that are
+/// those of the instruction set before; `how` is a Narrow, `length` one of Formulas.
+#define VESTA_CPU_TOPIC(topic, LIST, how, length)                \
   void loops_of_##topic(PointwiseLoops* to) {                   \
-    constexpr Narrow narrow = narrow_on_this_isa(Narrow::how); \
+    constexpr Narrow narrow = narrow_on_this_isa(Narrow::how);  \
+    constexpr Formulas formulas = Formulas::length;             \
     int at = 0;                                                 \
     LIST(VESTA_LOOPS)                                           \
   }

@@ -113,7 +113,7 @@ Tensor elements_of_mask(const Tensor& input, const Tensor& mask) {
 }
 
 void register_mask() {
-  VESTA_ON_ISA(register_mask_kernels, mask_kernels);
+  VESTA_ON_AVX2_AT_MOST(register_mask_kernels, mask_kernels);
   ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
 }
 

@@ -91,7 +91,7 @@ const OptimKernels& optim_kernels(DType d) {
 }
 
 void register_optim() {
-  VESTA_ON_ISA(register_optim_kernels, optim);
+  VESTA_ON_AVX2_AT_MOST(register_optim_kernels, optim);
 #define VESTA_ENTER_STEP(op, Step) enter<StepKind::op, Step>(ops::op);
   VESTA_OPTIMIZER_STEPS(VESTA_ENTER_STEP)
 #undef VESTA_ENTER_STEP

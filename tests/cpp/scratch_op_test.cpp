@@ -98,7 +98,7 @@ Tensor scratch_weighted_composite(const Tensor& input, TensorList weights, Maybe
 }
 }  // namespace vesta
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_CPU_TOPIC(scratch, SCRATCH_OPS, blocks)
+VESTA_CPU_TOPIC(scratch, SCRATCH_OPS, blocks, long_ones)
 }
 
 namespace {

@@ -3,5 +3,5 @@
 #include <vesta/core/ops/pointwise/explog.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_CPU_TOPIC(explog, VESTA_OPS_EXPLOG, blocks)
+VESTA_CPU_TOPIC(explog, VESTA_OPS_EXPLOG, blocks, long_ones)
 }

@@ -3,5 +3,5 @@
 #include <vesta/core/ops/pointwise/special.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_CPU_TOPIC(special, VESTA_OPS_SPECIAL, blocks)
+VESTA_CPU_TOPIC(special, VESTA_OPS_SPECIAL, blocks, long_ones)
 }

@@ -3,5 +3,5 @@
 #include <vesta/core/ops/pointwise/trigonometric.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_CPU_TOPIC(trigonometric, VESTA_OPS_TRIGONOMETRIC, blocks)
+VESTA_CPU_TOPIC(trigonometric, VESTA_OPS_TRIGONOMETRIC, blocks, long_ones)
 }

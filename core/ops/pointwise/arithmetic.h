@@ -68,6 +68,7 @@ struct Root {
       "_root(input, exponent): x ** exponent of x >= 0, elementwise, exponent in (0, 1); the gradient at 0 is 0.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
+  static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V x, double exponent) {
     return exponent == 0.5 ? math::sqrt(x) : math::select(x == lit<V>(0), x, math::pow(x, lit<V>(exponent)));
   }
@@ -168,6 +169,7 @@ struct FloorDivide : Step {
   static constexpr auto doc = "floor_divide(input, other): floor(x / y), elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::floor_divide(a, b); }
 };
 
@@ -183,6 +185,7 @@ struct Remainder {
       "remainder(input, other): x - y * floor(x / y), elementwise; the sign is y's (Python's %).";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::remainder(a, b); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::floor(a / b); }
@@ -196,6 +199,7 @@ struct Pow {
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_exponent;
   static constexpr bool number_last = true;
+  static constexpr bool long_formula = true;
   static constexpr double exponents[] = {2, 3, 4, 5, 6, 7, 8, -1, -2, -3, 0.5, -0.5};  // a CPU's loop for each
   /// On a GPU small powers are products: CUDA's pow is a hundred instructions, and 2 units of the last place off.
   template <class V> VESTA_HD static V power(V a, V b) {
