@@ -92,7 +92,7 @@ struct TileTable {
   constexpr TileTable() : at{} { fill<1, 1>(); }
   template <int R, int V>
   constexpr void fill() {
-    at[R - 1][V - 1][0] = &tile<X, R, V, X::kFreeMask && V < N, kA, kB>;
+    at[R - 1][V - 1][0] = &tile < X, R, V, X::kFreeMask && V<N, kA, kB>;
     at[R - 1][V - 1][1] = &tile<X, R, V, true, kA, kB>;
     if constexpr (V < N) {
       fill<R, V + 1>();

@@ -53,11 +53,11 @@ struct Product : Sum<T> {
   }
 };
 
-/// The largest (or smallest) value; NaN wins.
+/// The largest (or smallest) value of floats; NaN wins.
 template <class T, bool smallest>
 struct Extremum {
   using In = T;
-  using Acc = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int, compute_of<T>>;
+  using Acc = compute_of<T>;
   static constexpr bool converts = true;
   char* out;
 
@@ -65,6 +65,21 @@ struct Extremum {
   VESTA_DEVICE Acc combine(Acc a, Acc b) const { return extremum<smallest>(a, b); }
   VESTA_DEVICE Acc load(T v, int64_t, int64_t) const { return convert<Acc>(v); }
   VESTA_DEVICE void store(int64_t k, Acc a) const { reinterpret_cast<T*>(out)[k] = convert<T>(a); }
+};
+
+/// The same of integers.
+template <class T>
+struct IntegerExtremum {
+  using In = T;
+  using Acc = std::conditional_t<sizeof(T) < 4, int, T>;
+  static constexpr bool converts = false;
+  T* out;
+  TurnedIntegers<T> turn;
+
+  VESTA_DEVICE Acc identity() const { return extreme_value<Acc>(false); }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
+  VESTA_DEVICE Acc load(T v, int64_t, int64_t) const { return turn(v); }
+  VESTA_DEVICE void store(int64_t k, Acc a) const { out[k] = turn(T(a)); }
 };
 
 /// The bits of an element. It is true if any bit is set under a mask that leaves out signs of zero.
@@ -122,10 +137,15 @@ void reduce_product(const ReduceStage& s) {
 }
 
 void reduce_extremum(const ReduceStage& s) {
-  const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
-  visit_device<kReals>(d, [&]<class T>() {
-    if (s.op == Reduction::minimum) run_stage(Extremum<T, true>{s.out}, s);
-    else run_stage(Extremum<T, false>{s.out}, s);
+  const bool smallest = s.op == Reduction::minimum;
+  visit_by_order(s.dtype, [&]<class T>(DType d) {
+    if constexpr (std::is_integral_v<T>) {
+      run_stage(IntegerExtremum<T>{reinterpret_cast<T*>(s.out), TurnedIntegers<T>::of(d, smallest)}, s);
+    } else if (smallest) {
+      run_stage(Extremum<T, true>{s.out}, s);
+    } else {
+      run_stage(Extremum<T, false>{s.out}, s);
+    }
   });
 }
 

@@ -26,6 +26,19 @@ VESTA_DEVICE C extreme_value(bool smallest) {
   }
 }
 
+/// The integers whose largest element is the extremum that is sought in those of some dtype: for unsigned ones the sign
+/// is turned, for the smallest all bits. One kernel of a size serves them all.
+template <class T>
+struct TurnedIntegers {
+  T turned;  // the bits
+
+  static TurnedIntegers of(DType d, bool smallest) {
+    const T sign = d == DType::uint8 ? T(T(1) << (8 * sizeof(T) - 1)) : T(0);
+    return {T(smallest ? ~sign : sign)};
+  }
+  VESTA_DEVICE T operator()(T v) const { return T(v ^ turned); }
+};
+
 constexpr int kChains = 4;  // independent partial results of a thread: loads in flight, and a flatter tree
 
 struct RowsArgs {
@@ -289,6 +302,15 @@ VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
     const int64_t column = mine.column(j);
     if (column < a.columns) op.store((int64_t(outer) * a.pieces + part) * a.columns + column, r[j]);
   }
+}
+
+/// Calls `f.template operator()<T>(dtype)` for the elements of an order: bools and unsigned bytes come as signed ones,
+/// which TurnedIntegers makes of them.
+template <class F>
+void visit_by_order(DType d, F f) {
+  constexpr DTypeSet kSigned = {uint16_t(kReals.bits & ~set_of(DType::uint8).bits)};
+  const DType real = d == DType::bool_ ? DType::uint8 : d;
+  visit_device<kSigned>(real == DType::uint8 ? DType::int8 : real, [&]<class T>() { f.template operator()<T>(real); });
 }
 
 /// Queues a stage with operation `op`.

@@ -1,6 +1,5 @@
 #include <vesta/cuda/kernels/sort.h>
 
-#include <vesta/core/ops/sort_key.h>
 #include <vesta/cuda/kernels/radix_pass.cuh>
 #include <vesta/cuda/kernels/radix_sort.cuh>
 
@@ -14,10 +13,50 @@ VESTA_DEVICE int64_t offset_of(const LineSort& l, int64_t line, int64_t place) {
   return (line / l.inner * l.length + place) * l.inner + line % l.inner;
 }
 
-template <class T>
-VESTA_DEVICE SortKey<T> key_at(const LineSort& l, int64_t offset) {
-  const SortKey<T> key = sort_key(static_cast<const T*>(l.in)[offset]);
-  return l.descending ? SortKey<T>(~key) : key;
+/// The order of a dtype's elements, of which a kernel has the bits: one kernel for each size of elements. Makes the
+/// keys of sort_key(), in the sort's direction.
+template <class Bits>
+struct Order {
+  static constexpr Bits kSign = Bits(Bits(1) << (8 * sizeof(Bits) - 1)), kAll = Bits(~Bits(0));
+  Bits infinity;  // of floats; of integers 0
+  Bits turned;    // of integers, the bits that are turned in their keys
+  Bits flip;      // all, for a descending sort
+
+  explicit Order(const LineSort& l) : infinity(0), turned(0), flip(l.descending ? kAll : Bits(0)) {
+    switch (l.dtype) {
+      case DType::bool_:
+      case DType::uint8: break;
+      case DType::float16: infinity = Bits(0x7c00); break;
+      case DType::bfloat16: infinity = Bits(0x7f80); break;
+      case DType::float32: infinity = Bits(0x7f800000); break;
+      case DType::float64: infinity = Bits(0x7ff0000000000000); break;
+      default: turned = kSign;
+    }
+  }
+  VESTA_DEVICE Bits key_of(Bits v) const {
+    if (infinity == 0) return Bits(v ^ turned ^ flip);
+    const Bits size = Bits(v & Bits(~kSign)), finite = v & kSign ? Bits(~v) : Bits(v | kSign);
+    return Bits((size == 0 ? kSign : size > infinity ? kAll : finite) ^ flip);
+  }
+  /// Returns the element that has a key; false where several do: zeros, and NaNs.
+  VESTA_DEVICE bool element_of(Bits key, Bits& v) const {
+    const Bits ascending = Bits(key ^ flip);
+    v = Bits(ascending ^ turned);
+    if (infinity == 0) return true;
+    v = ascending & kSign ? Bits(ascending ^ kSign) : Bits(~ascending);
+    return ascending != kSign && ascending != kAll;
+  }
+};
+
+/// Calls `f.template operator()<Bits>()` with the unsigned type of a dtype's size.
+template <class F>
+void visit_size(DType d, F f) {
+  switch (itemsize(d)) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    default: return f.template operator()<uint64_t>();
+  }
 }
 
 template <class T>
@@ -29,7 +68,7 @@ VESTA_DEVICE void write(const LineSort& l, int64_t line, int64_t to, int64_t fro
 
 /// Sorts up to `lines` lines by value, and then, for they have become mixed, by line.
 template <class T>
-VESTA_KERNEL void sort_lines_kernel(LineSort l, unsigned lines) {
+VESTA_KERNEL void sort_lines_kernel(LineSort l, Order<T> order, unsigned lines) {
   using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   VESTA_SHARED(Key, tile_keys, kSortTile);
   VESTA_SHARED(unsigned, tile_elements, kSortTile);
@@ -43,7 +82,8 @@ VESTA_KERNEL void sort_lines_kernel(LineSort l, unsigned lines) {
   for (unsigned k = 0; k < kSortItems; ++k) {
     if (k >= count) continue;
     element[k] = begin + k;
-    key[k] = key_at<T>(l, offset_of(l, first + element[k] / length, element[k] % length));
+    const int64_t at = offset_of(l, first + element[k] / length, element[k] % length);
+    key[k] = order.key_of(static_cast<const T*>(l.in)[at]);
   }
   sort_tile(key, element, count, 8 * int(sizeof(T)), tile_keys, tile_elements);
   int bits = 0;
@@ -62,9 +102,9 @@ VESTA_KERNEL void sort_lines_kernel(LineSort l, unsigned lines) {
 }
 
 template <class T, class Index>
-VESTA_KERNEL void value_keys_kernel(LineSort l, int64_t n, Index* keys) {
+VESTA_KERNEL void value_keys_kernel(LineSort l, Order<T> order, int64_t n, Index* keys) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) keys[i] = Index(key_at<T>(l, offset_of(l, i / l.length, i % l.length)));
+  if (i < n) keys[i] = Index(order.key_of(static_cast<const T*>(l.in)[offset_of(l, i / l.length, i % l.length)]));
 }
 
 template <class Index>
@@ -73,35 +113,17 @@ VESTA_KERNEL void line_keys_kernel(int64_t length, int64_t n, const Index* order
   if (i < n) keys[i] = Index(int64_t(order[i]) / length);
 }
 
-/// Returns the element that has a key; false where several do: zeros, and NaNs.
-template <class T>
-VESTA_DEVICE bool element_of(SortKey<T> key, T& v) {
-  using Key = SortKey<T>;
-  constexpr Key kSign = Key(Key(1) << (8 * sizeof(Key) - 1));
-  if constexpr (std::is_same_v<T, bool>) {
-    v = key != 0;
-    return true;
-  } else if constexpr (std::is_integral_v<T>) {
-    v = T(std::is_signed_v<T> ? Key(key ^ kSign) : key);
-    return true;
-  } else {
-    if (key == kSign || key == Key(~Key(0))) return false;
-    v = __builtin_bit_cast(T, key & kSign ? Key(key ^ kSign) : Key(~key));
-    return true;
-  }
-}
-
 /// A line's elements as the pairs of a sort.
 template <class T, class Key>
 struct LineIn {
   static constexpr unsigned N = sizeof(T) == 8 ? 2 : 4;
   using Pack = Elements<T, N>;
   const T* elements;
-  SortKey<T> flip;  // all bits, for a descending sort
+  Order<T> order;
   VESTA_DEVICE void use(unsigned) const {}
   VESTA_DEVICE bool aligned() const { return reinterpret_cast<uintptr_t>(elements) % alignof(Pack) == 0; }
   VESTA_DEVICE Pack pack(int64_t i) const { return *reinterpret_cast<const Pack*>(elements + i); }
-  VESTA_DEVICE Key key_of(T v) const { return SortKey<T>(sort_key(v) ^ flip); }
+  VESTA_DEVICE Key key_of(T v) const { return order.key_of(v); }
   VESTA_DEVICE Key key(Key i) const { return key_of(elements[i]); }
   VESTA_DEVICE Key value(Key i) const { return i; }
 };
@@ -111,11 +133,11 @@ struct LineOut {
   const T* elements;
   T* values;
   int64_t* places;
-  SortKey<T> flip;
+  Order<T> order;
   VESTA_DEVICE void leave(unsigned) const {}
   VESTA_DEVICE bool write_key(Key to, Key key) const {
     T v;
-    if (!element_of(SortKey<T>(key ^ flip), v)) return true;
+    if (!order.element_of(T(key), v)) return true;
     values[to] = v;
     return false;
   }
@@ -128,9 +150,9 @@ struct LineOut {
 template <class T, class Key>
 void sort_line(const LineSort& l, const SortLaunch& s) {
   const T* in = static_cast<const T*>(l.in);
-  const auto flip = SortKey<T>(l.descending ? -1 : 0);
-  const LineIn<T, Key> from{in, flip};
-  const LineOut<T, Key> to{in, static_cast<T*>(l.values), l.places, flip};
+  const Order<T> order(l);
+  const LineIn<T, Key> from{in, order};
+  const LineOut<T, Key> to{in, static_cast<T*>(l.values), l.places, order};
   const int last = sort_pass_count(s.bits) - 1;
   if constexpr (sizeof(T) == 1) {
     run_pass<Key>(s, 0, from, to);
@@ -163,16 +185,16 @@ void with_index(bool wide, F f) {
 void run_sort_lines(const LineSort& l) {
   const auto lines = unsigned(kSortTile / l.length);
   const uint64_t blocks = (uint64_t(l.outer * l.inner) + lines - 1) / lines;
-  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+  visit_size(l.dtype, [&]<class T>() {
     launch_block("sort_lines", sort_lines_kernel<T>, linear_shape(blocks * kSortThreads, kSortThreads, l.stream), l,
-                 lines);
+                 Order<T>(l), lines);
   });
 }
 
 void run_value_keys(const LineSort& l, void* keys, bool wide) {
-  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+  visit_size(l.dtype, [&]<class T>() {
     with_index(wide, [&]<class Index>(Index) {
-      launch_independent("value_keys", value_keys_kernel<T, Index>, shape_of(l), l, elements(l),
+      launch_independent("value_keys", value_keys_kernel<T, Index>, shape_of(l), l, Order<T>(l), elements(l),
                          static_cast<Index*>(keys));
     });
   });
@@ -186,7 +208,7 @@ void run_line_keys(const LineSort& l, const void* order, void* keys, bool wide) 
 }
 
 void run_sort_results(const LineSort& l, const void* order, const void* lines, bool wide) {
-  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+  visit_size(l.dtype, [&]<class T>() {
     with_index(wide, [&]<class Index>(Index) {
       launch_independent("sort_results", sort_results_kernel<T, Index>, shape_of(l), l, elements(l),
                          static_cast<const Index*>(order), static_cast<const Index*>(lines));
@@ -195,7 +217,7 @@ void run_sort_results(const LineSort& l, const void* order, const void* lines, b
 }
 
 void run_sort_line(const LineSort& l, const SortLaunch& s) {
-  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+  visit_size(l.dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 8) sort_line<T, uint64_t>(l, s);
     else sort_line<T, uint32_t>(l, s);
   });
