@@ -64,28 +64,7 @@ std::string pytorchs_step(const Node& fn, const Tensor& t) {
 }  // namespace
 
 void register_autograd() {
-  rules::register_pointwise();
-  rules::register_reduce();
-  rules::register_view();
-  rules::register_copy();
-  rules::register_index();
-  rules::register_random();
-  rules::register_matmul();
-  rules::register_linalg();
-  rules::register_distance();
-  rules::register_fft();
-  rules::register_conv();
-  rules::register_pool();
-  rules::register_resample();
-  rules::register_softmax();
-  rules::register_sort();
-  rules::register_loss();
-  rules::register_norm();
-  rules::register_optim();
-  rules::register_sequence();
-  rules::register_recurrence();
-  rules::register_attention();
-  rules::register_sparse();
+  rules::register_all();
 
   profiler::port.node_counter = [] { return sequence_counter; };
   profiler::port.switched = &watch_by_profiler;

@@ -106,32 +106,9 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 }  // namespace
 
 void register_all() {
-  register_pointwise();
-  register_matmul();
-  register_conv();
-  register_pool();
-  register_resample();
-  register_grid_sample();
-  register_reductions();
-  register_scan();
-  register_softmax();
-  register_sort();
-  register_loss();
-  register_norm();
-  register_row_norm();
-  register_recurrence();
-  register_group_norm();
-  register_factory();
-  register_index();
-  register_cat();
-  register_triangle();
-  register_optim();
-  register_random();
-  register_amp();
-  register_attention();
-  register_host();
-  register_linalg();
-  register_nccl();
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##cuda(register_##topic();)
+  VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

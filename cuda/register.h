@@ -2,36 +2,15 @@
 // library.
 #pragma once
 
+#include <vesta/core/kernel_topics.h>
+
 namespace vesta::cuda {
 
-void register_pointwise();
-void register_matmul();
-void register_conv();
-void register_pool();
-void register_resample();
-void register_grid_sample();
-void register_reductions();
-void register_scan();
-void register_softmax();
-void register_sort();
-void register_loss();
-void register_norm();
-void register_row_norm();
-void register_recurrence();
-void register_group_norm();
-void register_factory();
-void register_index();
-void register_cat();
-void register_triangle();
-void register_optim();
-void register_random();
-void register_amp();
-void register_attention();
-void register_host();
-void register_linalg();
-void register_nccl();
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##cuda(void register_##topic();)
+VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
 
-/// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
+/// Registers the kernels of every topic, and the backend.
 void register_all();
 
 }  // namespace vesta::cuda

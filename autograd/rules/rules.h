@@ -1,29 +1,19 @@
 // What the files of this folder offer to register_autograd(): one function per topic, which enters its rules.
 #pragma once
 
+#include <vesta/core/kernel_topics.h>
+
 namespace vesta::autograd::rules {
 
-void register_pointwise();
-void register_reduce();
-void register_view();
-void register_copy();
-void register_index();
-void register_random();
-void register_matmul();
-void register_linalg();
-void register_distance();
-void register_fft();
-void register_conv();
-void register_pool();
-void register_resample();
-void register_softmax();
-void register_sort();
-void register_loss();
-void register_norm();
-void register_optim();
-void register_sequence();
-void register_recurrence();
-void register_attention();
-void register_sparse();
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##rules(void register_##topic();)
+VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
+
+/// Enters the rules of every topic.
+inline void register_all() {
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##rules(register_##topic();)
+  VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
+}
 
 }  // namespace vesta::autograd::rules

@@ -61,7 +61,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, Maybe
 
 }  // namespace
 
-void register_factories() {
+void register_factory() {
   ops::arange_start_step.set_kernel(DeviceType::cpu, &arange);
   ops::linspace.set_kernel(DeviceType::cpu, &linspace);
 }

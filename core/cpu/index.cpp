@@ -694,7 +694,7 @@ Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
 
 }  // namespace
 
-void register_indexing() {
+void register_index() {
   VESTA_ON_AVX2_AT_MOST(register_index, index_kernels);
   ops::_index.set_kernel(DeviceType::cpu, &_index);
   ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);

@@ -191,7 +191,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
 
 }  // namespace
 
-void register_randoms() {
+void register_random() {
   VESTA_ON_ISA(register_random, random_kernels);
   ops::uniform_.set_kernel(DeviceType::cpu, &uniform_);
   ops::normal_.set_kernel(DeviceType::cpu, &normal_);

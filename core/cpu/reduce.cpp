@@ -455,7 +455,7 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 
 }  // namespace
 
-void register_reductions() {
+void register_reduce() {
   VESTA_ON_ISA(register_reduce, reduce_kernels);
   register_moments();
   constexpr auto cpu = DeviceType::cpu;

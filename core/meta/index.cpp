@@ -130,7 +130,7 @@ Tensor flip(const Tensor& input, IntList dims) {
 
 }  // namespace
 
-void register_indexing() {
+void register_index() {
   ops::flip.set_kernel(DeviceType::meta, flip);
   ops::_index.set_kernel(DeviceType::meta, _index);
   ops::index_put_.set_kernel(DeviceType::meta, index_put_);

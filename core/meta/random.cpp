@@ -47,7 +47,7 @@ Tensor randperm(int64_t n, Generator*, MaybeDType dtype, MaybeDevice) { return r
 
 }  // namespace
 
-void register_randoms() {
+void register_random() {
   ops::uniform_.set_kernel(DeviceType::meta, uniform_);
   ops::normal_.set_kernel(DeviceType::meta, normal_);
   ops::_random_.set_kernel(DeviceType::meta, random_);

@@ -56,7 +56,7 @@ Tensor argmin(const Tensor& input, MaybeInt dim, bool keepdim) { return place(in
 
 }  // namespace
 
-void register_reductions() {
+void register_reduce() {
   ops::sum_dim.set_kernel(DeviceType::meta, sum);
   ops::mean_dim.set_kernel(DeviceType::meta, mean);
   ops::prod_dim_int.set_kernel(DeviceType::meta, product);

@@ -2,52 +2,20 @@
 // vesta::initialize() calls this once, after the CPU is registered.
 #pragma once
 
+#include <vesta/core/kernel_topics.h>
+
 namespace vesta::meta {
 
 void register_backend();
-void register_pointwise();
-void register_factories();
-void register_reductions();
-void register_scan();
-void register_softmax();
-void register_sort();
-void register_optim();
-void register_amp();
-void register_matmul();
-void register_linalg();
-void register_fft();
-void register_conv();
-void register_norm();
-void register_pool();
-void register_resample();
-void register_indexing();
-void register_randoms();
-void register_sequence();
-void register_recurrence();
-void register_attention();
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##meta(void register_##topic();)
+VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
 
-/// Registers the shapes of every topic; a new topic is a declaration above and a line here.
+/// Registers the shapes of every topic.
 inline void register_all() {
-  register_pointwise();
-  register_factories();
-  register_reductions();
-  register_scan();
-  register_softmax();
-  register_sort();
-  register_optim();
-  register_amp();
-  register_matmul();
-  register_linalg();
-  register_fft();
-  register_conv();
-  register_norm();
-  register_pool();
-  register_resample();
-  register_indexing();
-  register_randoms();
-  register_sequence();
-  register_recurrence();
-  register_attention();
+#define VESTA_X(topic, cpu, meta, cuda, rules) VESTA_IF_##meta(register_##topic();)
+  VESTA_KERNEL_TOPICS(VESTA_X)
+#undef VESTA_X
 }
 
 }  // namespace vesta::meta

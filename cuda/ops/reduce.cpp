@@ -388,7 +388,7 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
 
 }  // namespace
 
-void register_reductions() {
+void register_reduce() {
   constexpr auto cuda = DeviceType::cuda;
   ops::sum_dim.set_kernel(cuda, sum_kernel);
   ops::mean_dim.set_kernel(cuda, mean_kernel);
