@@ -5,9 +5,8 @@
 //   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
 //   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
 //   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
-// All of them give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or
-// taken in pairs where the machine multiplies those (Note [Pairs of bfloat16]); their sums are floats and are rounded
-// piece by piece, while they lie in the cache. Integers and complex numbers are plain loops.
+// All give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or taken in
+// pairs where the machine multiplies those (Note [Pairs of bfloat16]); float sums are rounded in the cache.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
@@ -680,8 +679,57 @@ Operand pair_operand(const PairKernels& kernels, Scratch slot, int64_t lines, in
   return {room, pairs, 1};
 }
 
+// Computes a product with few rows or columns: lines of the other operand are widened in the first cache, a few at a
+// time, and never in memory. The same sums as multiply_thin's of the widened operand.
+void half_thin(const HalfFormat& format, const Matrices<std::uint16_t>& p) {
+  const GemmKernels<float>& kernels = gemm_kernels<float>();
+  const bool rows = has_few_rows(p);
+  const int64_t few = rows ? p.m : p.n, lines = rows ? p.n : p.m, line = rows ? p.b_col : p.a_row;
+  const int64_t width = thin_width(few), group = kernels.tile_cols, row = kBlockK + kCopyGap;
+  ScratchArray<float> vectors(Scratch::operand_a, static_cast<std::size_t>(p.k * width));
+  const std::uint16_t* const from = rows ? p.a : p.b;
+  const int64_t step = rows ? p.a_col : p.b_row, vector = rows ? p.a_row : p.b_col;
+  std::fill_n(vectors.data(), p.k * width, 0.0f);
+  for (int64_t f = 0; f < few; ++f) {
+    if (width == 1 && step == 1) format.widen(p.k, from, vectors.data());
+    else
+      for (int64_t k = 0; k < p.k; ++k) format.widen(1, from + f * vector + k * step, vectors.data() + k * width + f);
+  }
+  const int64_t grain = std::max<int64_t>(1, kSerialThin / 2 / (group * p.k));
+  parallel_for(ceil_div(lines, group), grain, [&](int64_t begin, int64_t end) {
+    float* const wide = operand_room(Scratch::pack_a, group * row);
+    float* const sums = operand_room(Scratch::pack_b, (2 * few + 1) * group);
+    float *const parts = sums + few * group, *const bias = parts + few * group;
+    std::uint16_t narrow[64];
+    for (int64_t l0 = begin * group; l0 < std::min(lines, end * group); l0 += group) {
+      const int64_t count = std::min(group, lines - l0);
+      const std::uint16_t* const in = (rows ? p.b : p.a) + l0 * line;
+      for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+        const int64_t depth = std::min(kBlockK, p.k - k0);
+        for (int64_t l = 0; l < count; ++l) format.widen(depth, in + l * line + k0, wide + l * row);
+        kernels.thin({count, few, depth, wide, row, vectors.data() + k0 * width, k0 == 0 ? sums : parts, 1, group});
+        for (int64_t f = 0; f < few && k0 > 0; ++f) {
+          for (int64_t i = f * group; i < f * group + count; ++i) sums[i] += parts[i];
+        }
+      }
+      if (p.bias != nullptr) format.widen(rows ? count : few, rows ? p.bias + l0 : p.bias, bias);
+      for (int64_t f = 0; f < few; ++f) {
+        float* const sum = sums + f * group;
+        for (int64_t l = 0; p.bias != nullptr && l < count; ++l) sum[l] += bias[rows ? l : f];
+        if (rows) {
+          format.narrow(count, sum, p.c + f * p.c_row + l0);
+        } else {
+          format.narrow(count, sum, narrow);
+          for (int64_t l = 0; l < count; ++l) p.c[(l0 + l) * p.c_row + f] = narrow[l];
+        }
+      }
+    }
+  });
+}
+
 // Computes one product of 16-bit floats as one of floats, or of pairs.
 void half_product(const HalfFormat& format, const PairKernels* pairs, const Matrices<std::uint16_t>& p) {
+  if (pairs == nullptr && p.k > 0 && (has_few_rows(p) || has_few_columns(p))) return half_thin(format, p);
   const auto operand = [&](Scratch slot, int64_t lines, const std::uint16_t* in, int64_t line, int64_t step) {
     return pairs != nullptr ? pair_operand(*pairs, slot, lines, p.k, in, line, step)
                             : widen_operand(format, slot, lines, p.k, in, line, step);

@@ -141,9 +141,13 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   loop(std::make_index_sequence<operands>{});
 }
 
+/// Whether D's formula is one of x and normal_cdf(x).
+template <class D, class C>
+constexpr bool kOfNormalCdf = requires(Vec<C> v) { D::of_normal_cdf(v, v); };
+
 /// Whether one test of several vectors of C shortens D's formula.
 template <class D, class C>
-constexpr bool kAtOnce = std::is_same_v<C, float> && requires { D::exponent_is_operand; };
+constexpr bool kAtOnce = std::is_same_v<C, float> && (requires { D::exponent_is_operand; } || kOfNormalCdf<D, C>);
 
 /// Runs D's formula, with D::exponents[known] if known >= 0, over whole blocks of vectors, each with one test of what
 /// it may take for granted: a test for every vector took a quarter of the time of x ** 3. Returns how many elements it
@@ -158,6 +162,7 @@ VESTA_INLINE int64_t run_blocks(const LoopArgs& a) {
   const int64_t n = a.step[0] == 1 ? a.n : 0;
   const auto all_at_once = [](Vec<C>(&v)[kBlock]) __attribute__((always_inline)) {
     if constexpr (known >= 0) return raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{});
+    else if constexpr (kOfNormalCdf<D, C>) return compute_near_normal<D>(v);
     else return compute_moderate<D>(v);
   };
   const auto one = [](Vec<C> v) __attribute__((always_inline)) {

@@ -1,4 +1,4 @@
-// 16-bit floats to and from float, whole arrays at a time; with F16C if the machine has it.
+// 16-bit floats to and from float, whole arrays at a time; with AVX2 and F16C if the machine has them.
 #include <immintrin.h>
 
 #include <vesta/core/cpu/gemm.h>
@@ -70,19 +70,51 @@ std::uint16_t narrow_f16(float value) {
   return i;
 }
 
+[[gnu::target("avx2")]] int64_t widen_bf16_avx2(int64_t n, const std::uint16_t* in, float* out) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
+    _mm256_storeu_ps(out + i, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16)));
+  }
+  return i;
+}
+
+[[gnu::target("avx2")]] int64_t narrow_bf16_avx2(int64_t n, const float* in, std::uint16_t* out) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 value = _mm256_loadu_ps(in + i);
+    const __m256i bits = _mm256_castps_si256(value), high = _mm256_srli_epi32(bits, 16);
+    const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    const __m256i raised = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    const __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    const __m256i rounded = _mm256_blendv_epi8(_mm256_srli_epi32(raised, 16), quiet, is_nan);
+    const __m256i packed = _mm256_packus_epi32(rounded, rounded);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                     _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0xd8)));
+  }
+  return i;
+}
+
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
 bool has_f16c() {
-  static const bool has = __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx2");
+  static const bool has = __builtin_cpu_supports("f16c") && has_avx2();
   return has;
 }
 
 }  // namespace
 
 void bf16_to_f32(int64_t n, const std::uint16_t* in, float* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(in[i]) << 16);
+  for (int64_t i = has_avx2() ? widen_bf16_avx2(n, in, out) : 0; i < n; ++i) {
+    out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(in[i]) << 16);
+  }
 }
 
 void f32_to_bf16(int64_t n, const float* in, std::uint16_t* out) {
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = has_avx2() ? narrow_bf16_avx2(n, in, out) : 0; i < n; ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(in[i]);
     const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     out[i] = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);

@@ -4,7 +4,7 @@
 // Activations, softmax and losses depend on these functions. Each was measured at least twice as fast as SLEEF's with
 // AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 and 0.37, log
 // 1.36 and 0.67, tanh 2.52 and 0.83, erf 3.94 and 0.97, erfc 5.35 and 1.36); exp, of which the others are made, 1.8
-// times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free (normal_cdf but for one branch),
+// times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free,
 // inlined into their loop, and take the same steps with AVX2 and AVX-512: equal bits. The baseline takes them without
 // FMA: its last bit may differ. Polynomials are minimax (Remez exchange), computed for this file; the error stated
 // beside a polynomial is its own, before rounding.
@@ -217,56 +217,144 @@ VESTA_INLINE Vec<float> erfc(Vec<float> x) {
   return select(a < Vec<float>(0.75f), middle, select(x < Vec<float>(0.0f), Vec<float>(2.0f) - tail, tail));
 }
 
-/// The polynomial of the normal distribution's tail: (1 + 1.5 a) e^(a^2 / 2) normal_cdf(-a) = G(q) = kFirst + q rest,
-/// for a >= 0 and q = (a - 4) / (a + 4).
-struct NormalTail {
-  static constexpr float kFirst = 0x1.525e24p-1f;
-  Vec<float> q, rest;
-  VESTA_INLINE explicit NormalTail(Vec<float> a)
-      : q((a - Vec<float>(4.0f)) / (a + Vec<float>(4.0f))),
-        rest(horner(q, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f, 0x1.fe7f50p-6f,
-                    -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f, -0x1.cb3f8ap-14f)) {}
-  VESTA_INLINE Vec<float> value() const { return mul_add(q, rest, Vec<float>(kFirst)); }
-};
-
-/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the relative accuracy of erfc in
-/// the lower tail (rounding x / sqrt 2 would cost x^2 ulp). For a = |x|: e^(-a^2 / 2) G(q) / (1 + 1.5 a), q = (a - 4)
-/// / (a + 4), G a polynomial (error 2^-28.6); 1 - that for x > 0, and for small a as 1/2 + x p(x^2) (2^-30). Error
-/// below 2.1 ulp, 3.6 without FMA. Exact gelu is x normal_cdf(x), at most 2 floats from the one next to the exact value
-/// (with FMA). A vector of small values alone skips the tail, four fifths of the work; a lane's bits do not depend on
-/// it.
-VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) {
-  const Vec<float> a = lower_or_first(abs(x), Vec<float>(14.5f)), half(0.5f);
-  const Vec<float> p = horner(x * x, 0x1.988454p-2f, -0x1.105832p-4f, 0x1.46ce4cp-7f, -0x1.36fd42p-10f, 0x1.dbff10p-14f,
-                              -0x1.00d528p-17f);
-  const Vec<float> middle = mul_add(x, p, half);
-  const Mask<float> inner = a < Vec<float>(kHasFma ? 0.5f : 1.0f);
-  if (all(inner)) return middle;
-  const NormalTail g(a);
-  const Vec<float> square = a * a;
-  const Vec<float> tail =
-      gaussian_tail(half * square, half * square_error(a, square), NormalTail::kFirst, g.q, g.rest, a, 1.5f);
-  return select(inner, middle, select(x > Vec<float>(0.0f), Vec<float>(1.0f) - tail, tail));
+/// Returns table[index % 4] in every lane.
+VESTA_INLINE Vec<float> pick(const float (&table)[4], Vec<float>::Bits index) {
+#if defined(VESTA_SIMD_AVX512)
+  const __m512 all = _mm512_broadcast_f32x4(_mm_loadu_ps(table));
+  return Vec<float>((Vec<float>::Raw)_mm512_permutevar_ps(all, (__m512i)index));
+#elif defined(VESTA_SIMD_AVX2)
+  const __m256 all = _mm256_broadcast_ps(reinterpret_cast<const __m128*>(table));
+  return Vec<float>((Vec<float>::Raw)_mm256_permutevar_ps(all, (__m256i)index));
+#else
+  return Vec<float>(
+      Vec<float>::Raw{table[index[0] & 3], table[index[1] & 3], table[index[2] & 3], table[index[3] & 3]});
+#endif
 }
 
-/// Computes the slope of x normal_cdf(x), normal_cdf(x) + x density(x): for |x| < 1 as 1/2 + x p(x^2) (2^-29), beyond
-/// as e^(-a^2 / 2) (G(q) / (1 + 1.5 a) - a / sqrt(2 pi)) with a and G of normal_cdf(), or 1 - that; NaN for infinities,
-/// as in PyTorch's sum. Error below 1 ulp for x > 1, 2^-23 down to -1, beyond 5 ulp (7 without FMA).
+/// The normal distribution's lower tail, normal_cdf(-a) = e^(-a^2 / 2) F(a), and the slope of x normal_cdf(x) at -a,
+/// e^(-a^2 / 2) S(a), S(a) = F(a) - a / sqrt(2 pi): Near for a in [0, 4.75), Far up to 14.8. F falls slowly. It is a
+/// polynomial in d = a - m in each of four intervals, whose number is a polynomial's integer part: their middles m are
+/// such that both constant terms are nearly floats (2^-27), so that F is rounded once, when small terms are added.
+struct NearTail {
+  static constexpr float kLimit = 4.75f, kSquared = -0x1.7d3bfep-4f, kLinear = 0x1.47ae14p+0f, kConstant = 0;
+  // [0, 0.83), [0.83, 1.80), [1.80, 3.00), [3.00, 4.75); error 2^-26.5
+  static constexpr float kMiddle[4] = {0x1.96p-2f, 0x1.4f4p+0f, 0x1.2f6p+1f, 0x1.f12p+1f};
+  static constexpr float kF0[4] = {0x1.7f22ep-2f, 0x1.cb7244p-3f, 0x1.2e11b8p-3f, 0x1.8d1b12p-4f};
+  static constexpr float kF1[4] = {-0x1.009cp-2f, -0x1.aeb686p-4f, -0x1.9460ap-5f, -0x1.6f2baap-6f};
+  static constexpr float kC2[4] = {0x1.19652ap-3f, 0x1.62d81cp-5f, 0x1.f3b5e2p-7f, 0x1.44d24ap-8f};
+  static constexpr float kC3[4] = {-0x1.0bc34ap-4f, -0x1.087d02p-6f, -0x1.20c15cp-8f, -0x1.1433ap-10f};
+  static constexpr float kC4[4] = {0x1.c86e72p-6f, 0x1.6b2ee4p-8f, 0x1.3ae6e4p-10f, 0x1.c4c19cp-13f};
+  static constexpr float kC5[4] = {-0x1.64779ap-7f, -0x1.d1c31p-10f, -0x1.471c14p-12f, -0x1.6757eep-15f};
+  static constexpr float kC6[4] = {0x1.09f55ap-8f, 0x1.227384p-11f, 0x1.4f0f92p-14f, 0x1.2357c6p-17f};
+  static constexpr float kC7[4] = {-0x1.538f26p-10f, -0x1.46e1aep-13f, -0x1.2d858ap-16f, -0x1.b6b572p-20f};
+  static constexpr float kS0[4] = {0x1.ba54d2p-3f, -0x1.314228p-2f, -0x1.989962p-1f, -0x1.73d44ap+0f};
+  static constexpr float kS1[4] = {-0x1.4c902ap-1f, -0x1.0218fap-1f, -0x1.cb1068p-2f, -0x1.af770ep-2f};
+};
+struct FarTail {
+  static constexpr float kLimit = 14.8f, kSquared = 0, kLinear = 0x1.8f5c28p-2f, kConstant = -0x1.da3d7p+0f;
+  // [4.75, 7.31), [7.31, 9.88), [9.88, 12.44), [12.44, 14.8]; error 2^-25.9, beyond the first interval 2^-28.7
+  static constexpr float kMiddle[4] = {0x1.821p+2f, 0x1.1228p+3f, 0x1.64ap+3f, 0x1.b458p+3f};
+  static constexpr float kF0[4] = {0x1.07fcd6p-4f, 0x1.7876f2p-5f, 0x1.22f1a2p-5f, 0x1.dccf9p-6f};
+  static constexpr float kF1[4] = {-0x1.4d131ap-7f, -0x1.568c6ap-8f, -0x1.9b3b7ap-9f, -0x1.14cf8p-9f};
+  static constexpr float kC2[4] = {0x1.9ae1bap-10f, 0x1.33e47cp-11f, 0x1.20710ep-12f, 0x1.3fc04p-13f};
+  static constexpr float kC3[4] = {-0x1.f038cap-13f, -0x1.117bccp-14f, -0x1.91a7dep-16f, -0x1.6f7caap-17f};
+  static constexpr float kC4[4] = {0x1.25560ep-15f, 0x1.e026dep-18f, 0x1.15a4eep-19f, 0x1.a50532p-21f};
+  static constexpr float kC5[4] = {-0x1.54dffap-18f, -0x1.a16846p-21f, -0x1.7cfd84p-23f, -0x1.deab46p-25f};
+  static constexpr float kC6[4] = {0x1.9db3cep-21f, 0x1.7292cep-24f, 0x1.071816p-26f, 0x1.c551f4p-29f};
+  static constexpr float kC7[4] = {-0x1.cbf4e6p-24f, -0x1.30d9a6p-27f, -0x1.66a7e8p-30f, -0x1.2a91dep-32f};
+  static constexpr float kS0[4] = {-0x1.2bc8ap+1f, -0x1.af9b9ap+1f, -0x1.1a45c8p+2f, -0x1.5a4a16p+2f};
+  static constexpr float kS1[4] = {-0x1.a2ececp-2f, -0x1.9dde84p-2f, -0x1.9bbacap-2f, -0x1.9aadf2p-2f};
+};
+
+/// Returns the number of a's interval, with a fraction of 8 bits, and 1.5 2^15.
+template <class Tail>
+VESTA_INLINE Vec<float> place_in(Vec<float> a) {
+  const Vec<float> slope = mul_add(a, Vec<float>(Tail::kSquared), Vec<float>(Tail::kLinear));
+  return mul_add(a, slope, Vec<float>(0x1.8p15f + Tail::kConstant));
+}
+
+/// Turns vectors a >= 0 into normal_cdf(-a) or the slope of x normal_cdf(x) at -a. If none is far from 0 (all_near), a
+/// third of the steps is left out; a lane's bits do not depend on it. The steps of several vectors, and of the two
+/// factors, alternate: a core whose window holds some 60 steps that wait, as Zen 3's does, finds more to do.
+template <bool is_slope, bool all_near, int K>
+VESTA_INLINE void normal_tails(Vec<float> (&a)[K]) {
+  using V = Vec<float>;
+#define VESTA_EACH _Pragma("GCC unroll 4") for (int k = 0; k < K; ++k)
+  V square[K], shifted[K], n[K], r[K], low[K], d[K], d2[K], p[K], p4[K], p2[K], q[K], first[K];
+  V::Bits index[K];
+  Mask<float> near[K];
+  const auto look = [&](int k, const float (&of_near)[4], const float (&of_far)[4]) __attribute__((always_inline)) {
+    const V value = pick(of_near, index[k]);
+    return all_near ? value : select(near[k], value, pick(of_far, index[k]));
+  };
+  VESTA_EACH {
+    V place = place_in<NearTail>(a[k]);
+    if constexpr (!all_near) {
+      near[k] = a[k] < V(NearTail::kLimit);
+      a[k] = lower_or_first(a[k], V(FarTail::kLimit));  // there both are 0
+      place = select(near[k], place, place_in<FarTail>(a[k]));
+    }
+    index[k] = place.bits() >> 8;  // the bits below are the fraction
+  }
+  VESTA_EACH square[k] = a[k] * a[k];
+  // e^(-a^2 / 2) = 2^n (1 + c), and the rounding error of the square counts; r is twice the exponent that is left.
+  // n is at least -158: far from 0 the result is raised, and what underflows is rounded once, when it is lowered.
+  constexpr float kRaised = all_near ? 0 : 64;
+  const V magic(kExpMagic + 127 + kRaised);
+  VESTA_EACH shifted[k] = mul_add(square[k], V(-0x1.715476p-1f), magic);
+  VESTA_EACH d[k] = a[k] - look(k, NearTail::kMiddle, FarTail::kMiddle);
+  VESTA_EACH n[k] = shifted[k] - magic;
+  VESTA_EACH r[k] = mul_add(n[k], V(-2 * kLogHigh), -square[k]);
+  VESTA_EACH low[k] = mul_add(n[k], V(-2 * kLogLow), -square_error(a[k], square[k]));
+  VESTA_EACH p[k] = mul_add(d[k], look(k, NearTail::kC7, FarTail::kC7), look(k, NearTail::kC6, FarTail::kC6));
+  VESTA_EACH r[k] += low[k];
+  VESTA_EACH p4[k] = mul_add(d[k], look(k, NearTail::kC5, FarTail::kC5), look(k, NearTail::kC4, FarTail::kC4));
+  VESTA_EACH d2[k] = d[k] * d[k];
+  VESTA_EACH p2[k] = mul_add(d[k], look(k, NearTail::kC3, FarTail::kC3), look(k, NearTail::kC2, FarTail::kC2));
+  // c = r (1/2 + r q(r)), with exp_fraction()'s coefficients
+  VESTA_EACH q[k] = mul_add(r[k], V(0x1.6a2432p-16f), V(0x1.1239e2p-12f));
+  VESTA_EACH p[k] = mul_add(d2[k], p[k], p4[k]);
+  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.5558f2p-9f));
+  VESTA_EACH p[k] = mul_add(d2[k], p[k], p2[k]);
+  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.555492p-6f));
+  VESTA_EACH p[k] =
+      mul_add(d[k], p[k], is_slope ? look(k, NearTail::kS1, FarTail::kS1) : look(k, NearTail::kF1, FarTail::kF1));
+  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.fffffcp-4f));
+  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0.5f));
+  VESTA_EACH p[k] *= d[k];
+  VESTA_EACH r[k] *= q[k];
+  // (1 + c) (first + p), rounded once but for small terms
+  VESTA_EACH first[k] = is_slope ? look(k, NearTail::kS0, FarTail::kS0) : look(k, NearTail::kF0, FarTail::kF0);
+  VESTA_EACH q[k] = mul_add(r[k], first[k] + p[k], p[k]);
+  VESTA_EACH q[k] += first[k];
+  VESTA_EACH a[k] = q[k] * V::from_bits(shifted[k].bits() << 23);  // the top of the magic number is shifted out
+  if constexpr (kRaised != 0) VESTA_EACH a[k] *= V(0x1p-64f);
+#undef VESTA_EACH
+}
+template <bool is_slope>
+VESTA_INLINE Vec<float> normal_tail(Vec<float> a) {
+  Vec<float> tail[1] = {a};
+  if (all(a < Vec<float>(NearTail::kLimit))) [[likely]]
+    normal_tails<is_slope, true>(tail);
+  else normal_tails<is_slope, false>(tail);
+  return tail[0];
+}
+
+/// Returns normal_cdf(x), or the slope of x normal_cdf(x), given that of -|x|.
+VESTA_INLINE Vec<float> of_tail(Vec<float> x, Vec<float> tail) {
+  return select(x > Vec<float>(0.0f), Vec<float>(1.0f) - tail, tail);
+}
+
+/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the same relative accuracy in the
+/// lower tail (rounding x / sqrt 2 would cost x^2 ulp), as 1 - normal_cdf(-x) for x > 0. Error below 1.6 ulp.
+/// Exact gelu is x normal_cdf(x), at most 2 floats from the one next to the exact value.
+VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) { return of_tail(x, normal_tail<false>(abs(x))); }
+
+/// Computes the slope of x normal_cdf(x), normal_cdf(x) + x density(x), as 1 - that of -x for x > 0; NaN for
+/// infinities, as in PyTorch's sum. Error below 1 ulp for x > 1, 2^-23 down to -1, beyond 3 ulp.
 VESTA_INLINE Vec<float> normal_slope(Vec<float> x) {
-  const Vec<float> a = lower_or_first(abs(x), Vec<float>(16.0f)), one(1.0f);  // the slope at -16 rounds to 0
-  const Vec<float> p = horner(x * x, 0x1.988452p-1f, -0x1.10580cp-2f, 0x1.ea2d62p-5f, -0x1.36a6acp-7f, 0x1.2664a2p-10f,
-                              -0x1.6cdf10p-14f);
-  const Vec<float> middle = mul_add(x, p, Vec<float>(0.5f));
-  const Mask<float> inner = a < one;
-  if (all(inner)) return middle;
-  const Vec<float> square = a * a, half(0.5f);
-  const ExpSplit s = split_exp(-half * square);
-  const Vec<float> r = rest(s, -half * square_error(a, square));
-  const Vec<float> u =
-      mul_add(a, Vec<float>(-0x1.988454p-2f), NormalTail(a).value() / mul_add(a, Vec<float>(1.5f), one));
-  const Vec<float> tail = scale(mul_add(u, exp_fraction(r), u), s);
-  const Vec<float> outer = select(x > Vec<float>(0.0f), one - tail, tail);
-  return select(inner, middle, select(isinf(x), x - x, outer));
+  const Vec<float> a = abs(x);
+  return select(a == Vec<float>(__builtin_inff()), x - x, of_tail(x, normal_tail<true>(a)));
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

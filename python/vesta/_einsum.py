@@ -1,13 +1,16 @@
 """``einsum``: sums of products over named dimensions.
 
 Every operand is brought to the dimensions of all names, the result's first; then operands are multiplied from left to
-right, each time as one batched matrix product, and a name is summed over as soon as no later operand has it.
+right, each time as one batched matrix product, and a name is summed over as soon as no later operand has it. The plain
+product of two operands is planned once for each equation and shapes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
 from ._C import Tensor
@@ -51,6 +54,11 @@ def einsum(*args: Any) -> Tensor:
         raise ValueError("einsum: expected an equation and at least one operand, got nothing.")
     if isinstance(args[0], str):
         operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
+        if len(operands) == 2 and isinstance(operands[0], Tensor) and isinstance(operands[1], Tensor):
+            left, right = operands
+            plan = _product(args[0], tuple(left.shape), tuple(right.shape))
+            if plan is not None:
+                return plan.arrange(plan.left.arrange(left) @ plan.right.arrange(right))
         inputs, output = _of_equation(args[0])
     else:
         operands, inputs, output = _of_sublists(args)
@@ -59,7 +67,7 @@ def einsum(*args: Any) -> Tensor:
             raise TypeError(f"einsum: expected Tensors as operands, got {type(operand).__name__} at operand {number}.")
     if not operands or len(inputs) != len(operands):
         raise RuntimeError(f"einsum: expected as many operands as subscripts, got {len(operands)} and {len(inputs)}.")
-    named = [_expanded(names, operand, number) for number, (names, operand) in enumerate(zip(inputs, operands))]
+    named = [_expanded(names, operand.shape, number) for number, (names, operand) in enumerate(zip(inputs, operands))]
     return _evaluate(list(operands), named, _result_names(named, output))
 
 
@@ -104,13 +112,13 @@ def _of_sublists(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[list[Name
     return pairs[::2], [list(names) for names in pairs[1::2]], output
 
 
-def _expanded(names: list[Name], operand: Tensor, number: int) -> list[Name]:
+def _expanded(names: list[Name], shape: Sequence[int], number: int) -> list[Name]:
     """Names the dimensions that "..." stands for, by their distance from its end."""
-    rest = operand.dim() - sum(name is not Ellipsis for name in names)
+    rest = len(shape) - sum(name is not Ellipsis for name in names)
     if rest < 0 or (rest > 0 and Ellipsis not in names):
         raise RuntimeError(
             f"einsum: expected a subscript for each dimension, got {len(names)} subscripts for operand {number} of "
-            f"shape {list(operand.shape)}."
+            f"shape {list(shape)}."
         )
     full: list[Name] = []
     for name in names:
@@ -138,6 +146,74 @@ def _result_names(named: list[list[Name]], output: list[Name] | None) -> list[Na
 
 
 # ---- products ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Arranged:
+    """How dimensions are permuted and then shaped; None where they stay."""
+
+    order: list[int] | None
+    shape: list[int] | None
+
+    def arrange(self, x: Tensor) -> Tensor:
+        """Permutes and shapes x."""
+        x = x if self.order is None else x.permute(self.order)
+        return x if self.shape is None else x.reshape(self.shape)
+
+
+@dataclass(slots=True)
+class _Product:
+    """A matrix product of two arranged operands, whose result is shaped and then permuted."""
+
+    left: _Arranged
+    right: _Arranged
+    shape: list[int] | None
+    order: list[int] | None
+
+    def arrange(self, product: Tensor) -> Tensor:
+        """Gives the product its dimensions."""
+        product = product if self.shape is None else product.reshape(self.shape)
+        return product if self.order is None else product.permute(self.order)
+
+
+@lru_cache(maxsize=1024)
+def _product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) -> _Product | None:
+    """Plans two operands' sum over dimensions that both have, or returns None if it is not as plain as that.
+
+    A plan is made once for an equation and two shapes: making one takes as long as a product of small matrices.
+    """
+    inputs, output = _of_equation(equation)
+    if len(inputs) != 2:
+        return None
+    named = [_expanded(names, shape, number) for number, (names, shape) in enumerate(zip(inputs, (left, right)))]
+    result = _result_names(named, output)
+    of_left, of_right = (dict(zip(names, shape)) for names, shape in zip(named, (left, right)))
+    inner = [name for name in of_left if name in of_right and name not in result]
+    plain = len(of_left) == len(left) and len(of_right) == len(right) and inner
+    if not plain or any(of_left.get(name, size) != size for name, size in of_right.items()):
+        return None
+    if any(name not in (*result, *inner) for names in named for name in names):
+        return None
+    batch = [name for name in result if name in of_left and name in of_right]
+    rows = [name for name in result if name not in of_right]
+    columns = [name for name in result if name not in of_left]
+
+    def arranged(sizes: dict[Name, int], *groups: list[Name]) -> _Arranged:
+        names = list(sizes)
+        order = [names.index(name) for group in groups for name in group]
+        shape = [math.prod(sizes[name] for name in group) for group in groups if group or group is not batch]
+        stays = shape == [sizes[names[d]] for d in order]
+        return _Arranged(None if order == sorted(order) else order, None if stays else shape)
+
+    made = [*batch, *rows, *columns]
+    whole = len(rows) == len(columns) == 1 and len(batch) <= 1
+    sizes = {**of_left, **of_right}
+    return _Product(
+        arranged(of_left, batch, rows, inner),
+        arranged(of_right, batch, inner, columns),
+        None if whole else [sizes[name] for name in made],
+        None if made == result else [made.index(name) for name in result],
+    )
 
 
 def _diagonal(x: Tensor, names: list[Name]) -> tuple[Tensor, list[Name]]:

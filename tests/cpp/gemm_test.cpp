@@ -438,6 +438,14 @@ TEST_CASE("16-bit floats widen exactly and round to nearest even", "[gemm][half]
   CHECK(out[0] == 0x3f80);
   CHECK(out[1] == 0x3f82);
   CHECK(out[2] == 0x7f80);
+  // eight at a time as one at a time
+  std::vector<float> patterns(1 << 20);
+  for (std::uint32_t i = 0; i < patterns.size(); ++i)
+    patterns[i] = std::bit_cast<float>(i << 12 | (i * 2654435761u & 4095));
+  std::vector<std::uint16_t> rounded(patterns.size()), expected(patterns.size());
+  f32_to_bf16(static_cast<int64_t>(patterns.size()), patterns.data(), rounded.data());
+  for (std::size_t i = 0; i < patterns.size(); ++i) f32_to_bf16(1, &patterns[i], &expected[i]);
+  CHECK(rounded == expected);
 }
 
 TEST_CASE("16-bit products are the float ones of the widened operands, rounded once", "[gemm][half]") {
@@ -489,6 +497,56 @@ TEST_CASE("16-bit products are the float ones of the widened operands, rounded o
       std::vector<std::uint16_t> want(wide_c.size());
       half.narrow(static_cast<int64_t>(want.size()), wide_c.data(), want.data());
       CHECK(c == want);
+    }
+  }
+  limit_gemm_isa(Isa::avx512_bf16);
+}
+
+TEST_CASE("16-bit products of few rows or columns have the bits of the float ones, rounded once",
+          "[gemm][half][bits]") {
+  limit_gemm_isa(Isa::avx512);
+  for (const Elem elem : {Elem::bf16, Elem::f16}) {
+    const auto widen = elem == Elem::bf16 ? bf16_to_f32 : f16_to_f32;
+    const auto narrow = elem == Elem::bf16 ? f32_to_bf16 : f32_to_f16;
+    for (const auto& [m, n] : {std::pair{1, 1000}, {1, 7}, {3, 77}, {8, 133}, {5, 16}, {1000, 1}, {77, 3}, {19, 4}}) {
+      for (const int64_t k : {1, 100, 256, 700}) {
+        for (const bool with_bias : {false, true}) {
+          const int64_t line = k + 3;  // lines lie apart
+          const auto narrowed = [&](int64_t count, unsigned seed) {
+            const auto in = values<float>(count, seed);
+            std::vector<std::uint16_t> out(in.size());
+            narrow(count, in.data(), out.data());
+            return out;
+          };
+          const auto a = narrowed(m * line, 1), b = narrowed(n * line, 2), bias = narrowed(n, 3);
+          const auto widened = [&](const std::vector<std::uint16_t>& in) {
+            std::vector<float> out(in.size());
+            widen(static_cast<int64_t>(in.size()), in.data(), out.data());
+            return out;
+          };
+          const auto wide_a = widened(a), wide_b = widened(b), wide_bias = widened(bias);
+          std::vector<std::uint16_t> c(m * n), want(m * n);
+          std::vector<float> wide_c(m * n);
+          Gemm args{.m = m,
+                    .n = n,
+                    .k = k,
+                    .a = a.data(),
+                    .a_row = line,
+                    .a_col = 1,
+                    .b = b.data(),
+                    .b_row = 1,
+                    .b_col = line,
+                    .c = c.data(),
+                    .c_row = n,
+                    .bias = with_bias ? bias.data() : nullptr};
+          gemm(elem, args);
+          args.a = wide_a.data(), args.b = wide_b.data(), args.c = wide_c.data();
+          args.bias = with_bias ? wide_bias.data() : nullptr;
+          gemm(Elem::f32, args);
+          narrow(m * n, wide_c.data(), want.data());
+          CHECK(c == want);
+        }
+      }
     }
   }
   limit_gemm_isa(Isa::avx512_bf16);

@@ -137,8 +137,9 @@ struct GeluErf {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<V, float>) return x * normal_on_gpu<false>(x).cdf;
 #endif
-    return x * math::normal_cdf(x);
+    return of_normal_cdf(x, math::normal_cdf(x));
   }
+  template <class V> VESTA_HD static V of_normal_cdf(V x, V cdf) { return x * cdf; }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<T, float>) {

@@ -53,6 +53,7 @@ struct Ndtr {
       "ndtr(input): the standard normal distribution function, the integral of the density up to x, elementwise.";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) { return math::normal_cdf(x); }
+  template <class V> VESTA_HD static V of_normal_cdf(V, V cdf) { return cdf; }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
     return g * lit<T>(0.39894228040143267794) * math::exp(x * x * lit<T>(-0.5));  // 1 / sqrt(2 pi)
   }
