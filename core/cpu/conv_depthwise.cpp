@@ -85,12 +85,13 @@ class PlaneProduct {
 
  private:
   bool is_window(const Canvas& canvas) const {
-    if (canvas.step[2] != 1 || column_.size() != 9 || first_tap_.size() != 4) return false;
+    const std::size_t step = static_cast<std::size_t>(canvas.step[2]);
+    if (step > 2 || column_.size() != 9 || first_tap_.size() != 4) return false;
     for (std::size_t t = 0; t < 9; ++t) {
       if (line_of_[t] != int64_t(t / 3) || column_[t] != column_[0] + int64_t(t % 3)) return false;
     }
     for (std::size_t i = 3; i < lines_.size(); i += 3) {
-      if (lines_[i] != lines_[i - 2] || lines_[i + 1] != lines_[i - 1]) return false;
+      if (lines_[i] != lines_[i - 3 + step] || (step == 1 && lines_[i + 1] != lines_[i - 1])) return false;
     }
     return true;
   }

@@ -14,10 +14,10 @@ namespace vesta::cpu {
 /// in vectors, tap by tap in the order of the taps, from the rows of the image where they lie. What lies outside the
 /// image is read as zeros, so these are the sums that a product on the canvas has (Note [Canvas] in conv_canvas.h), and
 /// so are the bits. Several rows are summed together, to hide the latency of an addition. With a stride of 2, forward
-/// reads every other column of two vectors, and the gradient of x stores the outputs of two products in turn.
-/// The gradient of the weights keeps kDepthwiseLanes sums per tap, whatever the width of a vector, to which columns are
-/// added in turn, and adds them by halves at the end. Samples are cut into groups by shape alone, and the sums of the
-/// groups are added in order.
+/// reads every other column of two vectors, which serve two of three neighbouring taps; the gradient of x stores the
+/// outputs of two products in turn. The gradient of the weights keeps kDepthwiseLanes sums per tap, whatever the width
+/// of a vector, to which columns are added in turn, and adds them by halves at the end. Samples are cut into groups by
+/// shape alone, and the sums of the groups are added in order.
 inline constexpr std::int64_t kDepthwiseLanes = 16;
 
 /// Where one product reads and writes: rows of an image of one channel, whose columns lie side by side. Taps that read
@@ -33,7 +33,7 @@ struct DepthwiseProduct {
   std::int64_t step;  ///< from output to output
   std::int64_t width;  ///< columns of the image
   const std::int64_t* out;  ///< [rows]: where output 0 of the row lies
-  bool is_window;  ///< 3 x 3 neighbours: line k + 1 of a row is line k of the next, taps lie side by side
+  bool is_window;  ///< 3 x 3 neighbours, a step of 1 or 2: line k + step of a row is line k of the next
 };
 
 /// Planes of outputs: sums over the taps, plus the bias.

@@ -41,6 +41,10 @@ constexpr double kPackingCost = 6;  // packing a column costs as much as this ma
 constexpr int64_t kManyRows = 96;  // rows of weights from which packed columns are always read faster
 constexpr int64_t kTaskChannels = 32;  // channels that a task lays out, where they lie side by side
 constexpr int64_t kFewestPacked = 1024;  // results below which packing does not pay
+// Least columns of a strip and output channels of a task, where they are cut for more tasks: each strip reads all
+// weights, and each task the columns of its strip.
+constexpr int64_t kLeastColumns = 128, kLeastRows = 32;
+constexpr int64_t kReadColumns = 256;  // columns of a batch up to which packing the weights does not pay
 
 // One direction of a convolution: images `from`, products, images `to`. E is the element type. A product's columns are
 // its outputs. Either they are numbered by the pitch of the canvas and read where they lie, a few between rows in
@@ -58,13 +62,16 @@ struct Correlation : Correlated<E> {
   explicit Correlation(const Base& base) : Base(base) {}
 
   const GemmKernels<T>& kernels = product_kernels_of<E>();
+  const T* values = nullptr;  // forward weights that are read as they lie, else `weights` are packed
 
   // A range of one product that is computed at once.
   struct Strip {
     std::size_t product;
     int64_t begin, end;  // packed: columns over the images of a chunk; else rows over the canvas' first two dimensions
+    int64_t row, row_end;  // output channels
   };
   std::vector<Strip> strips;
+  int64_t down = 1;  // tasks of a strip, each with some of the output channels; they share the packed columns
   int64_t strip_columns = 0;  // most columns of any strip
   bool packed = false;
   int64_t outputs = 0;  // of a product per image
@@ -83,6 +90,7 @@ struct Correlation : Correlated<E> {
 
   // Decides how columns are made, from the shape alone; what it decides changes no bits.
   void plan() {
+    if (batch <= 0 || to_channels <= 0 || to_size[0] * to_size[1] * to_size[2] <= 0) return;
     ready = lies_ready(canvas, from_size, from_channels, from_strides);
     const Taps& taps = products.front();
     outputs = Base::outputs();
@@ -94,19 +102,49 @@ struct Correlation : Correlated<E> {
     if (packed && outputs < kSmallImage && std::max(from_strides.batch, canvas_elements()) < kLongestStep) {
       chunk = std::clamp<int64_t>(batch / 8, 1, ceil_div(kSmallImage, outputs));
     }
+    const int64_t wanted = ceil_div(kTasks, ceil_div(batch, chunk) * groups * static_cast<int64_t>(products.size()));
     for (std::size_t p = 0; p < products.size(); ++p) {
       if (packed) {
-        const int64_t all = outputs * chunk, pieces = ceil_div(all, most);
-        const int64_t step = ceil_div(ceil_div(all, pieces), kernels.tile_cols) * kernels.tile_cols;
-        for (int64_t c = 0; c < all; c += step) strips.push_back({p, c, std::min(all, c + step)});
-        strip_columns = step;
+        cut_columns(p, most, wanted);
       } else {
-        const int64_t step = std::max<int64_t>(1, most / width());
         const int64_t rows = (taps.count[0] - 1) * canvas.size[1] + taps.count[1];
-        for (int64_t r = 0; r < rows; r += step) strips.push_back({p, r, std::min(rows, r + step)});
+        const int64_t columns = std::min(most, std::max(ceil_div(rows * width(), wanted), kLeastColumns));
+        const int64_t step = std::max<int64_t>(1, columns / width());
+        for (int64_t r = 0; r < rows; r += step) strips.push_back({p, r, std::min(rows, r + step), 0, to_channels});
         strip_columns = std::min(step, rows) * width();
       }
     }
+  }
+
+  // Cuts the packed columns of a product into strips of at most about `most` and, where these are fewer than `wanted`,
+  // into strips of fewer columns and tasks of fewer output channels. Their sizes differ by one tile at most, so that
+  // threads get equal work.
+  void cut_columns(std::size_t product, int64_t most, int64_t wanted) {
+    const int64_t all = outputs * chunk, tiles = ceil_div(all, kernels.tile_cols);
+    const int64_t across =
+        std::clamp(std::max(ceil_div(all, most), std::min(wanted, all / kLeastColumns)), int64_t{1}, tiles);
+    strip_columns = ceil_div(tiles, across) * kernels.tile_cols;
+    for (int64_t i = 0; i < across; ++i) {
+      const int64_t begin = tiles * i / across * kernels.tile_cols, end = tiles * (i + 1) / across * kernels.tile_cols;
+      strips.push_back({product, begin, std::min(all, end), 0, to_channels});
+    }
+    down = std::max<int64_t>(1, std::min(ceil_div(wanted, across), to_channels / kLeastRows));
+  }
+
+  // Returns the part of a strip with the output channels of its i-th task.
+  Strip part(Strip strip, int64_t i) const {
+    const int64_t tiles = ceil_div(to_channels, kernels.tile_rows);
+    strip.row = tiles * i / down * kernels.tile_rows;
+    strip.row_end = std::min(to_channels, tiles * (i + 1) / down * kernels.tile_rows);
+    return strip;
+  }
+
+  // Returns whether weights that lie in rows are read as they lie: where columns are few, packing them takes as long as
+  // a good part of the product. Rows a multiple of a page apart would compete for the same lines of L1.
+  bool reads_rows() const {
+    constexpr int64_t kPage = 4096;
+    const int64_t row = static_cast<int64_t>(products.front().table.size() * sizeof(T));
+    return packed && batch * outputs <= kReadColumns && row % kPage != 0;
   }
 
   // Points a block at the weights of `rows` rows from `row` on and taps [k0, k0 + block.k).
@@ -115,18 +153,25 @@ struct Correlation : Correlated<E> {
     const int64_t k_end = static_cast<int64_t>(taps.table.size());
     block.m = rows;
     block.k = std::min(taps.block(), k_end - k0);
-    block.a = weights->block(group, strip.product, k0) + row * block.k;
-    block.a_row = 1;
-    block.a_col = kernels.tile_rows;
-    block.a_tile = kernels.tile_rows * block.k;
+    if (values != nullptr) {
+      block.a = values + (group * to_channels + row) * k_end + k0;
+      block.a_row = k_end;
+      block.a_col = 1;
+      block.a_tile = kernels.tile_rows * k_end;
+    } else {
+      block.a = weights->block(group, strip.product, k0) + row * block.k;
+      block.a_row = 1;
+      block.a_col = kernels.tile_rows;
+      block.a_tile = kernels.tile_rows * block.k;
+    }
     block.accumulate = k0 > 0;
     block.row_bias = bias != nullptr && k0 + block.k == k_end ? bias + group * to_channels + row : nullptr;
   }
 
-  // Fills the result of a product without taps: only the bias.
-  void fill(int64_t group, int64_t columns, T* c, int64_t c_row) const {
-    for (int64_t i = 0; i < to_channels; ++i) {
-      std::fill_n(c + i * c_row, columns, bias == nullptr ? T(0) : bias[group * to_channels + i]);
+  // Fills the result of a product without taps, from the strip's first row on: only the bias.
+  void fill(const Strip& strip, int64_t group, int64_t columns, T* c, int64_t c_row) const {
+    for (int64_t i = strip.row; i < strip.row_end; ++i, c += c_row) {
+      std::fill_n(c, columns, bias == nullptr ? T(0) : bias[group * to_channels + i]);
     }
   }
 
@@ -135,7 +180,7 @@ struct Correlation : Correlated<E> {
     const Taps& taps = products[strip.product];
     Block<T> block{};
     block.n = (strip.end - strip.begin - 1) * width() + taps.count[2];
-    if (taps.table.empty()) return fill(images.group, block.n, c, c_row);
+    if (taps.table.empty()) return fill(strip, images.group, block.n, c, c_row);
     block.b = images.data + strip.begin * width();
     block.b_tile = kernels.tile_cols;
     block.c = c;
@@ -153,58 +198,89 @@ struct Correlation : Correlated<E> {
     if (covers_image(taps) && canvas.size[1] == to_size[1] && canvas.size[2] == to_size[2]) {
       return multiply_rows(strip, images, out + strip.begin * width(), to_strides.channel);
     }
-    T* const room = results();
+    T* const room = results(strip);
     multiply_rows(strip, images, room, strip_columns);
     write_rows<E>(canvas, taps, strip.begin, strip.end, to_channels, room, strip_columns, to_size, out, to_strides);
   }
 
-  // Computes a strip whose columns are packed: blocks of k outside, then blocks of weights that stay in L2.
-  void multiply_columns(const Strip& strip, const Chunk& images, int64_t columns, T* c, int64_t c_row) const {
+  // Columns that are packed: their places in the images of a chunk.
+  const std::int32_t* places(const Strip& strip, const Chunk& images, int64_t columns) const {
+    const int64_t panels = round_up(columns, kernels.tile_cols);
+    auto* const at = static_cast<std::int32_t*>(thread_scratch(Scratch::operand_a, sizeof(std::int32_t) * panels));
+    column_offsets(canvas, products[strip.product], strip.begin, strip.begin + columns, images.stride, at);
+    return at;
+  }
+
+  // Computes a strip whose columns are packed, from its first row on: blocks of k outside, then blocks of weights that
+  // stay in L2. `ready_columns` holds its columns if they are packed already.
+  void multiply_columns(const Strip& strip, const Chunk& images, int64_t columns, const T* ready_columns, T* c,
+                        int64_t c_row) const {
     const Taps& taps = products[strip.product];
-    if (taps.table.empty()) return fill(images.group, columns, c, c_row);
-    const int64_t panels = ceil_div(columns, kernels.tile_cols) * kernels.tile_cols;
-    std::int32_t* const at =
-        static_cast<std::int32_t*>(thread_scratch(Scratch::operand_a, sizeof(std::int32_t) * panels));
-    column_offsets(canvas, taps, strip.begin, strip.begin + columns, images.stride, at);
-    T* const room =
-        static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * (panels * taps.block() + kernels.tile_cols)));
+    if (taps.table.empty()) return fill(strip, images.group, columns, c, c_row);
+    const int64_t panels = round_up(columns, kernels.tile_cols), k_end = static_cast<int64_t>(taps.table.size());
+    const std::int32_t* at = nullptr;
+    T* room = nullptr;
+    if (ready_columns == nullptr) {
+      at = places(strip, images, columns);
+      room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * (panels * taps.block() + kernels.tile_cols)));
+    }
     const int64_t rows = kWeightRows / kernels.tile_rows * kernels.tile_rows;
     Block<T> block{};
     block.n = columns;
-    block.b = room;
     block.b_row = kernels.tile_cols;
     block.c_row = c_row;
-    for (int64_t k0 = 0; k0 < static_cast<int64_t>(taps.table.size()); k0 += taps.block()) {
-      for (int64_t row = 0; row < to_channels; row += rows) {
-        take_weights(block, strip, images.group, row, std::min(rows, to_channels - row), k0);
-        if (row == 0) kernels.pack_columns(columns, block.k, images.data, taps.table.data() + k0, at, room);
-        block.b_tile = kernels.tile_cols * block.k;
-        block.c = c + row * c_row;
+    for (int64_t k0 = 0; k0 < k_end; k0 += taps.block()) {
+      block.k = std::min(taps.block(), k_end - k0);
+      if (room != nullptr) kernels.pack_columns(columns, block.k, images.data, taps.table.data() + k0, at, room);
+      block.b = room != nullptr ? room : ready_columns + k0 / taps.block() * block_room(taps);
+      block.b_tile = kernels.tile_cols * block.k;
+      for (int64_t row = strip.row; row < strip.row_end; row += rows) {
+        take_weights(block, strip, images.group, row, std::min(rows, strip.row_end - row), k0);
+        block.c = c + (row - strip.row) * c_row;
         kernels.block(block);
       }
     }
   }
 
-  void run_columns(const Strip& strip, const Chunk& images) const {
+  // Elements for a block of taps of a strip's columns. What packing overwrites behind them is no other block's.
+  int64_t block_room(const Taps& taps) const { return strip_columns * taps.block() + kernels.tile_cols; }
+
+  // Packs a block of taps for all tasks of a strip.
+  void pack_block(const Strip& strip, const Chunk& images, int64_t block, T* to) const {
     const Taps& taps = products[strip.product];
-    const int64_t end = std::min(strip.end, images.count * outputs), columns = end - strip.begin;
+    const int64_t columns = columns_of(strip, images), k_end = static_cast<int64_t>(taps.table.size());
+    const int64_t k0 = block * taps.block();
+    if (columns <= 0 || k0 >= k_end) return;
+    kernels.pack_columns(columns, std::min(taps.block(), k_end - k0), images.data, taps.table.data() + k0,
+                         places(strip, images, columns), to + block * block_room(taps));
+  }
+
+  int64_t columns_of(const Strip& strip, const Chunk& images) const {
+    return std::min(strip.end, images.count * outputs) - strip.begin;
+  }
+
+  void run_columns(const Strip& strip, const Chunk& images, const T* ready_columns) const {
+    const Taps& taps = products[strip.product];
+    const int64_t columns = columns_of(strip, images), end = strip.begin + columns;
     if (columns <= 0) return;
-    T* const out = to_image(images.first, images.group);
+    T* const out = to_image(images.first, images.group) + strip.row * to_strides.channel;
     const bool covers = covers_image(taps);
     if (covers && images.count == 1) {
-      return multiply_columns(strip, images, columns, out + strip.begin, to_strides.channel);
+      return multiply_columns(strip, images, columns, ready_columns, out + strip.begin, to_strides.channel);
     }
-    T* const room = results();
-    multiply_columns(strip, images, columns, room, strip_columns);
-    write_columns<E>(taps, covers, strip.begin, end, to_channels, room, strip_columns, to_size, out, to_strides);
+    T* const room = results(strip);
+    multiply_columns(strip, images, columns, ready_columns, room, strip_columns);
+    write_columns<E>(taps, covers, strip.begin, end, strip.row_end - strip.row, room, strip_columns, to_size, out,
+                     to_strides);
   }
 
-  void run_strip(const Strip& strip, const Chunk& images) const {
-    return packed ? run_columns(strip, images) : run_rows(strip, images);
+  void run_strip(const Strip& strip, const Chunk& images, const T* ready_columns = nullptr) const {
+    return packed ? run_columns(strip, images, ready_columns) : run_rows(strip, images);
   }
 
-  T* results() const {
-    return static_cast<T*>(thread_scratch(Scratch::output, sizeof(T) * to_channels * strip_columns));
+  T* results(const Strip& strip) const {
+    const int64_t rows = strip.row_end - strip.row;
+    return static_cast<T*>(thread_scratch(Scratch::output, sizeof(T) * rows * strip_columns));
   }
 
   // Lays out the images of a chunk in `room`, or finds them laid out already.
@@ -256,23 +332,40 @@ struct Correlation : Correlated<E> {
         }
       });
     }
-    const int64_t chunks = ceil_div(batch, chunk);
-    const int64_t grain = std::max<int64_t>(1, kTaskWork * count / (image_work() * chunk));
-    parallel_for(chunks * groups * count, grain, [&](int64_t begin, int64_t end) {
+    const auto images_of = [&](int64_t unit) {  // of the unit-th pair of a chunk and a group
+      const int64_t group = unit % groups, first = unit / groups * chunk, size = std::min(chunk, batch - first);
+      if (ready) return lay_out(first, size, group, nullptr);
+      return Chunk{first, size, group, laid.data() + (first * groups + group) * elements, groups * elements};
+    };
+    const int64_t units = ceil_div(batch, chunk) * groups;
+    int64_t blocks = 0, shared = 0;  // blocks of taps of a product, and elements of a strip's columns, at most
+    for (const Taps& taps : products) {
+      if (down < 2 || taps.table.empty()) continue;
+      const int64_t n = ceil_div(static_cast<int64_t>(taps.table.size()), taps.block());
+      blocks = std::max(blocks, n);
+      shared = std::max(shared, n * block_room(taps));
+    }
+    ScratchArray<T> columns(Scratch::partial, static_cast<std::size_t>(units * count * shared));
+    parallel_for(units * count * blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t group = t / count % groups, first = t / count / groups * chunk;
-        Chunk images{first, std::min(chunk, batch - first), group, laid.data() + (first * groups + group) * elements,
-                     groups * elements};
-        if (ready) images = lay_out(first, images.count, group, nullptr);
-        run_strip(strips[t % count], images);
+        const int64_t strip = t / blocks;
+        pack_block(strips[static_cast<std::size_t>(strip % count)], images_of(strip / count), t % blocks,
+                   columns.data() + strip * shared);
+      }
+    });
+    const int64_t grain = std::max<int64_t>(1, kTaskWork * count * down / (image_work() * chunk));
+    parallel_for(units * count * down, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t strip = t / down;
+        run_strip(part(strips[static_cast<std::size_t>(strip % count)], t % down), images_of(strip / count),
+                  shared > 0 ? columns.data() + strip * shared : nullptr);
       }
     });
   }
 
   void run() {
     if (batch <= 0 || to_channels <= 0 || to_size[0] * to_size[1] * to_size[2] <= 0) return;
-    plan();
-    if (batch * groups >= kChunkedImages || strips.size() < 2) {
+    if (batch * groups >= kChunkedImages || static_cast<int64_t>(strips.size()) * down < 2) {
       run_by_chunk();
     } else {
       run_by_strip();
@@ -284,10 +377,18 @@ struct Correlation : Correlated<E> {
 template <class E>
 void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                       const typename E::T* values, WeightKey key) {
-  const bool direct = goes_direct(run);
-  run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
-  if (direct) return correlate_direct(run);
-  Correlation<E>(run).run();
+  if (goes_direct(run)) {
+    run.weights = packed_weights(shape, direct_use, run.products, values, key);
+    return correlate_direct(run);
+  }
+  Correlation<E> products(run);
+  products.plan();
+  if (use == WeightUse::forward && key.id == 0 && products.reads_rows()) {
+    products.values = values;
+  } else {
+    products.weights = packed_weights(shape, use, run.products, values, key);
+  }
+  products.run();
 }
 
 // Computes the convolution the fastest way.

@@ -3,6 +3,7 @@
 //   - inline: small products, on this thread, straight from the operands; few rows or columns, whatever the other
 //     operand's size, from its lines as they lie in memory;
 //   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
+//   - a batch with one A that is packed: all threads pack it once, tasks are products and columns;
 //   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
 //   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
 // All give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or taken in
@@ -397,9 +398,18 @@ void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
-template <class T, class At>
-void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
+// The tasks of each product of a batch: cuts of its rows and columns.
+template <class T>
+struct TaskGrid {
+  Cut rows, columns;
+  int64_t tasks() const { return rows.count * columns.count; }
+  int64_t grain(const Matrices<T>& p) const {
+    return std::max<int64_t>(1, kSerialWork / 8 * tasks() / std::max<int64_t>(p.m * p.n * p.k, 1));
+  }
+};
+
+template <class T>
+TaskGrid<T> cut_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape) {
   const int64_t work = shape.m * shape.n * shape.k;
   int64_t down = 1, across = 1;
   if (batch < kTasks && work > kSerialWork / 8) {
@@ -408,13 +418,73 @@ void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<
     if (has_few_rows(shape)) across = std::min(across, ceil_div(shape.n, kThinColumnsPerRow * shape.m));
     down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
   }
-  const Cut rows(shape.m, kernels.tile_rows, down), columns(shape.n, kernels.tile_cols, across);
-  const int64_t per_product = rows.count * columns.count;
-  const int64_t grain = std::max<int64_t>(1, kSerialWork / 8 * per_product / std::max<int64_t>(work, 1));
-  parallel_for(batch * per_product, grain, [&](int64_t begin, int64_t end) {
+  return {Cut(shape.m, kernels.tile_rows, down), Cut(shape.n, kernels.tile_cols, across)};
+}
+
+// Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
+template <class T, class At>
+void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
+  const TaskGrid<T> grid = cut_grid(kernels, batch, shape);
+  parallel_for(batch * grid.tasks(), grid.grain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t i = t % per_product / columns.count, j = t % columns.count;
-      multiply(kernels, at(t / per_product).rows(rows.begin(i), rows.end(i)).columns(columns.begin(j), columns.end(j)));
+      const int64_t i = t % grid.tasks() / grid.columns.count, j = t % grid.columns.count;
+      multiply(kernels, at(t / grid.tasks())
+                            .rows(grid.rows.begin(i), grid.rows.end(i))
+                            .columns(grid.columns.begin(j), grid.columns.end(j)));
+    }
+  });
+}
+
+// Returns whether products of a batch that share their A are computed by multiply_common: where each task would pack A.
+template <class T>
+bool packs_common(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& p) {
+  if (p.half != nullptr || has_few_rows(p) || has_few_columns(p) || has_some_rows(kernels, p)) return false;
+  const Cut columns = cut_grid(kernels, batch, p).columns;
+  const Matrices<T> part = p.columns(0, columns.highest());
+  return p.m * p.k <= kSharedElements && rows_of_a(kernels, part) == RowsOfA::packed &&
+         !reads_b_in_place(kernels, part);
+}
+
+// Computes a batch of products that share their A, which is packed once.
+template <class T, class At>
+void multiply_common(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
+  const int64_t mr = kernels.tile_rows, nc = kernels.tile_cols, padded = round_up(shape.m, mr);
+  const int64_t k_blocks = ceil_div(shape.k, kBlockK), tall = 8 * mr, talls = ceil_div(shape.m, tall);
+  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(padded * shape.k));
+  parallel_for(
+      talls * k_blocks, std::max<int64_t>(1, kElementGrain / (tall * kBlockK)), [&](int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; ++t) {
+          const int64_t k0 = t / talls * kBlockK, row = t % talls * tall, k_len = std::min(kBlockK, shape.k - k0);
+          kernels.pack_a(std::min(tall, shape.m - row), k_len, shape.a + row * shape.a_row + k0 * shape.a_col,
+                         shape.a_row, shape.a_col, packed.data() + k0 * padded + row * k_len);
+        }
+      });
+  const TaskGrid<T> grid = cut_grid(kernels, batch, shape);
+  const int64_t strip = std::min(grid.columns.highest(), 64 * nc), high = kRowsPerBlock / mr * mr;
+  parallel_for(batch * grid.tasks(), grid.grain(shape), [&](int64_t begin, int64_t end) {
+    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * std::min(shape.k, kBlockK) * strip));
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t i = t % grid.tasks() / grid.columns.count, j = t % grid.columns.count, row = grid.rows.begin(i);
+      const Matrices<T> p = at(t / grid.tasks()).rows(row, grid.rows.end(i));
+      for (int64_t c = grid.columns.begin(j); c < grid.columns.end(j); c += strip) {
+        const Matrices<T> q = p.columns(c, std::min(grid.columns.end(j), c + strip));
+        for (int64_t k0 = 0; k0 < q.k; k0 += kBlockK) {
+          Block<T> block = block_at(q, k0);
+          kernels.pack_b(q.n, block.k, q.b + k0 * q.b_row, q.b_row, q.b_col, room);
+          use_packed_b(kernels, static_cast<const T*>(room), block);
+          block.a = packed.data() + k0 * padded + row * block.k;
+          block.a_row = 1;
+          block.a_col = mr;
+          block.a_tile = mr * block.k;
+          for (int64_t r = 0; r < q.m; r += high) {  // of these rows A stays in L2 while panels pass
+            Block<T> part = block;
+            part.m = std::min(high, q.m - r);
+            part.a += r * block.k;
+            part.c += r * q.c_row;
+            kernels.block(part);
+          }
+        }
+      }
     }
   });
 }
@@ -553,6 +623,9 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
     });
   } else if (count < 4 && p.m * p.n * p.k > kSerialWork) {
     for (int64_t i = 0; i < count; ++i) multiply_one(kernels, at(i));
+  } else if (std::all_of(batch.begin(), batch.end(), [](const BatchDim& d) { return d.a == 0; }) &&
+             packs_common(kernels, count, p)) {
+    multiply_common(kernels, count, p, at);
   } else {
     multiply_grid(kernels, count, p, at);
   }

@@ -225,6 +225,49 @@ TEST_CASE("batches: stacked, broadcast and permuted", "[gemm]") {
   }
 }
 
+TEST_CASE("a batch with one A has the bits of its products, whatever packs A", "[gemm][bits]") {
+  limit_gemm_isa(Isa::avx512_bf16);
+  const int threads = num_threads();
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{130, 230, 600}, {512, 196, 64}, {37, 1100, 300}, {7, 90, 520}}) {
+    for (const bool transposed : {false, true}) {
+      const int64_t count = 5;
+      const auto a = values<float>(m * k, 1), b = values<float>(count * k * n, 2), bias = values<float>(n, 3);
+      const auto before = values<float>(count * m * n, 4);
+      const std::vector<BatchDim> batch{{count, 0, k * n, m * n}};
+      std::vector<float> c = before, want = before;
+      Gemm args{.m = m,
+                .n = n,
+                .k = k,
+                .a = a.data(),
+                .a_row = transposed ? 1 : k,
+                .a_col = transposed ? m : 1,
+                .b = b.data(),
+                .b_row = n,
+                .b_col = 1,
+                .c = c.data(),
+                .c_row = n,
+                .batch = batch,
+                .bias = bias.data(),
+                .accumulate = true};
+      for (int64_t i = 0; i < count; ++i) {
+        Gemm single = args;
+        single.batch = {};
+        single.b = b.data() + i * k * n;
+        single.c = want.data() + i * m * n;
+        gemm(Elem::f32, single);
+      }
+      for (const int t : {1, 2, 4}) {
+        INFO(m << " " << n << " " << k << " transposed " << transposed << " threads " << t);
+        set_num_threads(t);
+        c = before;
+        gemm(Elem::f32, args);
+        CHECK(c == want);
+      }
+      set_num_threads(threads);
+    }
+  }
+}
+
 TEST_CASE("a stride of zero broadcasts an operand", "[gemm]") {
   limit_gemm_isa(Isa::avx512_bf16);
   const auto v = values<float>(40, 1), b = values<float>(40 * 30, 2);

@@ -5,8 +5,8 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-// Lanes [low, high) of a vector, and loads of them alone; even lanes of two vectors, which in_order() sorts, as it
-// unsorts what meets them; and two vectors lane by lane in turn.
+// Lanes [low, high) of a vector, and loads of them alone; even and odd lanes of two vectors, which in_order() sorts, as
+// it unsorts what meets them; and two vectors lane by lane in turn.
 #if defined(VESTA_ISA_avx512)
 template <class X>
 using Lanes = typename X::Mask;
@@ -24,6 +24,13 @@ inline __m512 evens(__m512 a, __m512 b) {
 }
 inline __m512d evens(__m512d a, __m512d b) {
   return _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b);
+}
+inline __m512 odds(__m512 a, __m512 b) {
+  const __m512i at = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return _mm512_permutex2var_ps(a, at, b);
+}
+inline __m512d odds(__m512d a, __m512d b) {
+  return _mm512_permutex2var_pd(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b);
 }
 inline __m512 in_order(__m512 v) { return v; }
 inline __m512d in_order(__m512d v) { return v; }
@@ -52,6 +59,8 @@ inline typename X::V load_between(const typename X::T* p, Lanes<X> m) {
 }
 inline __m256 evens(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0x88); }
 inline __m256d evens(__m256d a, __m256d b) { return _mm256_unpacklo_pd(a, b); }
+inline __m256 odds(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0xdd); }
+inline __m256d odds(__m256d a, __m256d b) { return _mm256_unpackhi_pd(a, b); }
 inline __m256d in_order(__m256d v) { return _mm256_permute4x64_pd(v, 0xd8); }
 inline __m256 in_order(__m256 v) { return _mm256_castpd_ps(in_order(_mm256_castps_pd(v))); }
 inline void weave(__m256& a, __m256& b) {
@@ -81,6 +90,8 @@ inline typename X::V load_between(const typename X::T* p, Lanes<X> m) {
 }
 inline __m128 evens(__m128 a, __m128 b) { return _mm_shuffle_ps(a, b, 0x88); }
 inline __m128d evens(__m128d a, __m128d b) { return _mm_unpacklo_pd(a, b); }
+inline __m128 odds(__m128 a, __m128 b) { return _mm_shuffle_ps(a, b, 0xdd); }
+inline __m128d odds(__m128d a, __m128d b) { return _mm_unpackhi_pd(a, b); }
 inline __m128 in_order(__m128 v) { return v; }
 inline __m128d in_order(__m128d v) { return v; }
 inline void weave(__m128& a, __m128& b) {
@@ -135,6 +146,13 @@ struct Reader<X, 1> {
   static V settle(V v) { return v; }
   static V load(const T* p, std::int64_t) { return X::load(p); }
   static V load(const T* p, std::int64_t, const Edge& e) { return load_between<X>(p, e); }
+  // Reads for three taps side by side, the first at p.
+  static __attribute__((always_inline)) void three(const T* p, V (&v)[3]) {
+    v[0] = X::load(p), v[1] = X::load(p + 1), v[2] = X::load(p + 2);
+  }
+  static __attribute__((always_inline)) void three(const T* p, const Edge* e, V (&v)[3]) {
+    v[0] = load_between<X>(p, e[0]), v[1] = load_between<X>(p + 1, e[1]), v[2] = load_between<X>(p + 2, e[2]);
+  }
 };
 
 template <class X>
@@ -153,6 +171,15 @@ struct Reader<X, 2> {
   static V load(const T* p, std::int64_t) { return evens(X::load(p), X::load(p + W)); }
   static V load(const T* p, std::int64_t, const Edge& e) {
     return evens(load_between<X>(p, e.first), load_between<X>(p + W, e.second));
+  }
+  // Reads for three taps side by side, the first at p, which skips what the second reads.
+  static __attribute__((always_inline)) void three(const T* p, V (&v)[3]) {
+    const V a = X::load(p), b = X::load(p + W);
+    v[0] = evens(a, b), v[1] = odds(a, b), v[2] = load(p + 2, 2);
+  }
+  static __attribute__((always_inline)) void three(const T* p, const Edge* e, V (&v)[3]) {
+    const V a = load_between<X>(p, e[0].first), b = load_between<X>(p + W, e[0].second);
+    v[0] = evens(a, b), v[1] = odds(a, b), v[2] = load(p + 2, 2, e[2]);
   }
 };
 
@@ -204,7 +231,7 @@ class Blocks {
   static constexpr int kMost = 128;
 
   void make(std::int64_t b, std::int64_t tap, std::int64_t taps, Edge* to) const {
-    const std::int64_t wanted = (p_.columns - b * W - 1) * step_ + 1;
+    const std::int64_t wanted = (p_.columns - b * W) * step_;  // what is skipped behind the last may be read
     for (std::int64_t t = 0; t < taps; ++t) {
       const std::int64_t at = p_.column[tap + t] + b * W * step_, in_image = p_.width - at;
       to[t] = Read::edge(-at, in_image < wanted ? in_image : wanted);
@@ -310,67 +337,82 @@ template <class X, int kStep, int R>
   }
 }
 
-// Sums block b of R rows of outputs of a kernel of 3 x 3 neighbours: every row of the image is read once for the three
-// rows of outputs that it belongs to.
-template <class X, int R>
-inline __attribute__((always_inline)) void sum_window(const DepthwiseProduct& p, const Blocks<X, 1>& blocks,
+// The lines that R rows of outputs of a kernel of 3 x 3 neighbours read.
+template <int kStep, int R>
+inline constexpr int kWindowLines = (R - 1) * kStep + 3;
+
+// Sums block b of R rows of outputs of a kernel of 3 x 3 neighbours: every row of the image is read once for the rows
+// of outputs that it belongs to.
+template <class X, int kStep, int R>
+inline __attribute__((always_inline)) void sum_window(const DepthwiseProduct& p, const Blocks<X, kStep>& blocks,
                                                       const typename X::T* const* line, const typename X::V (&w)[9],
                                                       std::int64_t b, typename X::V (&sum)[R]) {
   using V = typename X::V;
-  const std::int64_t at = b * X::kWidth + p.column[0];
+  const std::int64_t at = b * X::kWidth * kStep + p.column[0];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) sum[r] = X::zero();
-  const auto add = [&](auto load) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-    for (int i = 0; i < R + 2; ++i) {
-      const typename X::T* const row = line[i] + at;
-      const V x[3] = {load(row, 0), load(row + 1, 1), load(row + 2, 2)};
+  const auto add = [&](auto read) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kWindowLines<kStep, R>; ++i) {
+      V x[3];
+      read(line[i] + at, x);
 #pragma GCC unroll 3
       for (int k = 0; k < 3; ++k) {
-        const int r = i - k;
-        if (r < 0 || r >= R) continue;
+        const int r = (i - k) / kStep;
+        if (i < k || (i - k) % kStep != 0 || r >= R) continue;
 #pragma GCC unroll 3
-        for (int t = 0; t < 3; ++t) sum[r] = X::fma(w[3 * k + t], x[t], sum[r]);
+        for (int t = 0; t < 3; ++t) sum[r] = X::fma(w[k * 3 + t], x[t], sum[r]);
       }
     }
   };
+  using Read = Reader<X, kStep>;
   if (blocks.inside(b)) {
-    add([](const typename X::T* row, int) __attribute__((always_inline)) { return X::load(row); });
+    add([](const typename X::T* row, V(&x)[3]) __attribute__((always_inline)) { Read::three(row, x); });
   } else {
-    const Lanes<X>* const e = blocks.kept_edges(b);
-    const Lanes<X> in[3] = {e[0], e[1], e[2]};
-    add([&](const typename X::T* row, int t) __attribute__((always_inline)) { return load_between<X>(row, in[t]); });
+    const typename Read::Edge* const e = blocks.kept_edges(b);
+    add([&](const typename X::T* row, V(&x)[3]) __attribute__((always_inline)) { Read::three(row, e, x); });
   }
 }
 
 // sum_rows for such a kernel.
-template <class X, int R>
-[[gnu::noinline]] void window_rows(const DepthwisePlanes<typename X::T>& d, const Blocks<X, 1>& blocks,
+template <class X, int kStep, int R>
+[[gnu::noinline]] void window_rows(const DepthwisePlanes<typename X::T>& d, const Blocks<X, kStep>& blocks,
                                    const Plane<typename X::T>& plane, std::int64_t row) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth;
   const DepthwiseProduct& p = *d.first;
-  const T* line[R + 2];
-#pragma GCC unroll 8
-  for (int i = 0; i < R + 2; ++i) {
-    const std::int64_t at = i < R ? p.lines[(row + i) * 3] : p.lines[(row + R - 1) * 3 + i - R + 1];
+  constexpr int kLines = kWindowLines<kStep, R>;
+  const T* line[kLines];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLines; ++i) {
+    const int r = i / kStep < R ? i / kStep : R - 1;
+    const std::int64_t at = p.lines[(row + r) * 3 + i - r * kStep];
     line[i] = at < 0 ? d.zeros : plane.x + at;
   }
+  // Small planes end before their reading is foreseen; with a step the next rows are asked for, too, block by block.
+  std::int64_t ahead = 0;
+  if constexpr (kStep > 1)
+    ahead = (row + R < p.rows ? p.lines[(row + R) * 3 + 2] : d.x_plane + p.lines[2]) - p.lines[row * 3 + 2];
 #pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {  // small planes end before their reading is foreseen
-    __builtin_prefetch(line[r + 1] + d.x_plane, 0);
+  for (int r = 0; r < R; ++r) {
+    if constexpr (kStep == 1) __builtin_prefetch(line[r + 1] + d.x_plane, 0);
     __builtin_prefetch(plane.out + p.out[row + r] + d.out_plane, 1);
   }
   V w[9];
 #pragma GCC unroll 9
   for (int t = 0; t < 9; ++t) w[t] = X::broadcast(plane.w + p.weight[t]);
   for (std::int64_t b = 0; b < blocks.count(); ++b) {
+    if constexpr (kStep > 1) {
+#pragma GCC unroll 16
+      for (int i = 1; i < kLines; ++i) __builtin_prefetch(line[i] + ahead + b * W * kStep, 0);
+    }
     V sum[R];
-    sum_window<X, R>(p, blocks, line, w, b, sum);
+    sum_window<X, kStep, R>(p, blocks, line, w, b, sum);
     const std::int64_t rest = p.columns - b * W;
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
+      sum[r] = Reader<X, kStep>::settle(sum[r]);
       if (d.bias != nullptr) sum[r] = X::add(sum[r], X::broadcast(&plane.bias));
       T* const to = plane.out + p.out[row + r] + b * W;
       if (rest >= W) X::store(to, sum[r]);
@@ -434,10 +476,10 @@ void each_plane(const DepthwisePlanes<typename X::T>& d, F f) {
 template <class X, int kStep>
 void planes_by_step(const DepthwisePlanes<typename X::T>& d) {
   const Blocks<X, kStep> blocks(*d.first);
-  if constexpr (kStep == 1) {
+  if constexpr (kStep != 0) {
     if (d.first->is_window && d.out_step == 1 && blocks.kept()) {
       each_plane<X>(d, [&](const Plane<typename X::T>& plane) {
-        in_groups(d.first->rows, [&]<int R>(std::int64_t row) { window_rows<X, R>(d, blocks, plane, row); });
+        in_groups(d.first->rows, [&]<int R>(std::int64_t row) { window_rows<X, kStep, R>(d, blocks, plane, row); });
       });
       return;
     }
@@ -523,13 +565,14 @@ void add_taps(const DepthwiseGradient<typename X::T>& d, const Blocks<X, kStep>&
 // add_taps for all taps of a window (DepthwiseProduct::is_window), one of the vectors of kDepthwiseLanes after the
 // other. Where the registers hold three rows of the image beside the sums, each row is read once for the three rows of
 // outputs that it belongs to.
-template <class X>
-void add_window(const DepthwiseGradient<typename X::T>& d, const Blocks<X, 1>& blocks, const typename X::T* x,
+template <class X, int kStep>
+void add_window(const DepthwiseGradient<typename X::T>& d, const Blocks<X, kStep>& blocks, const typename X::T* x,
                 const typename X::T* gy, const Part& part) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth, L = static_cast<int>(kDepthwiseLanes) / W;
-  constexpr bool kHoldsRows = W * sizeof(T) == 64;  // of 32 registers
+  using Read = Reader<X, kStep>;
+  constexpr bool kHoldsRows = kStep == 1 && W * sizeof(T) == 64;  // of 32 registers
   const DepthwiseProduct& p = *d.product;
   const auto line = [&](std::int64_t row, int k) __attribute__((always_inline)) {
     const std::int64_t at = p.lines[row * 3 + k];
@@ -540,17 +583,14 @@ void add_window(const DepthwiseGradient<typename X::T>& d, const Blocks<X, 1>& b
 #pragma GCC unroll 9
     for (V& s : sum) s = X::zero();
     for (std::int64_t b = part.block * L + l; b < part.end_block * L && b < blocks.count(); b += L) {
-      const auto add = [&](auto load, auto load_g) __attribute__((always_inline)) {
-        const auto read = [&](const T* row, V(&v)[3]) __attribute__((always_inline)) {
-#pragma GCC unroll 3
-          for (int t = 0; t < 3; ++t) v[t] = load(row + b * W + t, t);
-        };
+      const auto add = [&](auto three, auto load_g) __attribute__((always_inline)) {
+        const auto read = [&](const T* row, V(&v)[3]) __attribute__((always_inline)) { three(row + b * W * kStep, v); };
         V above[3], here[3], below[3];
         if constexpr (kHoldsRows) read(line(part.row, 0), above), read(line(part.row, 1), here);
         for (std::int64_t row = part.row; row < part.end_row; ++row) {
           if constexpr (!kHoldsRows) read(line(row, 0), above), read(line(row, 1), here);
           read(line(row, 2), below);
-          const V g = load_g(gy + p.out[row] + b * W);
+          const V g = Read::settle(load_g(gy + p.out[row] + b * W));
 #pragma GCC unroll 3
           for (int t = 0; t < 3; ++t) {
             sum[t] = X::fma(above[t], g, sum[t]);
@@ -561,20 +601,19 @@ void add_window(const DepthwiseGradient<typename X::T>& d, const Blocks<X, 1>& b
         }
       };
       if (blocks.inside(b)) {
-        const auto load = [](const T* at, int) __attribute__((always_inline)) { return X::load(at); };
-        add(load, [](const T* at) __attribute__((always_inline)) { return X::load(at); });
+        const auto three = [](const T* at, V(&v)[3]) __attribute__((always_inline)) { Read::three(at, v); };
+        add(three, [](const T* at) __attribute__((always_inline)) { return X::load(at); });
       } else {
-        const Lanes<X>* const e = blocks.kept_edges(b);
-        const Lanes<X> in[3] = {e[0], e[1], e[2]};
+        const typename Read::Edge* const e = blocks.kept_edges(b);
         const auto wanted = X::mask(within(p.columns - b * W, W));
-        add([&](const T* at, int t) __attribute__((always_inline)) { return load_between<X>(at, in[t]); },
+        add([&](const T* at, V(&v)[3]) __attribute__((always_inline)) { Read::three(at, e, v); },
             [&](const T* at) __attribute__((always_inline)) { return X::load(at, wanted); });
       }
     }
 #pragma GCC unroll 9
     for (int t = 0; t < 9; ++t) {
       T* const to = d.sums + t * kDepthwiseLanes + l * W;
-      X::store(to, X::add(X::load(to), sum[t]));
+      X::store(to, X::add(X::load(to), Read::settle(sum[t])));
     }
   }
 }
@@ -627,9 +666,9 @@ void gradient_by_step(const DepthwiseGradient<typename X::T>& d) {
       for (std::int64_t block = 0; block < row_blocks; block += kChain) {
         const Part part{row, row + rows < p.rows ? row + rows : p.rows, block,
                         block + kChain < row_blocks ? block + kChain : row_blocks};
-        if constexpr (kStep == 1) {
+        if constexpr (kStep != 0) {
           if (p.is_window && blocks.kept()) {
-            add_window<X>(d, blocks, x, gy, part);
+            add_window<X, kStep>(d, blocks, x, gy, part);
             if (d.bias_sums != nullptr) add_outputs<X>(d, gy, part);
             continue;
           }
