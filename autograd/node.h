@@ -29,8 +29,8 @@ struct Needs {
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
-/// The activation that a node's gradient begins with, null where there is none, and whether the node has what a
-/// device's own form of that gradient reads.
+/// The opening of a node, the activation gradient that apply() computes first: its activation, null where there is
+/// none, and whether the node has what a device's own form of that gradient reads.
 struct Opening {
   const PointwiseInfo* activation = nullptr;
   bool kept = false;
@@ -147,18 +147,18 @@ class VESTA_API Node : public pool::Pooled {
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
-  /// Returns the activation whose gradient comes first in apply(); then apply_rest() does what is left.
+  /// Returns the opening: the activation whose gradient apply() computes first.
   virtual Opening opening() const { return {postponable_, false}; }
-  /// Returns what that gradient is computed from, without the gradient of the result.
+  /// Returns the operands of the opening, without the gradient of the result.
   virtual PendingGradient opening_operands() const;
-  /// Does what apply() does behind the opening, given the gradient of the activation's input; with `before`, what
-  /// apply_reaching() does.
+  /// Does the rest of apply(), given the opening's result, the gradient of the activation's input; with `before`, the
+  /// rest of apply_reaching().
   virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
   /// Returns whether reaches() may be true.
   bool may_reach() const { return may_reach_; }
-  /// Returns whether apply_reaching() takes the opening of the node before input 0 along.
+  /// Returns whether apply_reaching() can also compute the opening of the node before input 0.
   virtual bool reaches(const Opening&) const { return false; }
-  /// Does what apply() does, but that the gradient of input 0 has been taken through the activation before it.
+  /// Does what apply() does, and also takes the gradient of input 0 through the activation before it.
   virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
 
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
@@ -303,7 +303,7 @@ class VESTA_API AccumulateGrad final : public Node {
   void set_target(Tensor target);
   /// Sets an object that chooses such a target each time; null ends that. Must not be called while a backward runs.
   void set_place(std::shared_ptr<GradPlace> place) { place_ = std::move(place); }
-  /// Returns whether somebody has said where the first gradient goes.
+  /// Returns whether a target for the first gradient is set.
   bool has_place() const { return place_ != nullptr || target_.defined(); }
 
  private:

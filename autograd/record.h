@@ -257,7 +257,7 @@ void install_composite(Op<R(A...)>& o) {
 
 // ---- pointwise ----
 
-/// What recording knows of one pointwise op: its record, its gradients in terms of ops, and when a gradient is g
+/// The autograd record of one pointwise op: its description, its gradients in terms of ops, and when a gradient is g
 /// itself.
 struct PointwiseRule {
   const PointwiseInfo* info = nullptr;

@@ -57,7 +57,7 @@ enum class Status : int {
 const char* implementation();
 /// Returns the runtime's version in CUDA's numbering: 13000 for 13.0.
 int version();
-/// Returns what the kernels are compiled for, in CMake's words: "80-real,90".
+/// Returns what the kernels are compiled for, in CMake's notation: "80-real,90".
 const char* architectures();
 /// Returns CUDA's name of a status, such as `cudaErrorMemoryAllocation`; status_text returns its meaning.
 const char* status_name(Status s);

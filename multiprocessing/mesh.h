@@ -25,7 +25,7 @@ struct MeshMessage {
   std::string body;
 };
 
-/// What a rank knows about another.
+/// The state of a peer.
 struct Peer {
   enum State : uint8_t { here, left, lost };
   std::string host;

@@ -114,7 +114,7 @@ VESTA_API StoragePtr attach(int fd, const Handle& handle, Attachments* keep = nu
 /// Takes back blocks that others have dropped, and closes unused arenas of dead processes.
 VESTA_API void collect();
 
-/// What one arena is to this process.
+/// The statistics of one arena.
 struct ArenaStats {
   uint64_t id = 0;  // the file's number, the same in every process
   bool owner = false;  // made here

@@ -4,7 +4,7 @@
 
 namespace vesta::autograd::rules {
 
-/// Remembers a reduction: the input's sizes, and which dimensions went.
+/// The shape of a reduction: the input's sizes, and which dimensions were reduced.
 struct Reduced {
   Dims sizes;
   uint64_t mask = 0;

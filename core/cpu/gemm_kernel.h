@@ -92,7 +92,7 @@ struct PairKernels {
   void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
 };
 
-/// How 16-bit floats become floats and back, rounded to nearest even.
+/// The conversions of 16-bit floats to floats and back, rounded to nearest even.
 struct HalfFormat {
   void (*widen)(std::int64_t n, const std::uint16_t* in, float* out);
   void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);

@@ -285,20 +285,20 @@ VESTA_INLINE void select_loop(const LoopArgs& a) {
   else run(one_of(x), one_of(y));
 }
 
-/// What a loop over floats writes when it runs for 16-bit elements.
+/// The results of a loop over floats that runs for 16-bit elements.
 struct FloatResults {
   static constexpr int64_t rounded = 0, none = -1;
   int64_t item;  // bytes of an element that stays as it is (a bool, a complex number), or `rounded`
   int64_t second_item;  // likewise of the second result (an int32), or `none`
 };
 
-/// How a topic's ops run over 16-bit floats, which are computed in float in any case.
+/// The strategy of a topic's ops for 16-bit floats, which are computed in float in any case.
 enum class Narrow {
   blocks,  // by the loop over floats, in blocks that are widened and rounded: half of the code and of its compilation
   directly  // by a loop of their own: where a formula is an instruction or two, twice as fast; gradients in blocks
 };
 
-/// How long a topic's formulas are; a struct says otherwise of itself (`long_formula`).
+/// The length class of a topic's formulas; a struct may differ (`long_formula`).
 enum class Formulas {
   short_ones,  // a few instructions, which wait for memory: AVX-512 has no loops of its own for them
   long_ones

@@ -40,7 +40,7 @@ struct ResamplePlane {
       rows;  ///< lines kept at a time: what was stored has left the store buffer when it is read in other pieces
   std::int64_t pitch;  ///< from line to line in `room`: the width and a border
   T* room;  ///< [rows * pitch + window], where the first line begins, behind another border; what no line covers is set
-  bool far;  ///< whether results pass by the caches: whole lines of the cache, all blocks whole
+  bool far;  ///< whether results bypass the caches: whole lines of the cache, all blocks whole
 };
 
 /// The kernels of one instruction set.

@@ -30,7 +30,8 @@ struct ExpSum {
   double top, sum;
 };
 
-/// What cross-entropy takes of columns: the ExpSum of each, the logarithm of its sum, and sum(w * (x - top)).
+/// The statistics of columns that cross-entropy needs: the ExpSum of each, the logarithm of its sum, and sum(w * (x -
+/// top)).
 struct ColumnSums {
   double *tops, *sums, *logs, *dots;
 };
@@ -43,8 +44,8 @@ struct ColumnSlopes {
   bool smooths;  // whether `less` counts
 };
 
-/// What a kernel asks memory for while it works on a row in the cache: the bytes at these distances from the row, to be
-/// read or written soon; 0 for nothing.
+/// The prefetch distances of a kernel that works on a row in the cache: the bytes at these distances from the row will
+/// be read or written soon; 0 for no prefetch.
 struct Expected {
   int64_t to_read = 0, to_write = 0;
   template <class T>
@@ -69,7 +70,7 @@ struct ChannelRows {
 };
 
 /// The kernels that work on one contiguous row of n elements. Statistics are double for float64, else float, passed as
-/// double. `far` results pass by the caches, if they are as wide as their statistics (far.h); rows are whole lines
+/// double. `far` results bypass the caches, if they are as wide as their statistics (far.h); rows are whole lines
 /// then.
 struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log, bool far) = nullptr;

@@ -42,7 +42,7 @@ VESTA_API int decrement_nesting();
 /// Forgets the casts that this thread keeps.
 VESTA_API void clear_cache();
 
-/// Counts what the calling thread's cache did since the thread began, and what it holds.
+/// Counters of the calling thread's cache since the thread began, and what it holds.
 struct CacheCounts {
   int64_t hits = 0;
   int64_t casts = 0;  // of weights that may be kept
@@ -53,7 +53,7 @@ VESTA_API CacheCounts cache_counts();
 /// Tells whether autocast is on for a call that is made here and now.
 inline bool active() { return (layer_state.included & ~layer_state.excluded & bit(Layer::autocast)) != 0; }
 
-/// Switches autocast off while it lives, for what a composite was told to compute in a dtype.
+/// A guard that switches autocast off while it lives, for a composite that was asked to compute in a given dtype.
 class Pause {
  public:
   Pause() : saved_(layer_state.included & bit(Layer::autocast)) { layer_state.included &= uint8_t(~saved_); }
@@ -69,7 +69,7 @@ VESTA_API Tensor cast(const Tensor& t, DType dtype, bool lower);
 
 namespace casting {
 
-/// What one call needs to know: its device, what the op does there, and the dtype that follows.
+/// The decision for one call: its device, the rule of the op there, and the dtype that follows.
 struct Call {
   DeviceType device = DeviceType::cpu;
   Rule rule = Rule::none;
@@ -99,7 +99,7 @@ struct Call {
   }
 };
 
-/// Holds an argument of type A as the op gets it.
+/// An argument of type A in the form that the op gets.
 template <class A>
 struct Held {
   A value;
@@ -190,7 +190,7 @@ auto with_casts(const Call& c, std::tuple<P...>*, const F& f, const A&... a) {
   return std::apply([&](const auto&... h) { return f(h.get()...); }, held);
 }
 
-/// Stands in the autocast slot of an op.
+/// The function in the autocast slot of an op.
 template <auto& op, class R, class... A>
 R call(A... a) {
   const Call c = inspect(*op.schema, a...);
@@ -201,8 +201,9 @@ R call(A... a) {
 
 }  // namespace autocast
 
-/// Sets autocast for a device type while it lives: `AutocastMode on(DeviceType::cpu, DType::bfloat16);`. The thread's
-/// outermost one clears the cache when it ends. Raises for a dtype that is not float16, bfloat16 or float32.
+/// A guard that sets autocast for a device type while it lives: `AutocastMode on(DeviceType::cpu, DType::bfloat16);`.
+/// The thread's outermost one clears the cache when it ends. Raises for a dtype that is not float16, bfloat16 or
+/// float32.
 class VESTA_API AutocastMode {
  public:
   explicit AutocastMode(DeviceType device, MaybeDType dtype = {}, bool enabled = true,

@@ -1,4 +1,4 @@
-// The names that errors have for ops.
+// Op names as error messages show them.
 #pragma once
 #include <string_view>
 

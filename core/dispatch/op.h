@@ -16,8 +16,8 @@
 //
 // Note [Switching the profiler]
 // Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
-// then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, those of threads not
-// yet born too, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
+// then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, also those of threads
+// that start later, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
 // relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and either way
 // what it does is right.
 #pragma once
@@ -63,7 +63,7 @@ struct OpBase {
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
   /// Loads the backend of a device if that was not done; raises where there is none.
   VESTA_API void load_device(DeviceType d) const;
-  /// Checks arguments of which one is missing or which lie on several devices: raises with the names of the arguments
+  /// Handles a call with a missing tensor or with tensors on several devices: raises with the names of the arguments
   /// unless the schema allows it. Returns the device type of the call: the first that is not the CPU.
   VESTA_API DeviceType settle_device(std::span<const dispatch::Given> given) const;
 };
@@ -135,7 +135,7 @@ struct Devices {
   void see(const T&) {}
 };
 
-/// Collects the tensors of a call, for the way where something is odd.
+/// A visitor that collects the tensors of a call, for the error path.
 struct Collect {
   std::vector<Given>& to;
   int parameter = 0;
@@ -184,7 +184,7 @@ class Op<R(A...)> : public OpBase {
       return layer(active, static_cast<A>(a)...);
     return kernel(static_cast<A>(a)...);
   }
-  /// Goes on with a call that the profiler has seen, without hiding what it calls from the profiler.
+  /// Continues a call that the profiler has seen, without hiding what it calls from the profiler.
   R below_profiler(A... a) const {
     const uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) &
                            slots() & uint8_t(bit(Layer::profiler) - 1);

@@ -17,11 +17,11 @@
 
 namespace vesta {
 
-/// Where a function stands in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
+/// The place of a function in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
 enum class Space : uint8_t { root, linalg, fft, special, functional, hidden };
 
 namespace autocast {
-/// What an op does with its floating-point operands under autocast (float64 is never touched).
+/// The treatment of an op's floating-point operands under autocast (float64 is never touched).
 enum class Rule : uint8_t {
   none,            // leaves them alone
   lower,           // casts to the mode's dtype: products and convolutions

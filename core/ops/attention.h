@@ -32,7 +32,7 @@ struct AttentionPlan {
   VESTA_API Tensor kept(size_t i, const Tensor& weights) const;
 };
 
-/// What fused attention is told beside its operands.
+/// The options of fused attention.
 struct AttentionCall {
   double dropout_p = 0;
   int64_t seed = 0, offset = 0;  // of the stream that dropout draws, as bits
@@ -43,7 +43,8 @@ struct AttentionCall {
 /// Checks the operands of fused attention. Error(runtime): sizes that do not fit, or a mask of another shape.
 VESTA_API void check_fused_attention(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask);
 
-// The bodies of fused attention and of its gradient, which compute all scores: for what a device's kernel leaves out.
+// The bodies of fused attention and of its gradient, which compute all scores: for cases that the device's kernel does
+// not support.
 TensorPair _fused_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
                                       double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale);
 TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tensor& query, const Tensor& key,
@@ -51,11 +52,11 @@ TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tenso
                                                  const Tensor& top, double dropout_p, int64_t seed, int64_t offset,
                                                  bool is_causal, double scale);
 
-/// Makes a tensor [batch, heads, rows, columns] of the batch, dtype and device of `like`, with heads inside rows in
-/// memory where `like` has them so: what comes from [batch, rows, heads * columns] goes back to it as a view.
+/// Makes a tensor [batch, heads, rows, columns] of the batch, dtype and device of `like`, in the memory layout of
+/// `like` (heads within rows): what comes from [batch, rows, heads * columns] goes back to it as a view.
 VESTA_API Tensor empty_heads(const Tensor& like, int64_t heads, int64_t rows, int64_t columns);
 
-/// Returns softmax(scores + mask) over keys. A query that may see nothing has weights, and gradients, of zero;
+/// Returns softmax(scores + mask) over keys. A query that may see nothing has zero weights and gradients;
 /// `can_be_blind` says whether there may be one.
 VESTA_API Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind);
 

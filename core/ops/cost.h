@@ -8,7 +8,7 @@
 
 namespace vesta {
 
-/// What a cost formula sees of a call: the shapes of its tensors.
+/// The input of a cost formula: the shapes of the tensors of a call.
 class OperandSizes {
  public:
   OperandSizes(const profiler::Trace& trace, const profiler::Event& event) : trace_(trace), event_(event) {}

@@ -109,15 +109,15 @@ Tensor run_on_copy(const Tensor& input, A... a) {
 /// The in-place twin of an op: the op, and a copy of the result onto its first operand.
 template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
-  // What the gradient saves must stay as it was: a copy is taken if the call is
-  // recorded, as every in-place op does. (Another operand may be what records it.)
+  // The gradient may save the operand, so a recorded call works on a copy, as every in-place op does. (Another operand
+  // may be the one that is recorded.)
   const bool recorded = layer_state.grad_enabled &&
                         (input.requires_grad() || ((dispatch::bits(a) | ... | uint8_t(0)) & bit(Layer::autograd)) != 0);
   const Tensor before = recorded ? ::vesta::clone(input) : input;
   return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 
-// Functions of an op's type: these find R(A...) of an object and give the instance above.
+// Functions of an op's type: they deduce R(A...) from the object and return the function above.
 template <auto& op, class R, class... A>
 constexpr auto pointwise_kernel(const Op<R(A...)>*) {
   return &run_pointwise<op, R, A...>;

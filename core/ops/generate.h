@@ -14,7 +14,7 @@
 namespace vesta {
 
 namespace ops {
-/// What a parameter of a function is in its op: an operand has become a tensor.
+/// The type that a parameter of a function has in its op: an operand has become a tensor.
 template <class T>
 struct OpParameter {
   using type = T;
@@ -97,7 +97,7 @@ using Signature = typename OpSignature<Function>::type;
     return ::vesta::name(a...);                                                                                        \
   }
 
-// ---- the same without their bodies ----
+// ---- declarations only ----
 #define VESTA_DECLARATION(kind, ...) VESTA_LINE_##kind(VESTA_DECLARATION, __VA_ARGS__)
 #define VESTA_DECLARATION_POINTWISE(name, Struct, params, args, ...)                                                   \
   VESTA_API Tensor name params;                                                                                        \

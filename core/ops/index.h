@@ -45,7 +45,7 @@ struct ScatterPlan {
 };
 VESTA_API ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                                    const char* op);
-/// How a scatter combines a place with what goes there.
+/// The way in which a scatter combines an element with the value that goes there.
 enum class ScatterOp : uint8_t { product, larger, smaller };
 /// Reads scatter_reduce's text: 'prod', 'amax' or 'amin'.
 VESTA_API ScatterOp scatter_op(Text reduce);

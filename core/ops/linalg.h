@@ -12,7 +12,7 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_LINALG)
 /// Raises unless `t` holds matrices of a dtype that LAPACK has.
 VESTA_API void check_matrices(const Tensor& t, const char* op, const char* argument);
 
-/// How much of a QR decomposition is asked for.
+/// The requested parts of a QR decomposition.
 enum class QrMode : uint8_t { reduced, complete, r };
 /// Reads linalg.qr's mode. Error(value) for another text.
 VESTA_API QrMode qr_mode(Text mode);

@@ -19,7 +19,7 @@ using RecurrenceGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 VESTA_DECLARE_OPS(VESTA_OPS_RECURRENCE)
 
-// The bodies, for what a device's kernel leaves out.
+// The bodies, for cases that the device's kernel does not support.
 VESTA_API RecurrenceResults _recurrence_composite(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight,
                                                   MaybeTensor bias, IntList sizes, int64_t kind, bool reverse);
 VESTA_API RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTensor grad_h,
@@ -51,7 +51,7 @@ struct Weights {
 /// biases where they are only added (not in a GRU).
 State step(Kind kind, const Tensor& x, const State& before, const Weights& w);
 
-/// Runs one layer in one direction step by step, longest sequence first.
+/// A function that runs one layer in one direction step by step, longest sequence first.
 struct Layer {
   Kind kind;
   const Weights& w;

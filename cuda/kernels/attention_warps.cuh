@@ -486,7 +486,7 @@ struct KeptWeights {
 // Rows that are computed again, a number at a time, because tensor cores make NaN of infinite factors. The whole warp
 // computes a row.
 
-/// Computes the weight of a key to a query, as top says, times dropout's factor; or its gradient.
+/// The weight of a key to a query, relative to `top`, times dropout's factor; or its gradient.
 template <class T>
 struct AgainHead {
   const AttentionLaunch& l;

@@ -279,8 +279,8 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
   held.each(team, row, n, C(-INFINITY), [&](auto, const C* v) { add_exp<T>(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
-/// Which kernels hold rows: one for each of the ways in which a row of some length is held fastest, or two, where fewer
-/// are worth their time to compile.
+/// The set of kernels that hold rows: one for each of the ways in which a row of some length is held fastest, or two
+/// where more are not worth their time to compile.
 enum class RowKernels { every, few };
 
 /// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread

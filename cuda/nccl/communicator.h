@@ -29,8 +29,8 @@ class Backoff {
   int microseconds_ = 10;
 };
 
-/// Whether the user of a group has been told of its failure: by a call, by `wait`, or, at the latest, by the next wait
-/// for the device, whose values were never written.
+/// A record of whether the user of a group has got an error for its failure: from a call, by `wait`, or, at the latest,
+/// by the next wait for the device, whose values were never written.
 class FailureNotice {
  public:
   void post(const std::vector<int>& devices, std::exception_ptr error);

@@ -45,7 +45,7 @@
 
 namespace vesta::cuda::nccl {
 
-/// What ranks tell each other; the first byte of the body.
+/// The kind of a message between ranks; the first byte of the body.
 enum class Word : uint8_t {
   head,  // sender to receiver: a message was called
   matched,  // receiver to sender: it has its receive, and this position

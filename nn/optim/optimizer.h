@@ -34,7 +34,7 @@ struct VESTA_API Parameters {
   Parameters(const nn::Module::Named& named);
 };
 
-/// What an optimizer keeps for a parameter, by name: "step", "exp_avg", ...
+/// The state of one parameter, by name: "step", "exp_avg", ...
 class VESTA_API State {
  public:
   /// Returns the tensor of a name without dots, undefined where it is new. The reference stays valid.

@@ -4,7 +4,7 @@
 
 namespace vesta::python {
 
-/// Carries a Python exception through C++ frames (a hook that raised inside backward). Made and destroyed under the
+/// A Python exception on its way through C++ frames (a hook that raised inside backward). Made and destroyed under the
 /// GIL.
 class PythonError : public std::exception {
  public:

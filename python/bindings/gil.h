@@ -25,16 +25,16 @@ bool has_python() noexcept;
 [[noreturn]] void park() noexcept;
 /// Takes the GIL, or parks a thread that comes too late.
 PyGILState_STATE take_gil() noexcept;
-/// Gives the GIL away, after `before_release` if that is set.
+/// Releases the GIL, after `before_release` if that is set.
 PyThreadState* release_gil();
-/// A function that sees the Python thread's stack before it gives the GIL away: the profiler's, while one runs.
+/// A function that sees the Python thread's stack before it releases the GIL: the profiler's, while one runs.
 extern std::atomic<void (*)()> before_release;
 /// Takes the GIL back after release_gil, or parks.
 void take_gil_back(PyThreadState* state) noexcept;
 /// Notes that this is the thread that will end the interpreter.
 void set_main_thread();
 
-/// Holds the GIL while it lives; for code that may run on a thread of the library's.
+/// A guard that holds the GIL while it lives; for code that may run on a thread of the library's.
 class Gil {
  public:
   Gil() : state_(take_gil()) {}
@@ -45,7 +45,7 @@ class Gil {
   PyGILState_STATE state_;
 };
 
-/// Lets other Python threads run while it lives, if `when`: for work that is long and touches no Python object.
+/// A guard that releases the GIL while it lives, if `when`: for work that is long and touches no Python object.
 class WithoutGil {
  public:
   explicit WithoutGil(bool when = true) : state_(when ? release_gil() : nullptr) {}

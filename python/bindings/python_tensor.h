@@ -44,7 +44,7 @@ bool add_tensor_type(PyObject* module);
 /// Puts a function or descriptor into the type's namespace (steals nothing); false with an exception set.
 bool add_to_tensor(const char* name, PyObject* value);
 
-/// Owns one reference to a Python object.
+/// The owner of one reference to a Python object.
 class Ref {
  public:
   Ref() = default;

@@ -34,7 +34,7 @@ inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.
 /// `declined`, if given, tells whether the exception is that none took the call over.
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined = nullptr);
 
-/// Switches overriding off on this thread while it lives.
+/// A guard that switches overriding off on this thread while it lives.
 class DisableOverrides {
  public:
   DisableOverrides();
