@@ -210,7 +210,7 @@ Rule make_rule(const R& result, const A&... a, Needs needs) {
   }
 }
 
-/// The function in the autograd slot of a structured op.
+/// Records and runs a call of a structured op: the function in its autograd slot.
 template <auto& op, class Rule, Kind kind, class R, class... A>
 R call(A... a) {
   constexpr bool lists = lists_of<Rule>();
@@ -241,7 +241,7 @@ void install(Op<R(A...)>& o) {
   o.set_layer(Layer::autograd, &call<op, Rule, kind, R, A...>);
 }
 
-/// The function in the slot of an op whose gradient is that of a formula in other ops.
+/// Runs an op whose gradient is that of a formula in other ops: the function in its autograd slot.
 template <auto& op, auto formula, class R, class... A>
 R call_composite(A... a) {
   Wants<true> wants;
@@ -268,7 +268,7 @@ struct PointwiseRule {
 /// Records and runs a call of any pointwise op. The autograd slot of each such op holds a thin function that calls
 /// this.
 VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
-/// The same for an op with two results.
+/// Does the same for an op with two results.
 VESTA_API TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* in, const double* params);
 
 /// Computes the gradient of an op of one tensor without parameters from what it uses: its input or its result.

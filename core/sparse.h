@@ -27,7 +27,7 @@ VESTA_API const SparseParts& sparse_parts(const Tensor& t, const char* op);
 VESTA_API void set_sparse_parts(const Tensor& t, const Tensor& indices, const Tensor& values, bool coalesced,
                                 const char* op);
 
-/// The number of sparse dimensions, and of stored elements.
+/// Returns the number of sparse dimensions, or of stored elements.
 inline int64_t sparse_dims(const SparseParts& p) { return p.indices.size(0); }
 inline int64_t nnz(const SparseParts& p) { return p.indices.size(1); }
 

@@ -64,7 +64,7 @@ const char* status_name(Status s);
 const char* status_text(Status s);
 
 Status device_count(int* count);
-/// The newest CUDA version that the driver supports, 1000 * major + 10 * minor; 0 where no driver is installed.
+/// Gets the newest CUDA version that the driver supports, 1000 * major + 10 * minor; 0 where no driver is installed.
 Status driver_version(int* version);
 Status device_properties(int device, DeviceProperties* to);
 Status set_device(int device);

@@ -304,8 +304,8 @@ enum class Formulas {
   long_ones
 };
 
-/// Whether the loops of struct D over elements of type d are compiled for this instruction set. Those that AVX-512
-/// leaves out are AVX2's: its wider vectors gain nothing where memory or single elements are waited for.
+/// Returns whether the loops of struct D over elements of type d are compiled for this instruction set. Those that
+/// AVX-512 leaves out are AVX2's: its wider vectors gain nothing where memory or single elements are the limit.
 template <class D, Formulas formulas>
 constexpr bool has_own_loops([[maybe_unused]] DType d) {
 #ifdef VESTA_ISA_avx512

@@ -48,7 +48,7 @@ template <class T>
 struct PoolKernels {
   void (*tap)(const PoolTap<T>&);
   void (*pairs)(const PoolPairs<T>&);
-  /// The same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
+  /// Does the same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
   void (*channels)(const PoolTap<T>&);
   void (*columns)(const PoolColumns<T>&);
 };
@@ -72,7 +72,7 @@ inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;
 template <class T>
 struct PoolValues {
   bool (*plane)(const PoolPlane<T>&);
-  /// The same for an image whose channels lie side by side: sizes count pixels.
+  /// Does the same for an image whose channels lie side by side: sizes count pixels.
   bool (*pixels)(const PoolPlane<T>&, std::int64_t channels);
 };
 

@@ -54,7 +54,7 @@ VESTA_INLINE Vec<C> exp_down(const ExpConstants& constants, Vec<C> x) {
 #pragma GCC unroll 1
   for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
 }
-/// exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
+/// Computes exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
 /// 'logsumexp(1)' of 4 MiB: 1.4 times as fast with AVX2).
 template <class C>
 VESTA_INLINE void exp_down_four(const ExpConstants& k, Vec<C> (&v)[4]) {

@@ -21,7 +21,7 @@ struct LayerState {
   bool inference = false;  // inference_mode(): new tensors carry no autograd state at all
 };
 
-/// One per thread, defined once in the core library. Initial-exec: reading it is one instruction.
+/// The state of the calling thread, defined once in the core library. Initial-exec: reading it is one instruction.
 extern VESTA_API constinit thread_local LayerState layer_state __attribute__((tls_model("initial-exec")));
 
 /// A guard that runs the rest of the call below `layer`: that layer and those above it are skipped, except for the

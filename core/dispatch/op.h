@@ -51,7 +51,7 @@ struct OpBase {
       : schema(&s),
         name(s.name),
         present(uint8_t(bit(Layer::sparse) | (s.differentiable && !has_body ? bit(Layer::autograd) : 0u))) {}
-  /// The layers that have a slot in this op, for a call in any thread (Note [Switching the profiler]).
+  /// Returns the layers that have a slot in this op, for a call in any thread (Note [Switching the profiler]).
   uint8_t slots() const { return __atomic_load_n(&present, __ATOMIC_RELAXED); }
   void add_slot(Layer l) { __atomic_fetch_or(&present, bit(l), __ATOMIC_RELAXED); }
   /// Lets calls start at the profiler's slot, or at the next one below (Note [Switching the profiler]).
@@ -164,8 +164,9 @@ class Op<R(A...)> : public OpBase {
  public:
   using Fn = R (*)(A...);
   using Signature = R(A...);
-  /// A body, a rule of autocast and what the profiler runs are a Fn each, or nullptr: what is missing shows in the
-  /// type, because a compiler that instruments addresses (UBSan) compares none with null in a constant expression.
+  /// Makes the object of a schema. A body, a rule of autocast and the function of the profiler are a Fn each, or
+  /// nullptr: what is missing shows in the type, because a compiler that instruments addresses (UBSan) compares none
+  /// with null in a constant expression.
   template <class Body = std::nullptr_t, class Casts = std::nullptr_t, class Profiled = std::nullptr_t>
   constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}, Profiled profiled = {})
       : OpBase(s, !std::is_null_pointer_v<Body>) {

@@ -80,7 +80,7 @@ constexpr PointwiseInfo describe(const Schema& schema) {
 
 namespace ops {
 
-/// The kernel of every pointwise op on every device: promotion, broadcasting and memory are the same everywhere, and
+/// Runs any pointwise op on any device, as its kernel: promotion, broadcasting and memory are the same everywhere, and
 /// the device only runs the plan.
 template <auto& op, class R, class... A>
 R run_pointwise(A... a) {
@@ -100,13 +100,13 @@ R run_pointwise(A... a) {
   else return pointwise_pair(op.info, in, params);
 }
 
-/// The functional twin of an in-place op: the op on a copy of its first operand.
+/// Runs the functional twin of an in-place op: the op on a copy of its first operand.
 template <auto& inplace, class... A>
 Tensor run_on_copy(const Tensor& input, A... a) {
   return inplace(::vesta::clone(input), static_cast<A>(a)...);
 }
 
-/// The in-place twin of an op: the op, and a copy of the result onto its first operand.
+/// Runs the in-place twin of an op: the op, and a copy of the result onto its first operand.
 template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
   // The gradient may save the operand, so a recorded call works on a copy, as every in-place op does. (Another operand

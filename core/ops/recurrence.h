@@ -67,9 +67,9 @@ struct Layer {
   State backward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const;
 };
 
-/// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no projections and no empty
-/// operands, and the CPU's no 16-bit floats. Autocast is for the products of single steps; of CUDA's networks it has
-/// cast all operands before the first one, and is paused.
+/// Returns whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no projections and no
+/// empty operands, and the CPU's no 16-bit floats. Autocast is for the products of single steps; of CUDA's networks it
+/// has cast all operands before the first one, and is paused.
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w);
 
 /// Checks the operands of `_recurrence`. Error(runtime): sizes that do not fit; Error(type): dtypes that differ.

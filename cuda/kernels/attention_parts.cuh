@@ -70,7 +70,7 @@ struct Kept {
         last(last_event(l.kept)),
         scale(l.kept > 0 ? C(1 / l.kept) : C(0)),
         on(l.kept < 1) {}
-  /// Neighbouring keys of a query share a block of random numbers: ask for them one after the other.
+  /// Returns the factor of a weight. Neighbouring keys of a query share a block of random numbers: take them in order.
   VESTA_DEVICE C factor(int64_t query, int64_t key) { return !on ? C(1) : keeps(query, key) ? scale : C(0); }
   VESTA_DEVICE bool keeps(int64_t query, int64_t key) {
     const uint64_t i = first + uint64_t(query) * keys + uint64_t(key);

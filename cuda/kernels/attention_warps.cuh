@@ -292,7 +292,7 @@ struct ScorePlaces {
                   (row + k < rows ? row + k : rows - 1) * (turned ? l.mask.column : l.mask.row);
     }
   }
-  /// The number of an element among those of a mask that a lane has loaded.
+  /// Returns the number of an element among those of a mask that a lane has loaded.
   template <int n>
   static VESTA_DEVICE constexpr int place(int k, int j) {
     return turned ? 2 * j + k : 2 * n * k + j;
@@ -430,8 +430,9 @@ struct ScorePlaces {
   }
 };
 
-/// Whether `top` is so far from zero that e^(score - top) is computed from the difference. Otherwise it is 2^(score *
-/// log2(e) + down), down = -top * log2(e), rounded once; it is off by the rounding of `down`, all of a row by the same.
+/// Returns whether `top` is so far from zero that e^(score - top) is computed from the difference. Otherwise it is
+/// 2^(score * log2(e) + down), down = -top * log2(e), rounded once; it is off by the rounding of `down`, all of a row
+/// by the same.
 VESTA_DEVICE bool is_far(float top) { return !(::fabsf(top) <= 65536.0f); }
 
 /// Computes e^(score - top) of the lane's two rows.

@@ -97,7 +97,7 @@ VESTA_DEVICE C extremum(C a, C b) {
 #endif
     return smallest ? math::minimum(a, b) : math::maximum(a, b);
 }
-/// The same for the N values of a pack, as a tree.
+/// Returns the same for the N values of a pack, as a tree.
 template <int N, bool smallest = false, class C>
 VESTA_DEVICE C pack_extremum(const C* v) {
   if constexpr (N == 1) return v[0];

@@ -37,8 +37,8 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
-/// A pack as it lies in memory. Of 16-bit floats that may be another value instead of what was loaded, nvcc makes
-/// halves of words as soon as they arrive: instructions, and a wait where the pack is for later.
+/// A pack as it lies in memory. For 16-bit floats that may be replaced by another value, nvcc splits words into halves
+/// as soon as they arrive: more instructions, and a wait where the pack is for later.
 struct alignas(16) PackWords {
   unsigned words[4];
 };
@@ -315,8 +315,8 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   }
   run.template operator()<BlockRow<T, packed>, BlockTeam>(kTeamThreads);
 }
-/// The same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others and by few kernels:
-/// its formulas are long, to run and to compile.
+/// Does the same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others and by few
+/// kernels: its formulas are long, to run and to compile.
 template <class T, RowKernels kernels = RowKernels::every, class F>
 void with_rows(uint64_t rows, int64_t n, [[maybe_unused]] bool packed, StreamHandle stream, F f) {
   if constexpr (sizeof(T) < 8) {

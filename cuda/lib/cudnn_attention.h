@@ -75,7 +75,7 @@ struct AttentionSlice {
 /// Cuts the gradient of a call into parts whose workspaces are within the limit and whose operands are aligned to 16
 /// bytes; one part if there are none.
 VESTA_API std::vector<AttentionSlice> attention_slices(const AttentionDesc& desc, int64_t workspace_limit);
-/// The limit on what a plan may hold while it runs. To change in tests.
+/// Returns the limit on the workspace of a plan, in bytes; tests change it.
 VESTA_API int64_t& attention_workspace_limit();
 
 /// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]

@@ -43,7 +43,8 @@ void replace_by(autograd::GradList& list, PyObject* returned, const char* what);
 bool add_hooks(PyObject* module);
 bool add_nodes(PyObject* module);
 
-/// What the collector may visit behind a node, if the node is held once only: hooks and contexts, along the edges.
+/// Visits, for the garbage collector, the hooks and contexts behind a node along its edges, if the node is held only
+/// once.
 int traverse_nodes(autograd::Node* first, visitproc visit, void* arg);
 int traverse_hooks(const autograd::NodeHooks* hooks, visitproc visit, void* arg);
 /// Visits the context of a custom Function's node; 0 for other nodes. Defined in function.cpp.
