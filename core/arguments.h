@@ -121,11 +121,11 @@ class Flag {
 };
 
 /// A string that the literal 0 does not convert to, for parameters that also take integers: conv2d's padding.
-class Word : public std::string_view {
+class TextOnly : public std::string_view {
  public:
-  Word(std::string_view text) : std::string_view(text) {}
+  TextOnly(std::string_view text) : std::string_view(text) {}
   template <size_t n>
-  Word(const char (&text)[n]) : std::string_view(text, n - 1) {}
+  TextOnly(const char (&text)[n]) : std::string_view(text, n - 1) {}
 };
 
 /// The destination of an op: fresh memory, a tensor given as out=, or its own first operand.

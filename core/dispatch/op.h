@@ -79,12 +79,12 @@ inline uint8_t bits(const TensorList& l) {
 }
 inline uint8_t bits(const Out& o) { return o.tensor ? bits(*o.tensor) : uint8_t(0); }
 template <class T>
-concept Plain =
-    std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
-    std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
-    std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
-    std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
-    std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> || std::is_same_v<T, Word>;
+concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
+                std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
+                std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
+                std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
+                std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> ||
+                std::is_same_v<T, TextOnly>;
 template <Plain T>
 constexpr uint8_t bits(const T&) {
   return 0;

@@ -46,7 +46,7 @@
 namespace vesta::cuda::nccl {
 
 /// The kind of a message between ranks; the first byte of the body.
-enum class Word : uint8_t {
+enum class MessageKind : uint8_t {
   head,  // sender to receiver: a message was called
   matched,  // receiver to sender: it has its receive, and this position
   ready,  // receiver to sequencer: the same
@@ -81,8 +81,8 @@ class MessageOrder {
   /// is not known.
   bool settled(int rank, uint64_t n);
 
-  /// Takes in what a rank says about the order; `word` is one of ready, turn, ask and called.
-  void take_in(int from, Word word, uint64_t number, wire::Reader& r);
+  /// Takes in what a rank says about the order; `kind` is one of ready, turn, ask and called.
+  void take_in(int from, MessageKind kind, uint64_t number, wire::Reader& r);
   /// Tells the sequencer of a message that this rank has matched, and the sender its position.
   void announce(const Turn& t);
   /// Records that a rank has left or died. All that it said must have been taken in.
@@ -96,7 +96,7 @@ class MessageOrder {
 
  private:
   int sequencer() const;
-  void tell(int to, Word word, uint64_t number, const std::string& rest);
+  void tell(int to, MessageKind kind, uint64_t number, const std::string& rest);
 
   Mesh& mesh_;
   uint64_t called_ = 0, queued_ = 0;
@@ -109,6 +109,6 @@ class MessageOrder {
 };
 
 /// Returns the beginning of a body.
-wire::Writer& put(wire::Writer& w, Word word);
+wire::Writer& put(wire::Writer& w, MessageKind kind);
 
 }  // namespace vesta::cuda::nccl

@@ -204,9 +204,9 @@ struct Arg<Text> {
   Text get() const { return value; }
 };
 template <>
-struct Arg<Word> : Arg<Text> {
+struct Arg<TextOnly> : Arg<Text> {
   using Arg<Text>::Arg;
-  Word get() const { return Word(value); }
+  TextOnly get() const { return TextOnly(value); }
 };
 template <>
 struct Arg<IntList> {
