@@ -23,7 +23,7 @@ struct NodeHooks;        // <vesta/autograd/node_hooks.h>
 struct PendingGradient;  // <vesta/autograd/pending.h>
 using NodePtr = intrusive_ptr<Node>;
 
-/// The set of inputs that want a gradient. Past 64 inputs the answer is always yes; unwanted gradients are dropped.
+/// The set of inputs that need a gradient. Past 64 inputs the answer is always yes; unneeded gradients are dropped.
 struct Needs {
   uint64_t mask = ~uint64_t(0);
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
@@ -70,7 +70,7 @@ class VESTA_API GradList {
   uint32_t size_ = 0, capacity_ = 3;
 };
 
-/// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node wants none.
+/// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node takes none.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
@@ -113,7 +113,7 @@ class VESTA_API TensorMeta {
 
 /// A step of the tape. Subclasses implement apply() and name(), and release_saved() where they hold tensors.
 ///
-/// Note [How a chain dies]
+/// Note [Release of a chain]
 /// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
 /// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so the recursion is
 /// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy works
@@ -124,8 +124,8 @@ class VESTA_API Node : public pool::Pooled {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode tells
-  /// whether this call itself is recorded.
+  /// Returns the gradients of the inputs (those in `needs`) given those of the outputs. Grad mode tells whether this
+  /// call itself is recorded.
   virtual GradList apply(GradList grads, Needs needs) = 0;
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
@@ -182,7 +182,7 @@ class VESTA_API Node : public pool::Pooled {
   /// Returns the hooks of this node, which are created on first use.
   NodeHooks& ensure_hooks();
 
-  // Building: called once, before anybody else sees the node.
+  // Building: called once, before the node is shared.
   /// Returns whether apply() needs tensors that the first run without retain_graph releases.
   bool keeps_state() const { return keeps_state_; }
   /// Makes room for n edges.

@@ -9,11 +9,11 @@
 //   record<ops::matmul, MatmulRule>();
 // clang-format on
 //
-// `save` gets the op's result, its arguments, and the set of tensor arguments that want a gradient; a rule without
+// `save` gets the op's result, its arguments, and the set of tensor arguments that need a gradient; a rule without
 // members needs no `save`. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end
 // are zero. For an op with several results it takes `const GradList&` instead, where an entry may be undefined (no
-// gradient came). It does not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined
-// entry is a gradient of zero.
+// gradient came). It does not broadcast, cast or check requires_grad: the engine sums and casts, and an undefined entry
+// is a gradient of zero.
 //
 // A rule may declare
 // clang-format off
@@ -49,7 +49,7 @@ extern VESTA_API constinit thread_local uint32_t saves_made __attribute__((tls_m
 
 namespace recording {
 
-/// A visitor of a call's arguments that finds which tensor arguments want a gradient.
+/// A visitor of a call's arguments that finds which tensor arguments need a gradient.
 template <bool lists>
 struct Wants {
   uint64_t mask = 0;

@@ -68,7 +68,7 @@ VESTA_API void share(Storage& storage, Memory* old = nullptr);
 VESTA_API bool is_shared(const Storage& storage);
 
 /// A lease that keeps blocks alive while a message about them is on its way. Its descriptors go with the message
-/// (SCM_RIGHTS, or inherited by a new process), and the blocks stay as long as anybody has these descriptors open.
+/// (SCM_RIGHTS, or inherited by a new process), and the blocks stay as long as any process has these descriptors open.
 class VESTA_API Lease {
  public:
   Lease();

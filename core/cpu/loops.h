@@ -22,7 +22,7 @@ template <class T, class C>
 VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
-/// Whether a formula has a mask as result.
+/// True if a formula has a mask as result.
 template <class R>
 constexpr bool kIsMask = false;
 template <class C>
@@ -141,7 +141,7 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   loop(std::make_index_sequence<operands>{});
 }
 
-/// Whether one test of several vectors of C shortens D's formula.
+/// True if one test of several vectors of C shortens D's formula.
 template <class D, class C>
 constexpr bool kAtOnce = std::is_same_v<C, float> && requires { D::exponent_is_operand; };
 

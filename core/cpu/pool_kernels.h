@@ -53,8 +53,8 @@ struct PoolKernels {
   void (*columns)(const PoolColumns<T>&);
 };
 
-/// Rows [first, last) of the outputs of a plane, whose values alone are wanted; they see rows [first_row, last_row) of
-/// the input. Rows are counted through the layers of a volume. Sizes are [layers, rows, columns].
+/// Rows [first, last) of the outputs of a plane, of which only values are needed; they see rows [first_row, last_row)
+/// of the input. Rows are counted through the layers of a volume. Sizes are [layers, rows, columns].
 template <class T>
 struct PoolPlane {
   const T* x;  ///< where the plane begins

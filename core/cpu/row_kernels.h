@@ -84,7 +84,7 @@ struct RowKernels {
   void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
                                    bool log, char* room) = nullptr;
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
-  /// Writes what exp_sum() and, if they are wanted, dot() return of columns; `room` as for softmax.
+  /// Writes the results of exp_sum() and, if requested, dot() for columns; `room` as for softmax.
   void (*exp_sum_columns)(const char* x, int64_t n, int64_t step, int64_t count, const char* w, bool wants_dots,
                           const ColumnSums& out, char* room) = nullptr;
   /// Computes gx[j] = scale * exp(x[j] - top) - less * w[j], and `direct` less for the class, down columns.

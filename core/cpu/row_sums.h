@@ -43,7 +43,7 @@ struct PlusProduct {
 };
 
 /// Adds up, as Plus or Add says, the `count` vectors of f(i, n) over the vectors of [begin, end) in four chains;
-/// returns what these have come to.
+/// returns their sums.
 template <class C, int count, class Add = Plus, class F>
 VESTA_INLINE Sums<C, count> add_to_chains(int64_t begin, int64_t end, Sums<C, count> (&chain)[4], F f) {
   constexpr int64_t N = Vec<C>::N;

@@ -1,7 +1,7 @@
 // Autocast: while it is on, an op casts its floating-point operands to the dtype that suits it. A layer of its own,
 // above autograd, so that the casts are recorded and gradients come back in the dtype of what was cast.
 //
-// Which op casts to what stands in its line of the op list: casts(on the CPU, on CUDA).
+// The dtype that an op casts to is in its line of the op list: casts(on the CPU, on CUDA).
 //
 // Note [Casts of weights are cached]
 // A float32 leaf that requires grad is cast to the lower dtype once per step, however often it is used: the cast is
@@ -32,7 +32,7 @@ VESTA_API Mode mode(DeviceType d);
 VESTA_API void set_enabled(DeviceType d, bool on);
 /// Sets the lower dtype of a device type for the calling thread; raises unless it is a floating-point one.
 VESTA_API void set_dtype(DeviceType d, DType dtype);
-/// Tells whether casts of weights are kept, and says whether they shall be.
+/// Returns whether casts of weights are kept, or sets it.
 VESTA_API bool cache_enabled();
 VESTA_API void set_cache_enabled(bool on);
 /// Counts the contexts that the thread is in; both return the new count. Leaving the outermost does not clear by
@@ -167,7 +167,7 @@ DeviceType device_of(const A&... a) {
 inline bool writes(const Out& o) { return o.kind != Out::fresh; }
 inline bool writes(const auto&) { return false; }
 
-/// Finds out what is to be done with a call's arguments.
+/// Determines the casts of a call's arguments.
 template <class... A>
 Call inspect(const Schema& schema, const A&... a) {
   Call c;

@@ -4,7 +4,7 @@
 
 namespace vesta {
 
-/// Returns an op's name as a program knows it: that of a private op without its underscore.
+/// Returns an op's public name: that of a private op without its underscore.
 constexpr std::string_view known_name(std::string_view op) {
   if (op.starts_with('_') && !op.starts_with("__")) op.remove_prefix(1);
   return op;

@@ -4,18 +4,18 @@
 // indirect call and it is in the kernel. Otherwise the highest active layer runs; it calls the op again under `Below`.
 //
 // Note [The default is refusal]
-// Every op has its autograd bit present from the start. A null slot raises when an operand wants recording; an op
+// Every op has its autograd bit present from the start. A null slot raises when an operand needs recording; an op
 // without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent. The
 // sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
 //
 // Note [A composite is an op with a default body]
-// A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
-// the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient rule of
-// its own the op then decomposes into its body where an operand requires grad, and runs the kernel where none does. The
-// bit alone does not tell: every view carries it, because its base may come to require grad.
+// A composite's body, made of other ops, takes the place of the kernel of every device, and its autograd bit is not
+// present: the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient
+// rule of its own the op then decomposes into its body where an operand requires grad, and runs the kernel where none
+// does. The bit alone does not tell: every view carries it, because its base may come to require grad.
 //
 // Note [Switching the profiler]
-// Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
+// Every thread's `included` has the profiler's bit from the start, and no op's `present` has it until a profile begins:
 // then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, also those of threads
 // that start later, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
 // relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and either way
@@ -90,7 +90,7 @@ constexpr uint8_t bits(const T&) {
   return 0;
 }
 
-// Whether an argument has a tensor that requires grad: asked of autograd, where the bit says that it may.
+// Returns whether an argument has a tensor that requires grad; asks autograd if the layer bit is set.
 inline bool wants_gradient(const Tensor& t) { return (bits(t) & bit(Layer::autograd)) != 0 && t.requires_grad(); }
 inline bool wants_gradient(const TensorList& l) {
   for (const Tensor& t : l) {

@@ -1,5 +1,5 @@
-// Schema: what an op's line in the op list says, at run time. Everything that speaks about an op reads it: the Python
-// parser, help(), stubs, error messages, autocast, docs, profiles.
+// Schema: an op's line in the op list, at run time. Everything that describes an op reads it: the Python parser,
+// help(), stubs, error messages, autocast, docs, profiles.
 //
 // A line ends in properties, the constants of namespace vesta::schema:
 //
@@ -79,7 +79,7 @@ VESTA_API std::vector<Parameter> parameters_of(std::string_view text);
 
 namespace schema {
 
-/// Makes a schema of what a line's kind says and of its properties, in order.
+/// Makes a schema from the kind of a line and its properties, in order.
 template <class... Property>
 constexpr Schema make(Schema s, Property... property) {
   (property(s), ...);

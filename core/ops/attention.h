@@ -17,7 +17,8 @@ struct AttentionBlock {
   VESTA_API Tensor of_keys(const Tensor& t) const;
 };
 
-/// The operands of `_attention` that say what a query sees. The weights of a block can be had again at any time.
+/// The operands of `_attention` that determine which keys a query sees. The weights of a block can be recomputed at any
+/// time.
 struct AttentionPlan {
   Tensor mask;  // [*, queries, keys], or undefined
   double dropout_p = 0;

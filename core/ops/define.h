@@ -130,13 +130,13 @@ template <auto& op, auto& inplace, class... A>
 constexpr auto copied(const Op<Tensor(const Tensor&, A...)>*) {
   return &run_and_copy<op, inplace, A...>;
 }
-/// Returns what stands in the autocast slot of `op`: null where its schema has no rule.
+/// Returns the function for the autocast slot of `op`: null if its schema has no rule.
 template <auto& op, const Schema& schema, class R, class... A>
 constexpr auto casts_of(const Op<R(A...)>*) {
   if constexpr (schema.on_cpu == autocast::Rule::none && schema.on_cuda == autocast::Rule::none) return nullptr;
   else return &autocast::casting::call<op, R, A...>;
 }
-/// Returns what stands in the profiler's slot of `op`.
+/// Returns the function for the profiler's slot of `op`.
 template <auto& op, class R, class... A>
 constexpr auto profiled(const Op<R(A...)>*) {
   return &profiler::call<op, R, A...>;

@@ -1,4 +1,4 @@
-// Where the result of out= is written: by the kernel itself if it can, else by a copy.
+// The destination of out=: the kernel writes it itself if it can, else the result is copied.
 #pragma once
 #include <span>
 

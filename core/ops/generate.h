@@ -1,6 +1,6 @@
-// What the lines of an op list become (lists/README.md): declarations and functions, objects and schemas. The library
-// does this for its own topics (TOPIC.h, TOPIC.cpp); a plug-in or a test does it for a list of its own, in namespace
-// vesta:
+// The code that the lines of an op list expand to (lists/README.md): declarations and functions, objects and schemas.
+// The library does this for its own topics (TOPIC.h, TOPIC.cpp); a plug-in or a test does it for a list of its own, in
+// namespace vesta:
 //
 //   #define MY_OPS(OP) OP(POINTWISE, softsign, Softsign, (), ())
 //   VESTA_DECLARE_OPS(MY_OPS)      // vesta::softsign, softsign_out and the object vesta::ops::softsign

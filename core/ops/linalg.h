@@ -1,4 +1,4 @@
-// Linear algebra: decompositions and solutions, and what every device asks of their operands.
+// Linear algebra: decompositions and solutions, and checks of their operands that all devices share.
 #pragma once
 #include <string>
 

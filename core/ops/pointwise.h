@@ -52,7 +52,7 @@ struct PointwiseInfo {
   uint8_t uses[3] = {};
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
-  // Whether, in the gradient, the result may stand in for the input, which an in-place op then need not copy.
+  // True if the gradient can use the result instead of the input, which an in-place op then need not copy.
   bool (*result_stands_in)(const double* params) = nullptr;
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
 };

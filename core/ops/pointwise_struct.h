@@ -1,5 +1,5 @@
-// What a pointwise struct is made of, for those who write one and for the device code that compiles it: no tensors, no
-// containers, nothing that would slow a kernel's compilation down.
+// The parts of a pointwise struct, for its author and for the device code that compiles it: no tensors, no containers,
+// nothing that would slow a kernel's compilation down.
 //
 // The shapes of a struct (see README.md in this folder):
 //

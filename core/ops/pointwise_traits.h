@@ -1,5 +1,4 @@
-// Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a
-// struct.
+// Traits of a pointwise struct: its members, as constants and as calls. See pointwise.h for the shapes of a struct.
 #pragma once
 #include <bit>
 #include <type_traits>

@@ -58,8 +58,8 @@ struct Layer {
   const std::vector<Tensor>& inputs;  // what those of each step contribute, [sizes[t], G H]
   IntSpan sizes;                      // the numbers of sequences
 
-  /// Appends the outputs, and the states before each step where these are asked for, in the order of time. Returns the
-  /// last states.
+  /// Appends the outputs, and the states before each step if they are requested, in the order of time. Returns the last
+  /// states.
   State run(const State& start, bool reverse, std::vector<Tensor>& outputs, std::vector<State>* before = nullptr) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the kernels of attention share: operands' heads, masks, dropout, and which part of the work a block has.
+// The parts that kernels of attention share: operands' heads, masks, dropout, and which part of the work a block has.
 #pragma once
 #include <vesta/core/base/philox.h>
 #include <vesta/cuda/kernels/attention.h>

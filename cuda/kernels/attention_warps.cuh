@@ -26,7 +26,7 @@ VESTA_DEVICE float multiply_add(float a, float b, float c) { return ::fmaf(a, b,
 
 /// 16 bytes of a row.
 using Chunk = Elements<uint32_t, 4>;
-/// What a lane gives to a step of products of rows g and g + 8.
+/// The factors of a lane in a step of products of rows g and g + 8.
 using StepRows = Elements<uint32_t, 4>;
 
 /// Returns what the number of a chunk is combined with in the row that is column `row` of products: the eight rows of a

@@ -334,7 +334,7 @@ enum class Formulas { short_ones, long_ones };
 /// thread, has as many bytes in flight.
 constexpr int kFewestInPack = 4;
 
-/// The kernels of a functor, and what the host knows of its elements: one function launches those of all functors,
+/// The kernels of a functor, and what the host needs about its elements: one function launches those of all functors,
 /// which leaves a table to compile for each.
 template <int inputs>
 struct LoopKernels {

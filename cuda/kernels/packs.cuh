@@ -84,7 +84,7 @@ VESTA_DEVICE void store_whole(T* to, const Elements<T, N>& pack) {
 }
 
 /// Returns the larger of two, or the smaller; NaN if there is one. For floats one instruction, so that which of two
-/// zeros it returns is not said.
+/// zeros it returns is unspecified.
 template <bool smallest = false, class C>
 VESTA_DEVICE C extremum(C a, C b) {
 #ifdef __CUDA_ARCH__

@@ -7,7 +7,7 @@
 
 namespace vesta::cuda {
 
-constexpr int kPack = 4;  // columns of load_columns and store_columns, if not told otherwise
+constexpr int kPack = 4;  // columns of load_columns and store_columns, by default
 /// The columns of a pack of a row of T.
 template <class T>
 inline constexpr int row_pack = sizeof(T) == 2 ? 8 : kPack;

@@ -55,7 +55,7 @@ struct AttentionDesc {
 VESTA_API cudnn::Plan plan_attention(const AttentionDesc& desc, bool gradient, const cudnn::Target& target,
                                      const cudnn::Choice& choice);
 
-/// One call of attention: what it computes on. The probability of dropout only decides who computes.
+/// One call of attention: what it computes on. The probability of dropout only decides which implementation computes.
 struct AttentionWork {
   AttentionDesc desc;
   std::array<void*, attention_tensors> data{};

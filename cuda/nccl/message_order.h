@@ -25,10 +25,10 @@
 // collective; but it belongs to the collective. A message waits for what is ahead of it, and for the sequencer, whose
 // thread waits for nothing. So a group stands still only if a rank does not make a call that another waits for.
 //
-// The price: a collective counts from its call, as if it were waited for, also with async_op. A program may not need
-// a message that is called after a collective for another rank to reach that collective. PyTorch has the same rule
-// where messages and collectives share a communicator (batched messages, and groups made for a device). With an open
-// message, calling a collective waits on the host for the answers.
+// The cost: a collective counts from its call, as if it were waited for, also with async_op. A program may not need a
+// message that is called after a collective for another rank to reach that collective. PyTorch has the same rule where
+// messages and collectives share a communicator (batched messages, and groups made for a device). With an open message,
+// calling a collective waits on the host for the answers.
 //
 // Rejected: an answer of all ranks before each collective (the host would wait for every collective in groups that
 // never send); one thread that gives all operations their turn, collectives too (the same); queueing a message when
@@ -81,11 +81,11 @@ class MessageOrder {
   /// is not known.
   bool settled(int rank, uint64_t n);
 
-  /// Takes in what a rank says about the order; `kind` is one of ready, turn, ask and called.
+  /// Processes a message of a rank about the order; `kind` is one of ready, turn, ask and called.
   void take_in(int from, MessageKind kind, uint64_t number, wire::Reader& r);
   /// Tells the sequencer of a message that this rank has matched, and the sender its position.
   void announce(const Turn& t);
-  /// Records that a rank has left or died. All that it said must have been taken in.
+  /// Records that a rank has left or died. All of its messages must have been processed.
   void left(int rank) { left_[size_t(rank)] = true; }
   /// Does the sequencer's work, if this rank is the sequencer, and answers.
   void go_on();

@@ -2,7 +2,7 @@
 // comes back while the interpreter ends.
 //
 // Note [Threads at the end of the interpreter]
-// When the main thread ends the interpreter, other threads may still compute. One that then asks for the GIL is ended
+// When the main thread ends the interpreter, other threads may still compute. One that then requests the GIL is ended
 // by CPython (until 3.13) with pthread_exit, which unwinds its stack like an exception. Our frames cannot take part in
 // that: destructors are noexcept, which ends the process by SIGABRT, and those that hold Python references would give
 // them back without the GIL. So a thread that does not get the GIL any more is parked where it asked: it waits, and

@@ -32,7 +32,7 @@ class PyHook {
 PyObject* make_handle(PyObject* tensor, autograd::HookId id);
 /// Returns the handle of a hook on a node.
 PyObject* make_handle(const autograd::NodePtr& node, autograd::HookId id);
-/// Returns the object of a node (a new reference), the same one as long as anybody holds it; None for no node.
+/// Returns the object of a node (a new reference), the same one as long as it is referenced; None for no node.
 PyObject* wrap_node(const autograd::NodePtr& node);
 
 /// Makes a tuple of tensors; undefined ones are None. Throws.

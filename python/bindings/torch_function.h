@@ -8,7 +8,7 @@
 namespace vesta::python {
 
 /// The flag that is set once a class with its own __torch_function__ exists or a mode has been entered; until then
-/// nobody looks for one.
+/// none is looked up.
 extern bool torch_function_seen;
 
 /// Tells whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.

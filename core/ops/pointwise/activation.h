@@ -258,7 +258,7 @@ struct Mish {
   }
 };
 
-/// Refuses bounds that no integer of the input's dtype meets, and those that are no int64.
+/// Refuses bounds that no integer of the input's dtype satisfies, and those that are no int64.
 VESTA_API void check_integer_bounds(const Tensor* const* in, double low, double high);
 
 /// Returns whether every floating-point dtype holds the number exactly: integers to 256, and to 1 multiples of 1 / 128.
