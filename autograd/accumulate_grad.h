@@ -1,4 +1,4 @@
-// A leaf and its accumulator (AccumulateGrad in node.h): each knows the other, the leaf weakly.
+// A leaf and its accumulator (AccumulateGrad in node.h): each refers to the other, the leaf by a weak reference.
 #pragma once
 #include <vesta/autograd/node.h>
 

@@ -1,4 +1,4 @@
-// Sparse tensors in coordinate format (COO): the elements that are stored, and where they stand.
+// Sparse tensors in coordinate format (COO): the elements that are stored, and their positions.
 //
 // Of a tensor of sizes [n_1, ..., n_s, d_1, ...] the first s dimensions are sparse: column k of `indices`, an int64
 // tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Places may occur more than once, in any order;

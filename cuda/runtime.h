@@ -123,7 +123,7 @@ Status event_elapsed(float* milliseconds, EventHandle begin, EventHandle end);
 /// launch() in kernels/launch.h calls this.
 Status launch(const char* name, const void* kernel, const LaunchShape& shape, void** arguments);
 
-/// Counts of the calls to the device since the process started, for tests and the profiler.
+/// The counters of calls to the device since the process started, for tests and the profiler.
 struct Counters {
   uint64_t launches = 0, copies = 0, mallocs = 0, synchronizations = 0;
   uint64_t staged_copies = 0;  // between devices by way of the host; only the emulated device knows

@@ -2,8 +2,8 @@
 // fingerprints, small values, heartbeats, goodbyes and reasons of failure. Internal to multiprocessing.
 //
 // There is no reader thread: a thread that waits for a message reads for all (one at a time; the others sleep until it
-// has read), so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads if nobody
-// waits, and is woken when a connection ends.
+// has read), so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads if no
+// thread waits, and is woken when a connection ends.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -97,7 +97,7 @@ class VESTA_API Mesh {
   std::string who(int rank) const;
   /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
   std::string gone(int rank, uint64_t number) const;
-  /// Returns which rank is gone that should send or receive a message; for any rank (-1), one that died, or all that
+  /// Returns which rank has gone that should send or receive a message; for any rank (-1), one that died, or all that
   /// left. Empty while the message may come. With `promised` the message is on its way, and a rank that leaves still
   /// sends it. Takes the lock.
   std::string unreachable(int with, bool promised = false);

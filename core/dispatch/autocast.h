@@ -190,7 +190,7 @@ auto with_casts(const Call& c, std::tuple<P...>*, const F& f, const A&... a) {
   return std::apply([&](const auto&... h) { return f(h.get()...); }, held);
 }
 
-/// The function in the autocast slot of an op.
+/// Runs a call with its casts: the function in the autocast slot of an op.
 template <auto& op, class R, class... A>
 R call(A... a) {
   const Call c = inspect(*op.schema, a...);

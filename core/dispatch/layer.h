@@ -13,7 +13,7 @@ inline constexpr int kNumLayers = 6;
 
 constexpr uint8_t bit(Layer l) { return uint8_t(1u << unsigned(l)); }
 
-/// The thread's settings: layers switched on for every call, layers passed over, and the modes of autograd.
+/// The thread's settings: layers switched on for every call, layers skipped, and the modes of autograd.
 struct LayerState {
   uint8_t included = bit(Layer::profiler);  // Note [Switching the profiler] in op.h
   uint8_t excluded = 0;

@@ -5,8 +5,8 @@
 //
 // Note [The default is refusal]
 // Every op has its autograd bit present from the start. A null slot raises when an operand needs recording; an op
-// without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent. The
-// sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
+// without a gradient must declare it (no_gradient in its line). A null kernel raises too. Forgetting is never silent.
+// The sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
 //
 // Note [A composite is an op with a default body]
 // A composite's body, made of other ops, takes the place of the kernel of every device, and its autograd bit is not
@@ -18,8 +18,8 @@
 // Every thread's `included` has the profiler's bit from the start, and no op's `present` has it until a profile begins:
 // then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, also those of threads
 // that start later, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
-// relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and either way
-// what it does is right.
+// relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and both are
+// correct.
 #pragma once
 #include <array>
 #include <bit>
@@ -34,7 +34,7 @@ namespace vesta {
 class Generator;
 
 namespace dispatch {
-/// A tensor among the arguments of a call, and the number of the parameter it stands in.
+/// A tensor among the arguments of a call, and the number of its parameter.
 struct Given {
   const Tensor* tensor;
   int parameter;

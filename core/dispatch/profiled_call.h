@@ -70,7 +70,7 @@ void note_results(OpenCall& call, const std::variant<T...>& either) {
 inline void note_results(OpenCall&, bool) {}
 inline void note_results(OpenCall&, int64_t) {}
 
-/// The function in the profiler's slot of an op.
+/// Runs a call and notes it: the function in the profiler's slot of an op.
 template <auto& op, class R, class... A>
 R call(A... a) {
   OpenCall event(op);

@@ -23,7 +23,7 @@ enum AttentionTensor : int {
   attention_of_v,
   attention_tensors,
 };
-/// The numbers of what else is in the graphs.
+/// The numbers of the other tensors in the graphs.
 enum AttentionId : int64_t {
   attention_top_id = attention_tensors + 1,
   attention_scale_id,
@@ -81,7 +81,7 @@ VESTA_API int64_t& attention_workspace_limit();
 /// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]
 VESTA_API const char* why_not_cudnn(const AttentionWork& work);
 /// Queues the forward pass, or the gradient, on the current stream. Returns false if cuDNN is missing, may not compute
-/// this or refuses; then the results are not all there.
+/// this or refuses; then the results are incomplete.
 bool attention_by_cudnn(const AttentionWork& work, bool gradient);
 
 }  // namespace vesta::cuda

@@ -1,5 +1,5 @@
 // cuDNN's graphs: tensors and operations become a plan, which runs on pointers. A thin layer over the library's
-// descriptors; it knows nothing about our tensors.
+// descriptors; it does not depend on our tensors.
 //
 //   Graph g;
 //   g.convolution(Direction::forward, g.tensor(1, x), g.tensor(2, w), g.tensor(3, y), attributes);
@@ -109,7 +109,7 @@ struct ConvAttributes {
 class VESTA_API Plan {
  public:
   int64_t workspace() const { return workspace_; }
-  /// Returns whether the engine promises the same bits from run to run.
+  /// Returns whether the engine guarantees the same bits from run to run.
   bool is_deterministic() const;
   /// Queues the plan on the handle's stream; pointers are given by the tensors' numbers.
   void run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const;
