@@ -1,4 +1,4 @@
-// Attention by blocks and in one kernel: what the ops' bodies, kernels and gradients share.
+// Attention by blocks and in one kernel: the parts that the ops' bodies, kernels and gradients share.
 #pragma once
 #include <vector>
 
@@ -29,7 +29,7 @@ struct AttentionPlan {
   VESTA_API std::vector<AttentionBlock> blocks(const Tensor& query, const Tensor& key) const;
   /// Returns the weights of a block, [heads, rows, columns], before dropout.
   VESTA_API Tensor weights(const AttentionBlock& block, const Tensor& query, const Tensor& key) const;
-  /// Returns what dropout multiplies the weights of block number `i` by; undefined without dropout.
+  /// Returns the factors of dropout for the weights of block number `i`; undefined without dropout.
   VESTA_API Tensor kept(size_t i, const Tensor& weights) const;
 };
 

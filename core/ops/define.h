@@ -35,7 +35,7 @@ bool result_stands_in(const double* p) {
   return with_parameters<P>(typename P::Indices{}, p, D::result_stands_in);
 }
 
-/// Returns the run-time record of struct D, whose op has the signature that A reads.
+/// Returns the run-time record of struct D, whose op has the signature of A.
 template <class D, class A>
 constexpr PointwiseInfo describe(const Schema& schema) {
   using P = typename A::Params;

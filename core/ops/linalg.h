@@ -50,8 +50,8 @@ VESTA_API MatrixShape ldl_solution(const Tensor& LD, const Tensor& pivots, const
 /// Makes uninitialised matrices [batch, rows, columns] whose columns are dense: LAPACK's order.
 VESTA_API Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like);
 
-/// Names folders, with ':' in between, in which OpenBLAS is looked for before the system's LAPACK: those of the
-/// libraries of SciPy and NumPy.
+/// Sets folders, with ':' in between, in which OpenBLAS is searched before the system's LAPACK: those of the libraries
+/// of SciPy and NumPy.
 VESTA_API void set_lapack_folder(std::string folder);
 VESTA_API std::string lapack_folder();
 

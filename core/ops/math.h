@@ -35,8 +35,8 @@ template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
 #endif
 
-/// Holds for what this file itself computes: arithmetic types and std::complex. Anything else is found by
-/// argument-dependent lookup.
+/// True for the types that this file computes itself: arithmetic types and std::complex. The functions of others are
+/// found by argument-dependent lookup.
 template <class T>
 concept Scalar = std::is_arithmetic_v<T> || is_complex<T>;
 template <class T>

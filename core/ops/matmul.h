@@ -1,4 +1,4 @@
-// Matrix products and linear layers as every device sees them: checks, broadcasting, and strides.
+// Matrix products and linear layers, for every device: checks, broadcasting, and strides.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/matmul.h>

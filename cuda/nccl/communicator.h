@@ -20,7 +20,7 @@ namespace vesta::cuda::nccl {
 /// A function that a thread calls between two polls of something that takes time; it throws if waiting is useless.
 using Look = std::function<void()>;
 
-/// A sleep that grows longer each time.
+/// A sleep that is longer each time.
 class Backoff {
  public:
   void sleep();

@@ -14,16 +14,17 @@
 //
 // Collective n+1 is queued when every message of this rank with a position up to n is queued, and none can be added:
 // for each message that this rank called before the collective and that is not matched, the other rank has answered
-// that it has called collective n+1. Its answer comes after all that it said before; both ranks give messages that are
-// matched later a position of at least n+1 (the `floor`). Nothing is asked while no message of this rank is open.
+// that it has called collective n+1. Its answer comes after all of its earlier messages; both ranks give messages that
+// are matched later a position of at least n+1 (the `floor`). No question is sent while no message of this rank is
+// open.
 //
-// Why no ranks wait in a circle. (1) Queued operations: all ranks queue by (position, turn), one order of the whole
-// group. The first unfinished operation in it is first on each of its ranks as well; nothing that waits is ahead of it,
-// and it ends once all its ranks have queued it. (2) Operations that are not queued: take the first one in the order
-// that all its ranks have called. A collective waits for messages ahead of it, which are called by both ranks and then
-// come first, or for answers. An answer is missing only if the other rank has called neither the message nor the
-// collective; but it belongs to the collective. A message waits for what is ahead of it, and for the sequencer, whose
-// thread waits for nothing. So a group stands still only if a rank does not make a call that another waits for.
+// Why ranks cannot deadlock. (1) Queued operations: all ranks queue by (position, turn), one order of the whole group.
+// The first unfinished operation in it is first on each of its ranks as well; nothing that waits is ahead of it, and it
+// ends once all its ranks have queued it. (2) Operations that are not queued: take the first one in the order that all
+// its ranks have called. A collective waits for messages ahead of it, which are called by both ranks and then come
+// first, or for answers. An answer is missing only if the other rank has called neither the message nor the collective;
+// but it belongs to the collective. A message waits for what is ahead of it, and for the sequencer, whose thread waits
+// for nothing. So a group is blocked only if a rank does not make a call that another waits for.
 //
 // The cost: a collective counts from its call, as if it were waited for, also with async_op. A program may not need a
 // message that is called after a collective for another rank to reach that collective. PyTorch has the same rule where
@@ -62,7 +63,7 @@ struct Turn {
   uint64_t position = 0;
 };
 
-/// One rank's knowledge of the order. Under the lock of its owner.
+/// The state of the order on one rank. Under the lock of its owner.
 class MessageOrder {
  public:
   explicit MessageOrder(Mesh& mesh);

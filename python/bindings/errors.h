@@ -1,4 +1,4 @@
-// Exceptions, both ways: a C++ error becomes a Python one of the right class, a Python one travels through C++.
+// Exceptions, both ways: a C++ error becomes a Python one of the right class, a Python one passes through C++ frames.
 #pragma once
 #include "python_tensor.h"
 
