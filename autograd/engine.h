@@ -28,9 +28,9 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
   return run_backward(roots, grads, BackwardOptions{retain_graph, create_graph, accumulate, allow_unused}, inputs);
 }
 
-/// Returns the sum so far of the gradient for the only input of the node that runs, if the run alone holds it, on the
-/// CPU, and nothing is recorded or watched; null otherwise. A rule that adds its part to the sum in place returns an
-/// undefined gradient: so the parts of a tensor that is read in many pieces cost no more than the tensor.
+/// Returns the running sum of the gradient for the current node's only input, or null. It is null unless this run alone
+/// owns the sum, it is on the CPU, and nothing is recorded or hooked. A rule that adds its part to the sum in place
+/// returns an undefined gradient: so the parts of a tensor that is read in many pieces cost no more than the tensor.
 VESTA_API Tensor* sum_in_progress();
 
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.

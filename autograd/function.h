@@ -42,7 +42,7 @@ class VESTA_API Context {
   void mark_non_differentiable(std::vector<Tensor> tensors) { non_differentiable_ = std::move(tensors); }
   /// Sets whether backward gets zeros (the default) or undefined tensors for outputs that got no gradient.
   void set_materialize_grads(bool on) { materialize_ = on; }
-  /// Returns whether input `i` wants a gradient.
+  /// Returns whether input `i` needs a gradient.
   bool needs_input_grad(size_t i) const { return needs_[i]; }
   /// Values that are not tensors, from forward to backward.
   std::map<std::string, std::any> values;
@@ -65,7 +65,7 @@ class VESTA_API CustomNode final : public FunctionNode {
   std::string name() const override { return name_; }
   void release_saved() override;
   Context& context() { return context_; }
-  /// Records which inputs want a gradient, before forward runs.
+  /// Records which inputs need a gradient, before forward runs.
   void prepare(std::span<const Tensor> inputs);
   /// Saves tensors and connects the outputs after forward has run.
   void finish(std::span<const Tensor> inputs, std::span<Tensor> outputs);

@@ -1,5 +1,5 @@
-// What the rest of this level asks of tensors: their autograd state, their history and their hooks; and what users do
-// to them.
+// The autograd state of tensors: their history and their hooks, as the rest of this level reads them and as users
+// change them.
 #pragma once
 #include <vesta/autograd/accumulate_grad.h>
 #include <vesta/autograd/hooks.h>

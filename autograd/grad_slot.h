@@ -1,5 +1,5 @@
-// GradMeta: the autograd state of a tensor, in the slot that TensorImpl has for it. The functions here read and write
-// it as it stands; a view may not know yet that its base was overwritten (views.h brings it up to date).
+// GradMeta: the autograd state of a tensor, in the slot that TensorImpl has for it. The functions here do not bring it
+// up to date: it may miss that the base of a view was overwritten (see views.h).
 #pragma once
 #include <memory>
 

@@ -11,7 +11,7 @@ namespace vesta::autograd {
 constinit thread_local uint64_t sequence_counter __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
-// The nodes that wait for the outermost destroy() of this thread: Note [How a chain dies].
+// The nodes that wait for the outermost destroy() of this thread: Note [Release of a chain].
 struct Dying {
   Node* first;
   bool busy;

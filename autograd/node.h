@@ -23,14 +23,14 @@ struct NodeHooks;        // <vesta/autograd/node_hooks.h>
 struct PendingGradient;  // <vesta/autograd/pending.h>
 using NodePtr = intrusive_ptr<Node>;
 
-/// The set of inputs that want a gradient. Past 64 inputs the answer is always yes; unwanted gradients are dropped.
+/// The set of inputs that need a gradient. Past 64 inputs the answer is always yes; unneeded gradients are dropped.
 struct Needs {
   uint64_t mask = ~uint64_t(0);
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
-/// The activation that a node's gradient begins with, null where there is none, and whether the node has what a
-/// device's own form of that gradient reads.
+/// The opening of a node, the activation gradient that apply() computes first: its activation, null where there is
+/// none, and whether the node has what a device's own form of that gradient reads.
 struct Opening {
   const PointwiseInfo* activation = nullptr;
   bool kept = false;
@@ -70,7 +70,7 @@ class VESTA_API GradList {
   uint32_t size_ = 0, capacity_ = 3;
 };
 
-/// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node wants none.
+/// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node takes none.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
@@ -113,7 +113,7 @@ class VESTA_API TensorMeta {
 
 /// A step of the tape. Subclasses implement apply() and name(), and release_saved() where they hold tensors.
 ///
-/// Note [How a chain dies]
+/// Note [Release of a chain]
 /// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
 /// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so the recursion is
 /// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy works
@@ -124,8 +124,8 @@ class VESTA_API Node : public pool::Pooled {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode tells
-  /// whether this call itself is recorded.
+  /// Returns the gradients of the inputs (those in `needs`) given those of the outputs. Grad mode tells whether this
+  /// call itself is recorded.
   virtual GradList apply(GradList grads, Needs needs) = 0;
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
@@ -147,18 +147,18 @@ class VESTA_API Node : public pool::Pooled {
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
-  /// Returns the activation whose gradient comes first in apply(); then apply_rest() does what is left.
+  /// Returns the opening: the activation whose gradient apply() computes first.
   virtual Opening opening() const { return {postponable_, false}; }
-  /// Returns what that gradient is computed from, without the gradient of the result.
+  /// Returns the operands of the opening, without the gradient of the result.
   virtual PendingGradient opening_operands() const;
-  /// Does what apply() does behind the opening, given the gradient of the activation's input; with `before`, what
-  /// apply_reaching() does.
+  /// Does the rest of apply(), given the opening's result, the gradient of the activation's input; with `before`, the
+  /// rest of apply_reaching().
   virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
   /// Returns whether reaches() may be true.
   bool may_reach() const { return may_reach_; }
-  /// Returns whether apply_reaching() takes the opening of the node before input 0 along.
+  /// Returns whether apply_reaching() can also compute the opening of the node before input 0.
   virtual bool reaches(const Opening&) const { return false; }
-  /// Does what apply() does, but that the gradient of input 0 has been taken through the activation before it.
+  /// Does what apply() does, and also takes the gradient of input 0 through the activation before it.
   virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
 
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
@@ -182,7 +182,7 @@ class VESTA_API Node : public pool::Pooled {
   /// Returns the hooks of this node, which are created on first use.
   NodeHooks& ensure_hooks();
 
-  // Building: called once, before anybody else sees the node.
+  // Building: called once, before the node is shared.
   /// Returns whether apply() needs tensors that the first run without retain_graph releases.
   bool keeps_state() const { return keeps_state_; }
   /// Makes room for n edges.
@@ -303,7 +303,7 @@ class VESTA_API AccumulateGrad final : public Node {
   void set_target(Tensor target);
   /// Sets an object that chooses such a target each time; null ends that. Must not be called while a backward runs.
   void set_place(std::shared_ptr<GradPlace> place) { place_ = std::move(place); }
-  /// Returns whether somebody has said where the first gradient goes.
+  /// Returns whether a target for the first gradient is set.
   bool has_place() const { return place_ != nullptr || target_.defined(); }
 
  private:

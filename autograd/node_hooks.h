@@ -89,7 +89,7 @@ class HookList {
     std::lock_guard lock(lock_);
     return entries_.empty();
   }
-  /// Returns the hooks of this moment.
+  /// Returns a snapshot of the hooks.
   std::vector<Entry> now() const {
     std::lock_guard lock(lock_);
     return entries_;
@@ -146,7 +146,7 @@ class RetainedList {
     std::lock_guard lock(lock_);
     std::erase_if(entries_, [&](const Entry& e) { return e.second == place; });
   }
-  /// Returns the places of this moment.
+  /// Returns a snapshot of the places.
   std::vector<Entry> now() const {
     std::lock_guard lock(lock_);
     return entries_;

@@ -1,5 +1,5 @@
-// Gradients that have still to be taken through an activation. A node that knows how takes them as they are and saves
-// the pass over memory: Note [Neighbours as one] in engine.cpp.
+// Gradients that are not yet propagated through an activation. A node that supports it takes them as they are and saves
+// a pass over memory: Note [Neighbours as one] in engine.cpp.
 #pragma once
 #include <vesta/core/ops/pointwise.h>
 

@@ -9,11 +9,11 @@
 //   record<ops::matmul, MatmulRule>();
 // clang-format on
 //
-// `save` gets the op's result, its arguments, and the set of tensor arguments that want a gradient; a rule without
+// `save` gets the op's result, its arguments, and the set of tensor arguments that need a gradient; a rule without
 // members needs no `save`. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end
 // are zero. For an op with several results it takes `const GradList&` instead, where an entry may be undefined (no
-// gradient came). It does not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined
-// entry is a gradient of zero.
+// gradient came). It does not broadcast, cast or check requires_grad: the engine sums and casts, and an undefined entry
+// is a gradient of zero.
 //
 // A rule may declare
 // clang-format off
@@ -49,7 +49,7 @@ extern VESTA_API constinit thread_local uint32_t saves_made __attribute__((tls_m
 
 namespace recording {
 
-/// A visitor of a call's arguments that finds which tensor arguments want a gradient.
+/// A visitor of a call's arguments that finds which tensor arguments need a gradient.
 template <bool lists>
 struct Wants {
   uint64_t mask = 0;
@@ -210,7 +210,7 @@ Rule make_rule(const R& result, const A&... a, Needs needs) {
   }
 }
 
-/// The function in the autograd slot of a structured op.
+/// Records and runs a call of a structured op: the function in its autograd slot.
 template <auto& op, class Rule, Kind kind, class R, class... A>
 R call(A... a) {
   constexpr bool lists = lists_of<Rule>();
@@ -241,7 +241,7 @@ void install(Op<R(A...)>& o) {
   o.set_layer(Layer::autograd, &call<op, Rule, kind, R, A...>);
 }
 
-/// The function in the slot of an op whose gradient is that of a formula in other ops.
+/// Runs an op whose gradient is that of a formula in other ops: the function in its autograd slot.
 template <auto& op, auto formula, class R, class... A>
 R call_composite(A... a) {
   Wants<true> wants;
@@ -257,7 +257,7 @@ void install_composite(Op<R(A...)>& o) {
 
 // ---- pointwise ----
 
-/// What recording knows of one pointwise op: its record, its gradients in terms of ops, and when a gradient is g
+/// The autograd record of one pointwise op: its description, its gradients in terms of ops, and when a gradient is g
 /// itself.
 struct PointwiseRule {
   const PointwiseInfo* info = nullptr;
@@ -268,7 +268,7 @@ struct PointwiseRule {
 /// Records and runs a call of any pointwise op. The autograd slot of each such op holds a thin function that calls
 /// this.
 VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
-/// The same for an op with two results.
+/// Does the same for an op with two results.
 VESTA_API TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* in, const double* params);
 
 /// Computes the gradient of an op of one tensor without parameters from what it uses: its input or its result.

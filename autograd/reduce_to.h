@@ -1,4 +1,4 @@
-// How a gradient gets the form of the input that it belongs to.
+// The reduction of a gradient to the shape and dtype of its input.
 #pragma once
 #include <vesta/core/tensor.h>
 

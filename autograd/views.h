@@ -1,11 +1,11 @@
-// The history of tensors: who made them, including views and tensors that were written in place. See Note [Views and
-// in-place] in views.cpp.
+// The history of tensors: the nodes that made them, including views and tensors that were written in place. See Note
+// [Views and in-place] in views.cpp.
 #pragma once
 #include <vesta/autograd/grad_slot.h>
 
 namespace vesta::autograd {
 
-/// Returns whether gradients are wanted for `t`: `t` is a leaf marked so, or the result of a recorded op. False for an
+/// Returns whether `t` requires a gradient: `t` is a leaf marked so, or the result of a recorded op. False for an
 /// undefined tensor.
 VESTA_API bool view_requires_grad(const Tensor& t);
 inline bool requires_grad(const Tensor& t) {

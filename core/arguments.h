@@ -12,7 +12,7 @@
 
 namespace vesta {
 
-/// Views a list of integers: accepts `{2, 3}`, one number, Dims, a vector or a span. Valid during the call only.
+/// A view of a list of integers; takes `{2, 3}`, one number, Dims, a vector or a span. Valid during the call only.
 class IntList : public IntSpan {
  public:
   IntList() = default;
@@ -42,7 +42,7 @@ class MaybeDims {
   Dims dims_;
 };
 
-/// Views tensors: accepts `{a, b}`, a vector or a span. Valid during the call only.
+/// A view of a list of tensors; takes `{a, b}`, a vector or a span. Valid during the call only.
 class TensorList : public std::span<const Tensor> {
  public:
   using Span = std::span<const Tensor>;
@@ -109,7 +109,7 @@ class VESTA_API MaybeOperand {
   std::optional<Operand> number_;
 };
 
-/// Exactly a bool, where a number would mean something else: var(x, true) and var(x, 1).
+/// A bool that no number converts to: tells var(x, true) from var(x, 1).
 class Flag {
  public:
   template <std::same_as<bool> T>
@@ -120,15 +120,15 @@ class Flag {
   bool on_;
 };
 
-/// A text where the number 0 would mean something else: conv2d's padding.
-class Word : public std::string_view {
+/// A string that the literal 0 does not convert to, for parameters that also take integers: conv2d's padding.
+class TextOnly : public std::string_view {
  public:
-  Word(std::string_view text) : std::string_view(text) {}
+  TextOnly(std::string_view text) : std::string_view(text) {}
   template <size_t n>
-  Word(const char (&text)[n]) : std::string_view(text, n - 1) {}
+  TextOnly(const char (&text)[n]) : std::string_view(text, n - 1) {}
 };
 
-/// Where an op writes: fresh memory, a tensor given as out=, or its own first operand.
+/// The destination of an op: fresh memory, a tensor given as out=, or its own first operand.
 struct Out {
   enum Kind : uint8_t { fresh, given, inplace };
   const Tensor* tensor = nullptr;

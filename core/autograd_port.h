@@ -14,7 +14,7 @@ struct AutogradPort {
   bool (*is_leaf)(const Tensor& t) = nullptr;
   /// Gives `t` the geometry and the history of a view of it, by an in-place op of that name.
   void (*become_view)(const Tensor& t, const Tensor& view, const char* op) = nullptr;
-  /// Raises where `t` may not be written in place while gradients are on (a leaf that requires one, a view of such).
+  /// Raises where `t` may not be written in place while gradients are on (a leaf that requires one, or a view of one).
   void (*check_inplace)(const Tensor& t, const char* op) = nullptr;
   /// Returns the end of repr(): `requires_grad=True`, `grad_fn=<AddBackward0>` or nothing.
   std::string (*repr_suffix)(const Tensor& t) = nullptr;

@@ -1,4 +1,4 @@
-// The port a device plugs into. Core holds one pointer per device type and knows nothing else about a device.
+// The port a device plugs into. Core holds one pointer per device type and depends on nothing else of a device.
 #pragma once
 #include <cstddef>
 

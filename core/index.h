@@ -18,7 +18,7 @@ struct NewAxis {};
 struct EllipsisIndex {};
 /// The index that inserts a dimension of size 1 (Python's None).
 inline constexpr NewAxis newaxis;
-/// The index that stands for as many full slices as are missing (Python's `...`).
+/// The index that represents as many full slices as are missing (Python's `...`).
 inline constexpr EllipsisIndex ellipsis;
 
 /// One subscript.

@@ -1,4 +1,4 @@
-// What the parameters of an op list are spelled with and device code must know; all other types are in arguments.h.
+// The parameter types of the op list that device code needs; all other types are in arguments.h.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
-// How exactly float32 products are computed on devices that can trade digits for speed, and how algorithms are chosen.
-// Backends read these settings; front ends write them. They are kept here because a program sets them before any
-// device exists.
+// The precision of float32 products on devices that can trade accuracy for speed, and the choice of algorithms.
+// Backends read these settings; front ends write them. They are kept here because a program sets them before any device
+// exists.
 #pragma once
 #include <atomic>
 
@@ -10,12 +10,12 @@ namespace vesta {
 
 /// The settings of the process. Any thread may read and write any of them.
 struct ProductSettings {
-  std::atomic<bool> matmul_allow_tf32{false};      // torch.backends.cuda.matmul.allow_tf32
+  std::atomic<bool> matmul_allow_tf32{false};  // torch.backends.cuda.matmul.allow_tf32
   std::atomic<bool> convolution_allow_tf32{true};  // torch.backends.cudnn.allow_tf32
-  std::atomic<bool> convolution_library{true};     // torch.backends.cudnn.enabled
-  std::atomic<bool> attention_library{true};       // torch.backends.cuda.enable_cudnn_sdp
+  std::atomic<bool> convolution_library{true};  // torch.backends.cudnn.enabled
+  std::atomic<bool> attention_library{true};  // torch.backends.cuda.enable_cudnn_sdp
   std::atomic<bool> allow_nondeterministic{false};  // vesta.backends.cuda.allow_nondeterministic
-  std::atomic<bool> deterministic_only{false};      // torch.use_deterministic_algorithms, which wins over it
+  std::atomic<bool> deterministic_only{false};  // torch.use_deterministic_algorithms, which wins over it
   std::atomic<bool> matmul_allow_relu_epilogue{false};  // vesta.backends.cuda.matmul.allow_relu_epilogue
 };
 VESTA_API ProductSettings& product_settings();

@@ -21,7 +21,7 @@ VESTA_API PrintOptions print_options();
 VESTA_API void set_print_options(const PrintOptions& options);
 
 /// Prints `t` after `prefix`, whose width indents the lines. Dtype, device and `suffix` follow where needed (a caller
-/// that knows autograd gives a suffix such as `grad_fn=<AddBackward0>`).
+/// that depends on autograd gives a suffix such as `grad_fn=<AddBackward0>`).
 VESTA_API std::string repr(const Tensor& t, std::string_view suffix, std::string_view prefix = "tensor(");
 
 }  // namespace vesta

@@ -23,8 +23,8 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* op) {
   return r;
 }
 
-/// Returns `at + steps * stride`, or `at` where that is no address. Only strides of empty tensors, which nothing is
-/// read by, are so long.
+/// Returns `at + steps * stride`, or `at` if that overflows, which only happens for empty tensors, whose elements are
+/// never read.
 inline int64_t moved(int64_t at, int64_t steps, int64_t stride) {
   int64_t by, to;
   const bool far = __builtin_mul_overflow(steps, stride, &by) || __builtin_add_overflow(at, by, &to);

@@ -1,4 +1,4 @@
-// Sparse tensors in coordinate format (COO): the elements that are stored, and where they stand.
+// Sparse tensors in coordinate format (COO): the elements that are stored, and their positions.
 //
 // Of a tensor of sizes [n_1, ..., n_s, d_1, ...] the first s dimensions are sparse: column k of `indices`, an int64
 // tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Places may occur more than once, in any order;
@@ -27,7 +27,7 @@ VESTA_API const SparseParts& sparse_parts(const Tensor& t, const char* op);
 VESTA_API void set_sparse_parts(const Tensor& t, const Tensor& indices, const Tensor& values, bool coalesced,
                                 const char* op);
 
-/// The number of sparse dimensions, and of stored elements.
+/// Returns the number of sparse dimensions, or of stored elements.
 inline int64_t sparse_dims(const SparseParts& p) { return p.indices.size(0); }
 inline int64_t nnz(const SparseParts& p) { return p.indices.size(1); }
 

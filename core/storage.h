@@ -27,7 +27,7 @@ class VESTA_API Storage : public RefCounted {
 
   /// Allocates `nbytes` on `device`, not initialised, at least 64-byte aligned. Error(memory) if there is none.
   static intrusive_ptr<Storage> allocate(size_t nbytes, Device device);
-  /// Wraps memory that somebody else owns; `deleter(context)` runs when the last tensor releases it. A read-only block
+  /// Wraps memory that another owner holds; `deleter(context)` runs when the last tensor releases it. A read-only block
   /// refuses writes.
   static intrusive_ptr<Storage> wrap(void* data, size_t nbytes, Device device, void* context, Deleter deleter,
                                      bool read_only = false);
@@ -39,7 +39,7 @@ class VESTA_API Storage : public RefCounted {
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool read_only() const { return read_only_; }
-  /// Returns the context by which the allocating backend knows the memory.
+  /// Returns the context by which the allocating backend identifies the memory.
   void* context() const { return context_; }
   /// Returns what frees the memory; null where it lies beside this header.
   Deleter deleter() const { return deleter_; }

@@ -1,12 +1,12 @@
-// Whether operations compute what PyTorch computes where Vesta refuses on purpose (docs/as_torch.md). Asked only where
-// an operation would raise otherwise, so that it costs nothing.
+// A setting: operations compute what PyTorch computes where Vesta refuses on purpose (docs/as_torch.md). It is read
+// only where an operation would raise otherwise, so that it costs nothing.
 #pragma once
 #include <vesta/core/base/macros.h>
 #include <vesta/core/tensor.h>
 
 namespace vesta {
 
-/// False, unless the process has been told otherwise. Any thread may ask and set.
+/// Returns whether the process follows PyTorch in these cases; false unless it was set. Any thread may read and set it.
 VESTA_API bool follows_torch();
 VESTA_API void follow_torch(bool on);
 
@@ -14,9 +14,9 @@ VESTA_API void follow_torch(bool on);
 /// ("DetBackward0") where programs follow PyTorch; elsewhere by its own. Only for results that are made by these ops,
 /// never an operand.
 VESTA_API Tensor named_step(Tensor t, const char* step);
-/// The same for two results.
+/// Does the same for two results.
 VESTA_API TensorPair named_step(TensorPair pair, const char* step);
-/// The same for each of a list.
+/// Does the same for each of a list.
 VESTA_API TensorVector named_step(TensorVector list, const char* step);
 
 }  // namespace vesta

@@ -21,7 +21,7 @@ class RuntimeDriver {
   void* va_reserve(size_t n);
   bool va_map(void* base, size_t offset, size_t n);
   void va_unmap(void* base, size_t offset, size_t n);
-  /// Lets another device use all mapped memory, of now and later.
+  /// Lets another device use all mapped memory, present and future.
   void allow(int peer);
   void va_release(void* base, size_t n);
   MemInfo mem_info();

@@ -20,8 +20,8 @@ VESTA_API void set_current_device(int device);
 /// Returns a device's properties, queried once.
 VESTA_API const DeviceProperties& properties(int device);
 
-/// Returns whether code for `architectures`, in CMake's words ("80-real,90": device code, device code and PTX), runs on
-/// a device of this compute capability.
+/// Returns whether code for `architectures`, in CMake's notation ("80-real,90": device code, device code and PTX), runs
+/// on a device of this compute capability.
 VESTA_API bool has_code_for(const std::string& architectures, int major, int minor);
 
 /// A guard that makes `device` current while it lives.

@@ -57,14 +57,14 @@ enum class Status : int {
 const char* implementation();
 /// Returns the runtime's version in CUDA's numbering: 13000 for 13.0.
 int version();
-/// Returns what the kernels are compiled for, in CMake's words: "80-real,90".
+/// Returns what the kernels are compiled for, in CMake's notation: "80-real,90".
 const char* architectures();
 /// Returns CUDA's name of a status, such as `cudaErrorMemoryAllocation`; status_text returns its meaning.
 const char* status_name(Status s);
 const char* status_text(Status s);
 
 Status device_count(int* count);
-/// The newest CUDA version that the driver supports, 1000 * major + 10 * minor; 0 where no driver is installed.
+/// Gets the newest CUDA version that the driver supports, 1000 * major + 10 * minor; 0 where no driver is installed.
 Status driver_version(int* version);
 Status device_properties(int device, DeviceProperties* to);
 Status set_device(int device);
@@ -123,7 +123,7 @@ Status event_elapsed(float* milliseconds, EventHandle begin, EventHandle end);
 /// launch() in kernels/launch.h calls this.
 Status launch(const char* name, const void* kernel, const LaunchShape& shape, void** arguments);
 
-/// Counts of the calls to the device since the process started, for tests and the profiler.
+/// The counters of calls to the device since the process started, for tests and the profiler.
 struct Counters {
   uint64_t launches = 0, copies = 0, mallocs = 0, synchronizations = 0;
   uint64_t staged_copies = 0;  // between devices by way of the host; only the emulated device knows

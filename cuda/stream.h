@@ -84,7 +84,7 @@ class VESTA_API Event {
   bool timing_;
 };
 
-/// What happens when an op makes the host wait for the device: nothing, a warning, or Error(runtime).
+/// The response to an op that makes the host wait for the device: nothing, a warning, or Error(runtime).
 enum class SyncDebug : int { off, warn, error };
 SyncDebug sync_debug();
 void set_sync_debug(SyncDebug mode);

@@ -34,7 +34,7 @@ class VESTA_API CollectiveChecks {
   void rank(int r, const char* argument) const;
   /// Returns the bytes of each rank's rows of a tensor; no splits mean equal parts.
   std::vector<size_t> row_bytes(const Tensor& t, std::vector<int64_t> splits, const char* argument) const;
-  /// Checks that this rank expects of itself what it sends to itself.
+  /// Checks that a rank's send and receive sizes for itself agree.
   void to_itself(size_t sent, size_t expected) const;
 
  private:

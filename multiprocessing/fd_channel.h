@@ -24,7 +24,7 @@ struct Message {
   std::vector<Descriptor> descriptors;
 };
 
-/// How a wait ended.
+/// The outcome of a wait.
 enum class Arrival : uint8_t { message, timeout, closed };
 
 /// The error that the other side is gone.

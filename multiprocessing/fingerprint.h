@@ -1,7 +1,7 @@
 // The description of a collective that a rank calls, which other ranks compare with theirs.
 //
 // Note [The check that rides along]
-// Ranks that call different things must always find out, and learn both call sites. PyTorch's check (its DETAIL mode)
+// Ranks that call different things must always detect it, and report both call sites. PyTorch's check (its DETAIL mode)
 // runs a collective of its own before each collective and costs 70% of a small one. Here nothing is sent before:
 //   - A message of up to kEagerBytes is exchanged by our own sockets (mesh.h), and the fingerprint, about 150 bytes,
 //     stands in front of the values in the same write. Every rank compares with every other.
@@ -29,14 +29,14 @@ namespace vesta {
 struct VESTA_API Fingerprint {
   Collective what = Collective::barrier;
   ReduceOp::Kind op = ReduceOp::sum;
-  bool reduces = false;    // whether `op` means something
-  int32_t root = -1;       // -1: none
+  bool reduces = false;  // whether `op` means something
+  int32_t root = -1;  // -1: none
   DType dtype = DType::float32;
   bool has_tensor = false;
-  uint32_t tensors = 0;    // how many the call works on
-  int64_t numel = 0;       // elements of all of them
+  uint32_t tensors = 0;  // how many the call works on
+  int64_t numel = 0;  // elements of all of them
   std::vector<int64_t> shape;  // of the first
-  uint64_t shapes = 0;     // a hash of all shapes and dtypes
+  uint64_t shapes = 0;  // a hash of all shapes and dtypes
   std::string site;
 
   /// Describes a call on some tensors, one that reduces them or not; the caller sets `what`.

@@ -2,8 +2,8 @@
 // fingerprints, small values, heartbeats, goodbyes and reasons of failure. Internal to multiprocessing.
 //
 // There is no reader thread: a thread that waits for a message reads for all (one at a time; the others sleep until it
-// has read), so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads if nobody
-// waits, and is woken when a connection ends.
+// has read), so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads if no
+// thread waits, and is woken when a connection ends.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -25,7 +25,7 @@ struct MeshMessage {
   std::string body;
 };
 
-/// What a rank knows about another.
+/// The state of a peer.
 struct Peer {
   enum State : uint8_t { here, left, lost };
   std::string host;
@@ -34,7 +34,7 @@ struct Peer {
   State state = here;
   std::string end;  // how it was lost: "killed by signal 9 (SIGKILL)"
   uint64_t left_after = 0;  // the last operation it gave before it left
-  bool gave_up = false;  // left because the group has failed, and said why
+  bool gave_up = false;  // left because the group has failed, and sent the reason
   bool silent = false;  // its side of the connection has ended
   bool saw_bye = false;  // it knows that we left, or we have answered its goodbye
   bool ready = false;  // it has all its connections, the engine's too
@@ -65,7 +65,7 @@ class VESTA_API Mesh {
   void send_to_all(Topic topic, uint64_t number, std::string_view body);
 
   /// Calls `ready` under the lock, after each message, until it is true or the deadline is reached; returns whether it
-  /// is true. Reads if nobody else does.
+  /// is true. Reads if no other thread does.
   bool wait(Clock::time_point deadline, const std::function<bool()>& ready);
   /// Reads what is there; does nothing if another thread reads.
   void read_now();
@@ -89,7 +89,7 @@ class VESTA_API Mesh {
   /// Waits until all other ranks have their connections (or are gone): an earlier goodbye would end connections that
   /// they still make.
   void await_ready(Milliseconds patience);
-  /// Says goodbye: this rank's last operation was `number`. Waits until all know it, or `patience` is over.
+  /// Says goodbye: this rank's last operation was `number`. Waits until all have received it, or `patience` is over.
   void leave(uint64_t number, Milliseconds patience);
   /// Answers the goodbyes of ranks whose last operation is at most `number`, which are done here.
   void answer_goodbyes(uint64_t number);
@@ -97,7 +97,7 @@ class VESTA_API Mesh {
   std::string who(int rank) const;
   /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
   std::string gone(int rank, uint64_t number) const;
-  /// Returns which rank is gone that should send or receive a message; for any rank (-1), one that died, or all that
+  /// Returns which rank has gone that should send or receive a message; for any rank (-1), one that died, or all that
   /// left. Empty while the message may come. With `promised` the message is on its way, and a rank that leaves still
   /// sends it. Takes the lock.
   std::string unreachable(int with, bool promised = false);

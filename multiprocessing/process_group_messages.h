@@ -14,7 +14,7 @@ namespace vesta {
 
 class Messages {
  public:
-  /// `engine` carries the large ones; it belongs to `core`.
+  /// Makes the messages of a group; `engine`, which belongs to `core`, carries the large ones.
   Messages(std::shared_ptr<GroupCore> core, HostEngine* engine);
   ~Messages();
   /// Sends a contiguous tensor in host memory. A small one is done at once.

@@ -73,7 +73,7 @@ class SharedFile {
   void acquire(const Handle& handle);
   /// Ends one use of a block.
   void release(uint64_t offset) noexcept;
-  /// For the owner: takes back blocks that nobody holds any more, of `all` or of those that hints name.
+  /// Takes back unused blocks, of `all` or of those that hints name. For the owner.
   void reclaim(bool all) noexcept;
 
   Handle handle_of(uint64_t offset) const;

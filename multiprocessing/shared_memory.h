@@ -68,7 +68,7 @@ VESTA_API void share(Storage& storage, Memory* old = nullptr);
 VESTA_API bool is_shared(const Storage& storage);
 
 /// A lease that keeps blocks alive while a message about them is on its way. Its descriptors go with the message
-/// (SCM_RIGHTS, or inherited by a new process), and the blocks stay as long as anybody has these descriptors open.
+/// (SCM_RIGHTS, or inherited by a new process), and the blocks stay as long as any process has these descriptors open.
 class VESTA_API Lease {
  public:
   Lease();
@@ -114,7 +114,7 @@ VESTA_API StoragePtr attach(int fd, const Handle& handle, Attachments* keep = nu
 /// Takes back blocks that others have dropped, and closes unused arenas of dead processes.
 VESTA_API void collect();
 
-/// What one arena is to this process.
+/// The statistics of one arena.
 struct ArenaStats {
   uint64_t id = 0;  // the file's number, the same in every process
   bool owner = false;  // made here

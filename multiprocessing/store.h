@@ -149,7 +149,7 @@ class VESTA_API FileStore : public Store {
 struct TCPStoreOptions {
   int port = 29500;  // 0: the system chooses (master only)
   bool is_master = false;  // runs the server
-  int num_workers = -1;  // -1: not known; the store waits for nobody
+  int num_workers = -1;  // -1: unknown; the store does not wait
   bool wait_for_workers = true;  // the constructor returns when num_workers have connected
   Milliseconds timeout = std::chrono::seconds(300);
   bool multi_tenant = false;  // a master that finds a server of this process at the port uses it

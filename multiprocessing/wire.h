@@ -17,9 +17,9 @@ using Fd = shared::Descriptor;
 
 /// Opens a listening socket, reachable by IPv4 and IPv6 if `host` is empty. Port 0: the system chooses.
 Fd listen_on(const std::string& host, int port);
-/// Connects, trying again until the deadline while nobody listens. DistributedError(network) tells why it failed.
+/// Connects, trying again until the deadline while there is no listener. DistributedError(network) tells why it failed.
 Fd connect_to(const std::string& host, int port, Clock::time_point deadline);
-/// Tries to connect once; returns an empty Fd if nobody answers.
+/// Tries to connect once; returns an empty Fd if there is no answer.
 Fd try_connect_to(const std::string& host, int port, Clock::time_point deadline);
 /// Accepts one connection; returns an empty Fd if none came before the deadline.
 Fd accept_from(int listener, Clock::time_point deadline);

@@ -57,7 +57,7 @@ concept OneForward = requires { typename Signature<decltype(&Self::forward)>::Ar
 template <class Self>
 using Inputs = decltype(kept(static_cast<typename Signature<decltype(&Self::forward)>::Arguments*>(nullptr)));
 
-/// How many of its first fields an options struct cannot do without.
+/// The number of required fields of an options struct, which come first.
 template <class Options>
 constexpr size_t required = 0;
 template <class Options>
@@ -122,7 +122,7 @@ class VESTA_API ModuleOf : public Module {
     if constexpr (detail::OneForward<Self>) {
       using Found = detail::Signature<decltype(&Self::forward)>;
       if constexpr (std::is_same_v<typename Found::Class, ModuleOf>) {
-        return Module::forward({});  // which says that there is none
+        return Module::forward({});  // which reports that there is none
       } else {
         return call_with<typename Found::Arguments, std::tuple_size_v<typename Found::Arguments>>(inputs);
       }

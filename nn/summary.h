@@ -34,7 +34,7 @@ struct SummaryRow {
   bool has_parts = false;  // another layer was called in it
 };
 
-/// What summary() found: a row for each call in the order of the calls, and totals in which shared parameters count
+/// The result of summary(): a row for each call in the order of the calls, and totals in which shared parameters count
 /// once.
 struct VESTA_API Summary {
   std::vector<SummaryRow> rows;

@@ -4,7 +4,7 @@
 
 namespace vesta::autograd::rules {
 
-/// Where a tensor's elements lie in its storage.
+/// The geometry of a tensor's elements in its storage.
 struct Geometry {
   Dims sizes, strides;
   int64_t offset = 0;

@@ -1,10 +1,10 @@
-// Bringing what a reduction made back to the shape it came from.
+// The expansion of a reduction's result to the shape of its input.
 #pragma once
 #include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
 
-/// Remembers a reduction: the input's sizes, and which dimensions went.
+/// The shape of a reduction: the input's sizes, and which dimensions were reduced.
 struct Reduced {
   Dims sizes;
   uint64_t mask = 0;
@@ -18,7 +18,7 @@ struct Reduced {
     for (size_t d = 0; d < sizes.size(); ++d) n *= reduces(d) ? sizes[d] : 1;
     return n;
   }
-  /// Returns the dimensions that went.
+  /// Returns the dimensions that were reduced.
   Dims dims() const {
     Dims gone;
     for (size_t d = 0; d < sizes.size(); ++d) {

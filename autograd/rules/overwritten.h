@@ -5,7 +5,7 @@
 
 namespace vesta::autograd::rules {
 
-/// Gives zeros: the old value had no influence.
+/// A rule whose gradients are zero: the old value had no influence.
 struct OverwrittenRule {
   Tensor operator()(const Tensor& g, Needs) const { return zeros_like(g); }
 };

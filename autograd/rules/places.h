@@ -1,4 +1,4 @@
-// The gradient of ops that move elements along a dimension and know where each one came from.
+// The gradient of ops that move elements along a dimension and return where each one came from.
 #pragma once
 #include <vesta/autograd/record.h>
 #include <vesta/core/ops/factory.h>

@@ -1,4 +1,4 @@
-// What the files of this folder offer to register_autograd(): one function per topic, which enters its rules.
+// The functions that register_autograd() calls: one per topic, which registers its rules.
 #pragma once
 
 #include <vesta/core/kernel_topics.h>

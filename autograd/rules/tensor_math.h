@@ -1,5 +1,5 @@
-// The words of core/ops/math.h for T = Tensor, so that the gradients in core/ops/pointwise can be evaluated with ops
-// and thus recorded (double backward). exp, log, maximum and so on are the functions of the op list, found by
+// The primitives of core/ops/math.h for T = Tensor, so that the gradients in core/ops/pointwise can be evaluated with
+// ops and thus recorded (double backward). exp, log, maximum and so on are the functions of the op list, found by
 // argument-dependent lookup; here is what the op list has under another name.
 #pragma once
 #include <vesta/core/ops/math.h>
@@ -12,7 +12,7 @@ inline Tensor select(const Tensor& mask, const Tensor& a, const Tensor& b) { ret
 
 namespace math {
 inline namespace VESTA_ISA_NS {
-/// Makes a constant a Python-like number, which takes the dtype of what it meets.
+/// The maker of a constant that behaves like a Python number: it takes the dtype of the other operand.
 template <>
 struct Literal<Tensor> {
   static Tensor make(double value) { return wrapped(value); }

@@ -130,7 +130,7 @@ static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half> &&
 static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16> &&
               std::is_trivially_default_constructible_v<BFloat16>);
 
-/// Whether T is stored in 16 bits and computed in float.
+/// True for a T that is stored in 16 bits and computed in float.
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 

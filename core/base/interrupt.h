@@ -1,4 +1,4 @@
-// Interruption of what takes long: loops and waits check between their pieces whether the user wants them to stop.
+// Interruption of long work: loops and waits check between their pieces whether the user has interrupted them.
 #pragma once
 #include <vesta/core/base/macros.h>
 

@@ -12,7 +12,7 @@ class RefCounted {
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   /// Drops a reference; returns whether it was the last.
   bool release() const noexcept {
-    if (refs_.load(std::memory_order_acquire) == 1) {  // sole owner: nobody else can raise the count
+    if (refs_.load(std::memory_order_acquire) == 1) {  // sole owner: no other thread can raise the count
       refs_.store(0, std::memory_order_relaxed);
       return true;
     }

@@ -115,8 +115,8 @@ VESTA_HD VESTA_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }
 VESTA_HD VESTA_INLINE float add(float a, float b) { return __fadd_rn(a, b); }
 VESTA_HD VESTA_INLINE float quotient(float a, float b) { return __fdiv_rn(a, b); }
 VESTA_HD VESTA_INLINE float root(float x) { return __fsqrt_rn(x); }
-/// The two steps that round a quotient and a root correctly, as quotient() and root() have them behind checks of the
-/// range: a / b for a = 0 or 2^-24 <= |a| < b < 4, b > 1, and the root of x = 0 or 2^-24 < x < 64.
+/// Rounds a quotient, or a root, correctly: the steps of quotient() and root() after their checks of the range: a / b
+/// for a = 0 or 2^-24 <= |a| < b < 4, b > 1, and the root of x = 0 or 2^-24 < x < 64.
 VESTA_HD VESTA_INLINE float quotient_in_range(float a, float b) {
   float near;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(b));

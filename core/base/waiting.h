@@ -12,7 +12,7 @@ struct WaitingHooks {
 /// Sets the hooks; once, before the first wait.
 VESTA_API void set_waiting_hooks(WaitingHooks hooks);
 
-/// A scope around a wait on this thread. Do not hold a lock in it that a thread of the front end may want.
+/// A scope around a wait on this thread. Do not hold a lock in it that a thread of the front end may take.
 class VESTA_API Waiting {
  public:
   Waiting();

@@ -1,4 +1,4 @@
-// Warnings: what a user should know, but is no error. The library prints nothing; a front end sets where they go.
+// Warnings: messages to the user that are no errors. The library prints nothing; a front end sets where they go.
 #pragma once
 #include <string>
 

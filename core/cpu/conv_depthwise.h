@@ -20,8 +20,8 @@ namespace vesta::cpu {
 /// shape alone, and the sums of the groups are added in order.
 inline constexpr std::int64_t kDepthwiseLanes = 16;
 
-/// Where one product reads and writes: rows of an image of one channel, whose columns lie side by side. Taps that read
-/// the same row are a line of the kernel.
+/// The source and destination of one product: rows of an image of one channel, whose columns lie side by side. Taps
+/// that read the same row are a line of the kernel.
 struct DepthwiseProduct {
   std::int64_t rows, columns;  ///< of outputs
   std::int64_t line_count, tap_count;

@@ -70,7 +70,7 @@ struct Correlated {
 /// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
 /// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
 
-/// Returns whether correlate_direct is the faster way. The shape alone decides where the results could differ.
+/// Returns whether correlate_direct is faster. The shape alone decides where the results could differ.
 template <class E>
 bool goes_direct(const Correlated<E>& c);
 
@@ -85,7 +85,7 @@ void correlate_direct(const Correlated<E>& c);
 /// outputs]. A task is a group of samples times a piece of the channels; at the end partials are added in the order of
 /// the samples.
 
-/// Returns whether direct_weight_gradient is the faster way, from the shape alone.
+/// Returns whether direct_weight_gradient is faster, from the shape alone.
 bool weight_gradient_goes_direct(const ConvShape& shape);
 
 /// Computes the same as conv_backward_weights.

@@ -13,7 +13,7 @@ namespace vesta::cpu {
 /// gathered, which is little, and gemm reads the weights where they lie, once. Its sums have the same blocks, kBlockK
 /// taps, so both ways give the same bits and the number of images may decide.
 
-/// Returns whether correlate_few_columns is the faster way.
+/// Returns whether correlate_few_columns is faster.
 template <class E>
 bool has_few_columns(const Correlated<E>& c);
 

@@ -11,7 +11,7 @@ namespace vesta::cpu {
 /// weights' sums, which may be megabytes, for a few positions; so the positions of all samples are numbered one after
 /// the other and the chains cross from sample to sample. The sums lie where the result does: nothing is transposed.
 
-/// Returns whether pointwise_weight_gradient is the faster way, from the shape alone.
+/// Returns whether pointwise_weight_gradient is faster, from the shape alone.
 bool weight_gradient_goes_pointwise(const ConvShape& shape);
 
 /// Computes the same as conv_backward_weights.

@@ -22,7 +22,7 @@ namespace vesta::cpu {
 /// 1e-6 of the results' root mean square (tests/python/test_winograd.py). 0, 1, -1, 2, -2 have 2 to 4 times more.
 ///
 /// A pixel that is not finite would spread over its tile, and sums may overflow in between. An image with such a
-/// result is computed again directly. float64 does not go this way: who asks for it wants its digits.
+/// result is computed again directly. float64 is never computed this way: the error would defeat its purpose.
 
 /// The gradient of the weights is the transpose of it: the sums over tiles of the products of transformed pixels and
 /// transformed gradients, transformed back once.
@@ -46,7 +46,7 @@ void clear_columns(std::int64_t count, std::int64_t lines, float* out);
 
 }  // namespace winograd
 
-/// Returns whether Winograd's is the faster way, from the shape of one image alone.
+/// Returns whether Winograd's way is faster, from the shape of one image alone.
 VESTA_API bool goes_winograd(const ConvShape& shape);
 
 /// Computes the convolution, or its gradient of the data if `backward`, with dense weights w. Returns the images that

@@ -16,7 +16,7 @@ VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_
 namespace vesta::cpu {
 namespace {
 
-/// Converts n elements to dense ones that pass by the caches, a buffer at a time: a conversion knows only plain stores,
+/// Converts n elements to dense ones that bypass the caches, a buffer at a time: a conversion knows only plain stores,
 /// and, unlike the element-wise ops that far.h speaks of, does little enough that memory stays the limit
 /// (build/bin/bandwidth half: 1.1 of a plain loop).
 void convert_far(Convert run, const char* from, int64_t from_step, char* to, int64_t item, int64_t n) {

@@ -1,4 +1,4 @@
-// What the kernels that move elements share, which know of these no more than their size.
+// The parts that kernels share which move elements and depend only on their size.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Results that no cache holds: their lines are written whole, past the caches, instead of being read first.
+// Results that no cache can hold bypass the caches: their lines are written whole instead of being read first.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ constexpr int64_t kLine = 64;  // bytes of a line of the caches
 /// Returns the bytes of the last level of cache that one core reaches.
 int64_t last_level_bytes();
 
-/// Returns whether a result of so many bytes passes by the caches: more than the last levels of all threads can hold.
+/// Returns whether a result of so many bytes bypasses the caches: more than the last levels of all threads can hold.
 /// A plain store reads a line before it is written, a third of the traffic of a copy (build/bin/bandwidth clone, 64
 /// MiB: as fast as a plain loop, 1.1 to 1.3 times so). Reading and writing must alternate by a few hundred bytes:
 /// through a buffer of 8 KiB element-wise ops took 1.2 to 1.4 times as long wherever memory was not the limit.
@@ -25,7 +25,7 @@ bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes);
 /// reads.
 void write_far(char* to, const char* from, int64_t n);
 
-/// Brings what this thread has written past the caches before all that it writes from now on.
+/// Orders this thread's cache-bypassing stores before its later stores.
 void finish_far();
 
 }  // namespace vesta::cpu

@@ -20,7 +20,7 @@ struct FftPass {
   std::int64_t roots;  // where its roots of unity begin in FftTables::roots
 };
 
-/// What a forward transform of n points needs: Cooley and Tukey's decimation in time. Note [Lines in lanes]
+/// The tables of a forward transform of n points: Cooley and Tukey's decimation in time. Note [Lines in lanes]
 /// (fft_lanes.h).
 template <class T>
 struct FftTables {
@@ -39,7 +39,7 @@ struct FftLines {
   std::int64_t step, imaginary;
 };
 
-/// What is computed of a line. The tables are those of half as many points for a real line of even length.
+/// The kind of a transform of a line. The tables are those of half as many points for a real line of even length.
 enum class FftKind : std::uint8_t {
   complex,  // n to n points
   from_real,  // n real points to `out` points

@@ -40,7 +40,7 @@ struct Block {
 
 constexpr int kThin = 8;
 
-/// Returns how many vectors lie side by side where `few` are wanted; those past `few` hold zeros. There is one loop for
+/// Returns how many vectors lie side by side where `few` are needed; those past `few` hold zeros. There is one loop for
 /// each such number, and a loop for each of 1 to kThin would take the compiler a tenth longer.
 constexpr std::int64_t thin_width(std::int64_t few) { return few <= 2 ? few : few + few % 2; }
 
@@ -92,7 +92,7 @@ struct PairKernels {
   void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);
 };
 
-/// How 16-bit floats become floats and back, rounded to nearest even.
+/// The conversions of 16-bit floats to floats and back, rounded to nearest even.
 struct HalfFormat {
   void (*widen)(std::int64_t n, const std::uint16_t* in, float* out);
   void (*narrow)(std::int64_t n, const float* in, std::uint16_t* out);

@@ -37,7 +37,7 @@ struct GridImage {
   int64_t width;
   int64_t pitch;  ///< from one element of a row to the next
   bool nearest;
-  bool slopes;  ///< whether slopes are wanted
+  bool slopes;  ///< whether slopes are needed
 };
 
 /// Planes, `step` elements apart from one to the next.

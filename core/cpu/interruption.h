@@ -9,7 +9,7 @@
 
 namespace vesta::cpu {
 
-/// What lets the user end the pieces of one loop between their steps. Make it before the loop, on its thread.
+/// An interrupt check for use inside the pieces of a loop, between their steps. Make it before the loop, on its thread.
 class StepsOfPieces {
  public:
   StepsOfPieces();

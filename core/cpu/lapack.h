@@ -24,7 +24,7 @@ inline int result_of(LapackInt info) { return int(static_cast<uint32_t>(info)); 
 /// Reads an array of `count` integers that LAPACK wrote, 32 or 64 bits each, into `to`. The array was filled with -1
 /// before, and its elements are positive: the upper half of the first 64 bits tells which.
 void read_integers(const LapackInt* from, int64_t count, int32_t* to);
-/// The same for integers that may be negative, written by a call that wrote 64 bits each if `wide`.
+/// Does the same for integers that may be negative, written by a call that wrote 64 bits each if `wide`.
 void read_integers(const LapackInt* from, int64_t count, int32_t* to, bool wide);
 /// Writes `count` integers as 32 bits, or 64 if `wide`, for LAPACK to read; `to` has room for 64 each.
 void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide);
@@ -67,7 +67,7 @@ struct Lapack {
   /// Overwrites b [n, k] with the solution of A x = b, from sytrf.
   void (*sytrs)(const char* uplo, Int n, Int k, const T* a, Int lda, const LapackInt* pivots, T* b, Int ldb,
                 LapackInt* info, size_t);
-  /// The same for a Hermitian matrix, A = L D L^H. Complex.
+  /// Do the same for a Hermitian matrix, A = L D L^H. Complex.
   void (*hetrf)(const char* uplo, Int n, T* a, Int lda, LapackInt* pivots, T* work, Int lwork, LapackInt* info, size_t);
   void (*hetrs)(const char* uplo, Int n, Int k, const T* a, Int lda, const LapackInt* pivots, T* b, Int ldb,
                 LapackInt* info, size_t);
@@ -78,7 +78,7 @@ struct Lapack {
   /// Finds eigenvalues w [n], ascending, of a Hermitian a [n, n], which is overwritten with vectors (jobz V). Real.
   void (*syevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, LapackInt* iwork,
                 Int liwork, LapackInt* info, size_t, size_t);
-  /// The same for complex numbers.
+  /// Does the same for complex numbers.
   void (*heevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,
                 Int lrwork, LapackInt* iwork, Int liwork, LapackInt* info, size_t, size_t);
   /// Finds singular values s, descending, and vectors of a [m, n], which is destroyed. Real; complex.

@@ -22,7 +22,7 @@ template <class T, class C>
 VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
-/// Whether a formula has a mask as result.
+/// True if a formula has a mask as result.
 template <class R>
 constexpr bool kIsMask = false;
 template <class C>
@@ -141,11 +141,11 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   loop(std::make_index_sequence<operands>{});
 }
 
-/// Whether D's formula is one of x and normal_cdf(x).
+/// True if D's formula is one of x and normal_cdf(x).
 template <class D, class C>
 constexpr bool kOfNormalCdf = requires(Vec<C> v) { D::of_normal_cdf(v, v); };
 
-/// Whether one test of several vectors of C shortens D's formula.
+/// True if one test of several vectors of C shortens D's formula.
 template <class D, class C>
 constexpr bool kAtOnce = std::is_same_v<C, float> && (requires { D::exponent_is_operand; } || kOfNormalCdf<D, C>);
 
@@ -290,27 +290,27 @@ VESTA_INLINE void select_loop(const LoopArgs& a) {
   else run(one_of(x), one_of(y));
 }
 
-/// What a loop over floats writes when it runs for 16-bit elements.
+/// The results of a loop over floats that runs for 16-bit elements.
 struct FloatResults {
   static constexpr int64_t rounded = 0, none = -1;
   int64_t item;  // bytes of an element that stays as it is (a bool, a complex number), or `rounded`
   int64_t second_item;  // likewise of the second result (an int32), or `none`
 };
 
-/// How a topic's ops run over 16-bit floats, which are computed in float in any case.
+/// The strategy of a topic's ops for 16-bit floats, which are computed in float in any case.
 enum class Narrow {
   blocks,  // by the loop over floats, in blocks that are widened and rounded: half of the code and of its compilation
   directly  // by a loop of their own: where a formula is an instruction or two, twice as fast; gradients in blocks
 };
 
-/// How long a topic's formulas are; a struct says otherwise of itself (`long_formula`).
+/// The length class of a topic's formulas; a struct may differ (`long_formula`).
 enum class Formulas {
   short_ones,  // a few instructions, which wait for memory: AVX-512 has no loops of its own for them
   long_ones
 };
 
-/// Whether the loops of struct D over elements of type d are compiled for this instruction set. Those that AVX-512
-/// leaves out are AVX2's: its wider vectors gain nothing where memory or single elements are waited for.
+/// Returns whether the loops of struct D over elements of type d are compiled for this instruction set. Those that
+/// AVX-512 leaves out are AVX2's: its wider vectors gain nothing where memory or single elements are the limit.
 template <class D, Formulas formulas>
 constexpr bool has_own_loops([[maybe_unused]] DType d) {
 #ifdef VESTA_ISA_avx512

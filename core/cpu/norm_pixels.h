@@ -32,10 +32,10 @@ void pixel_statistics(const Pixels& p, const char* x, OfChannels& mean, OfChanne
 /// Writes sum(g) and sum(g * (x - mean)) of every channel.
 void pixel_gradient_sums(const Pixels& p, const char* g, const char* x, const OfChannels& mean, OfChannels& sum,
                          OfChannels& dot);
-/// y = (x - center) * scale + shift, per channel.
+/// Computes y = (x - center) * scale + shift, per channel.
 void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
                    const OfChannels& shift, char* y);
-/// gx = g * a + (x - center) * b + c, per channel.
+/// Computes gx = g * a + (x - center) * b + c, per channel.
 void combine_pixels(const Pixels& p, const char* g, const char* x, const OfChannels& center, const OfChannels& a,
                     const OfChannels& b, const OfChannels& c, char* gx);
 

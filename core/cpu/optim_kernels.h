@@ -13,7 +13,7 @@ struct OptimKernels {
   /// `numbers` is the step's struct, `counted` its Counted.
   using StepKernel = void (*)(char* const* at, int64_t n, const void* numbers, const void* counted);
   StepKernel steps[kNumSteps] = {};
-  /// g *= factor; returns whether every g was finite.
+  /// Computes g *= factor; returns whether every g was finite.
   bool (*unscale)(char* g, int64_t n, double factor) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What this machine can do: the measure that profiles are compared with.
+// The peak rates of this machine, with which profiles are compared.
 #pragma once
 #include <cstdint>
 

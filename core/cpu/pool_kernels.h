@@ -48,13 +48,13 @@ template <class T>
 struct PoolKernels {
   void (*tap)(const PoolTap<T>&);
   void (*pairs)(const PoolPairs<T>&);
-  /// The same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
+  /// Does the same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
   void (*channels)(const PoolTap<T>&);
   void (*columns)(const PoolColumns<T>&);
 };
 
-/// Rows [first, last) of the outputs of a plane, whose values alone are wanted; they see rows [first_row, last_row) of
-/// the input. Rows are counted through the layers of a volume. Sizes are [layers, rows, columns].
+/// Rows [first, last) of the outputs of a plane, of which only values are needed; they see rows [first_row, last_row)
+/// of the input. Rows are counted through the layers of a volume. Sizes are [layers, rows, columns].
 template <class T>
 struct PoolPlane {
   const T* x;  ///< where the plane begins
@@ -62,7 +62,7 @@ struct PoolPlane {
   std::int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
   std::int64_t first, last, first_row, last_row;
   std::int64_t line;  ///< numbers of a padded line
-  bool far;  ///< whether rows of the outputs pass by the caches; they are whole lines of the cache then
+  bool far;  ///< whether rows of the outputs bypass the caches; they are whole lines of the cache then
   compute_t<T>* room;  ///< [(last_row - first_row) * out[2] + kPoolLines * line + 2 * kPoolSlack]
 };
 inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;
@@ -72,7 +72,7 @@ inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;
 template <class T>
 struct PoolValues {
   bool (*plane)(const PoolPlane<T>&);
-  /// The same for an image whose channels lie side by side: sizes count pixels.
+  /// Does the same for an image whose channels lie side by side: sizes count pixels.
   bool (*pixels)(const PoolPlane<T>&, std::int64_t channels);
 };
 

@@ -321,7 +321,7 @@ class ResampledPlanes {
     return {std::min(first, last), last};
   }
 
-  /// Whether `planes` results at y pass by the caches.
+  /// Whether `planes` results at y bypass the caches.
   bool is_far(const T* y, int64_t planes) const {
     return blocks_ && line_.whole() && together_.whole() &&
            is_far_in_lines(y, planes * down_.size, along_.size * int64_t(sizeof(T)));

@@ -40,14 +40,14 @@ struct ResamplePlane {
       rows;  ///< lines kept at a time: what was stored has left the store buffer when it is read in other pieces
   std::int64_t pitch;  ///< from line to line in `room`: the width and a border
   T* room;  ///< [rows * pitch + window], where the first line begins, behind another border; what no line covers is set
-  bool far;  ///< whether results pass by the caches: whole lines of the cache, all blocks whole
+  bool far;  ///< whether results bypass the caches: whole lines of the cache, all blocks whole
 };
 
 /// The kernels of one instruction set.
 template <class T>
 struct ResampleKernels {
-  /// y[i] = the sum over k < terms of weights[k] * x[places[k] * inner + i], in the order of k, for i < n. What
-  /// lies `ahead` elements behind each row, if that is not 0, is asked for.
+  /// Computes y[i], the sum over k < terms of weights[k] * x[places[k] * inner + i], in the order of k, for i < n.
+  /// Prefetches what lies `ahead` elements behind each row, if that is not 0.
   void (*row)(const T* x, std::int64_t inner, const std::int64_t* places, const T* weights, std::int64_t terms, T* y,
               std::int64_t n, std::int64_t ahead) = nullptr;
   /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.

@@ -26,9 +26,9 @@ struct ExpConstants {
     hide(c0), hide(c1), hide(c2), hide(c3), hide(c4);
   }
   VESTA_INLINE static void hide(V& v) { asm("" : "+x"(v.raw)); }
-  /// Whether e^x is a normal number for every lane of x <= 0: the exponent may be added to the bits then.
+  /// Returns where e^x is a normal number, for x <= 0: the exponent may be added to the bits then.
   VESTA_INLINE Mask<float> is_normal(V x) const { return x >= least; }
-  /// Computes e^x there, with the bits of math::exp: two instructions, which wait for nobody, scale in place of nine.
+  /// Computes e^x there, with the bits of math::exp: scaling takes two independent instructions instead of nine.
   VESTA_INLINE V exp_of_normal(V x) const {
     const V shifted = mul_add(x, scale, magic), n = shifted - magic;
     const V r = mul_add(n, low, mul_add(n, high, x));
@@ -54,7 +54,7 @@ VESTA_INLINE Vec<C> exp_down(const ExpConstants& constants, Vec<C> x) {
 #pragma GCC unroll 1
   for (int w = 0; w < 4; ++w) v[w] = math::exp(v[w]);
 }
-/// exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
+/// Computes exp_down() of four vectors: one branch for all of them, and no other code in the loop (build/bin/bandwidth
 /// 'logsumexp(1)' of 4 MiB: 1.4 times as fast with AVX2).
 template <class C>
 VESTA_INLINE void exp_down_four(const ExpConstants& k, Vec<C> (&v)[4]) {

@@ -30,7 +30,8 @@ struct ExpSum {
   double top, sum;
 };
 
-/// What cross-entropy takes of columns: the ExpSum of each, the logarithm of its sum, and sum(w * (x - top)).
+/// The statistics of columns that cross-entropy needs: the ExpSum of each, the logarithm of its sum, and sum(w * (x -
+/// top)).
 struct ColumnSums {
   double *tops, *sums, *logs, *dots;
 };
@@ -43,8 +44,8 @@ struct ColumnSlopes {
   bool smooths;  // whether `less` counts
 };
 
-/// What a kernel asks memory for while it works on a row in the cache: the bytes at these distances from the row, to be
-/// read or written soon; 0 for nothing.
+/// The prefetch distances of a kernel that works on a row in the cache: the bytes at these distances from the row will
+/// be read or written soon; 0 for no prefetch.
 struct Expected {
   int64_t to_read = 0, to_write = 0;
   template <class T>
@@ -69,24 +70,24 @@ struct ChannelRows {
 };
 
 /// The kernels that work on one contiguous row of n elements. Statistics are double for float64, else float, passed as
-/// double. `far` results pass by the caches, if they are as wide as their statistics (far.h); rows are whole lines
+/// double. `far` results bypass the caches, if they are as wide as their statistics (far.h); rows are whole lines
 /// then.
 struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log, bool far) = nullptr;
-  /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
+  /// Computes gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
   void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
-  /// Softmax, its gradient, and the logarithm of the sum of exponentials, with the bits of rows, for `count` columns
-  /// that lie side by side, of n rows that are `step` elements apart; `room` is for count * (slots + 6 + n) numbers of
-  /// the dtype of statistics, for the gradient (slots + 6 + 2 n).
+  /// Compute softmax, its gradient, and the logarithm of the sum of exponentials, with the bits of rows, for `count`
+  /// columns that lie side by side, of n rows that are `step` elements apart; `room` is for count * (slots + 6 + n)
+  /// numbers of the dtype of statistics, for the gradient (slots + 6 + 2 n).
   void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log, bool far,
                           char* room) = nullptr;
   void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
                                    bool log, char* room) = nullptr;
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
-  /// Writes what exp_sum() and, if they are wanted, dot() return of columns; `room` as for softmax.
+  /// Writes the results of exp_sum() and, if requested, dot() for columns; `room` as for softmax.
   void (*exp_sum_columns)(const char* x, int64_t n, int64_t step, int64_t count, const char* w, bool wants_dots,
                           const ColumnSums& out, char* room) = nullptr;
-  /// gx[j] = scale * exp(x[j] - top) - less * w[j], and `direct` less for the class, down columns.
+  /// Computes gx[j] = scale * exp(x[j] - top) - less * w[j], and `direct` less for the class, down columns.
   void (*exp_minus_columns)(const char* x, int64_t n, int64_t step, int64_t count, const ColumnSlopes& slopes,
                             char* gx) = nullptr;
   /// Writes the logarithms of sums of exponentials, as softmax computes them.
@@ -98,7 +99,7 @@ struct RowKernels {
   ExpSum (*weights)(char* x, int64_t n) = nullptr;
   /// Returns sum(w * (x - shift)) (w of the dtype of statistics, or null: ones).
   double (*dot)(const char* x, const char* w, double shift, int64_t n) = nullptr;
-  /// gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w of the dtype of statistics, or null: ones).
+  /// Computes gx[j] = scale * exp(x[j] - top) - smooth * w[j] (w of the dtype of statistics, or null: ones).
   void (*exp_minus)(const char* x, double top, double scale, double smooth, const char* w, char* gx,
                     int64_t n) = nullptr;
   /// Returns sum(x - shift) and sum((x - shift)^2) of a run.
@@ -111,23 +112,23 @@ struct RowKernels {
   /// float64 alone.
   void (*add_statistics)(double count, double* mean, double* squares, double more, const double* more_mean,
                          const double* more_squares, int64_t channels) = nullptr;
-  /// y = (x - center) * scale + shift: with a center near x, large numbers cost no digits.
+  /// Computes y = (x - center) * scale + shift: with a center near x, large numbers cost no digits.
   void (*affine)(const char* x, double center, double scale, double shift, char* y, int64_t n) = nullptr;
   /// Returns sum(g) and sum(g * (x - mean)).
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
-  /// gx = g * a + (x - center) * b + c.
+  /// Computes gx = g * a + (x - center) * b + c.
   void (*combine)(const char* g, const char* x, double center, double a, double b, double c, char* gx,
                   int64_t n) = nullptr;
-  /// affine(), combine() and gradient_sums() of rows, with the numbers of each row's channel; sums and products are of
-  /// each row.
+  /// Compute affine(), combine() and gradient_sums() of rows, with the numbers of each row's channel; sums and products
+  /// are of each row.
   void (*affine_rows)(const char* x, const ChannelRows& rows, const double* center, const double* scale,
                       const double* shift, char* y, bool far) = nullptr;
   void (*combine_rows)(const char* g, const char* x, const ChannelRows& rows, const double* center, const double* a,
                        const double* b, const double* c, char* gx, bool far) = nullptr;
   void (*gradient_sums_rows)(const char* g, const char* x, const ChannelRows& rows, const double* mean, double* sum,
                              double* dot) = nullptr;
-  /// The same for each of n pixels, whose channels lie side by side; center, a, b and c have one number per channel, of
-  /// the dtype of statistics.
+  /// Do the same for each of n pixels, whose channels lie side by side; center, a, b and c have one number per channel,
+  /// of the dtype of statistics.
   void (*affine_pixels)(const char* x, const char* center, const char* a, const char* b, char* y, int64_t n,
                         int64_t channels, bool far) = nullptr;
   void (*combine_pixels)(const char* g, const char* x, const char* center, const char* a, const char* b, const char* c,
@@ -141,16 +142,16 @@ struct RowKernels {
   /// Returns the sums of gradient_sums() in the same way; mean has one number per channel, of the dtype of statistics.
   void (*gradient_sums_pixels)(const char* g, const char* x, int64_t n, int64_t channels, int64_t count,
                                const char* mean, double* sum, double* dot) = nullptr;
-  /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
+  /// Computes y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
   void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y, int64_t n,
                     bool far) = nullptr;
   /// Returns sum(g * w) and sum(g * w * (x - mean)); adds g * (x - mean) * rstd to gw and g to gb.
   void (*normalize_sums)(const char* g, const char* x, double mean, double rstd, const char* w, char* gw, char* gb,
                          int64_t n, double* sum, double* dot) = nullptr;
-  /// gx = (g * w - a - (x - mean) * b) * rstd.
+  /// Computes gx = (g * w - a - (x - mean) * b) * rstd.
   void (*normalize_gradient)(const char* g, const char* x, double mean, double rstd, const char* w, double a, double b,
                              char* gx, int64_t n) = nullptr;
-  /// A step of an LSTM: gates and activations [4 n], states [n].
+  /// Compute a step of an LSTM, and its gradient: gates and activations [4 n], states [n].
   void (*lstm_cell)(const char* gates, const char* cx, char* h, char* c, char* activations, int64_t n) = nullptr;
   void (*_lstm_cell_backward)(const char* activations, const char* cx, const char* gh, const char* gc, char* ggates,
                               char* gcx, int64_t n) = nullptr;  // gh or gc may be null: zeros

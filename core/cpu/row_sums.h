@@ -26,7 +26,7 @@ VESTA_INLINE Vec<C> first_lanes(Vec<C> v, int64_t n) {
 template <class C, int count>
 using Sums = std::array<Vec<C>, count>;
 
-/// Adds up vectors.
+/// The sum of vectors.
 struct Plus {
   template <class S>
   VESTA_INLINE void operator()(S& sums, const S& v) const {
@@ -34,7 +34,7 @@ struct Plus {
     for (size_t k = 0; k < v.size(); ++k) sums[k] = sums[k] + v[k];
   }
 };
-/// Adds up the first of two vectors, and their products.
+/// The sum of the first of two vectors, and the sum of their products.
 struct PlusProduct {
   template <class S>
   VESTA_INLINE void operator()(S& sums, const S& v) const {
@@ -43,7 +43,7 @@ struct PlusProduct {
 };
 
 /// Adds up, as Plus or Add says, the `count` vectors of f(i, n) over the vectors of [begin, end) in four chains;
-/// returns what these have come to.
+/// returns their sums.
 template <class C, int count, class Add = Plus, class F>
 VESTA_INLINE Sums<C, count> add_to_chains(int64_t begin, int64_t end, Sums<C, count> (&chain)[4], F f) {
   constexpr int64_t N = Vec<C>::N;

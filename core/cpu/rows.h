@@ -24,7 +24,7 @@ VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
   else store_convert_partial(v, p, n);
 }
 
-/// store_row(), past the caches if the row is far and of C.
+/// Does what store_row() does, bypassing the caches if the row is far and of C.
 template <class C, class T>
 VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
   if constexpr (std::is_same_v<T, C>) {

@@ -20,10 +20,9 @@ enum class Scratch : unsigned char {
   count
 };
 
-/// Returns at least `bytes` bytes, 64-byte aligned, with undefined contents, that stay valid until this thread asks for
+/// Returns at least `bytes` bytes, 64-byte aligned, with undefined contents, that stay valid until this thread requests
 /// the same slot again. Buffers grow to the largest request and are kept up to 64 MiB each until the thread ends; they
-/// come from the allocator of tensors and go back to its cache.
-/// Throws Error(memory).
+/// come from the allocator of tensors and go back to its cache. Throws Error(memory).
 void* thread_scratch(Scratch slot, std::size_t bytes);
 
 /// Frees this thread's buffer of `slot` if it is larger than what is kept between calls (64 MiB).

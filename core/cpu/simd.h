@@ -43,7 +43,7 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-/// Whether a product and a sum can be fused in one instruction here.
+/// True if a product and a sum can be fused in one instruction here.
 #ifdef VESTA_SIMD_SSE
 inline constexpr bool kHasFma = false;
 #else

@@ -266,7 +266,7 @@ struct TwoPart {
   Vec<T> high, low;
 };
 
-/// Multiplies; what is dropped is below 2^-44 (float) or 2^-102 (double) of the product.
+/// Multiplies; the dropped part is below 2^-44 (float) or 2^-102 (double) of the product.
 template <class T>
 VESTA_INLINE TwoPart<T> operator*(TwoPart<T> a, TwoPart<T> b) {
   const Vec<T> high = a.high * b.high;
@@ -361,7 +361,7 @@ struct Exponent {
   }
 };
 
-/// The exponents that are products and roots, in halves: f is called with an Exponent for each.
+/// Calls f with an Exponent for each of the exponents, in halves, that are products and roots.
 template <class F>
 VESTA_INLINE void each_exponent(F f) {
   [&]<int... halves>(std::integer_sequence<int, halves...>) __attribute__((always_inline)) {

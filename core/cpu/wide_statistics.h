@@ -27,7 +27,7 @@ struct Deviations {
   VESTA_INLINE double apart(double part) const { return sum * part; }
   /// Returns the squares of the deviations from the mean.
   VESTA_INLINE double around_mean(double part) const { return squares - sum * (sum * part); }
-  /// Whether the center was too far from the mean.
+  /// Returns whether the center was too far from the mean.
   VESTA_INLINE bool is_off(double part) const { return sum * (sum * part) > around_mean(part); }
 };
 

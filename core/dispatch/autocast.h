@@ -1,7 +1,7 @@
 // Autocast: while it is on, an op casts its floating-point operands to the dtype that suits it. A layer of its own,
 // above autograd, so that the casts are recorded and gradients come back in the dtype of what was cast.
 //
-// Which op casts to what stands in its line of the op list: casts(on the CPU, on CUDA).
+// The dtype that an op casts to is in its line of the op list: casts(on the CPU, on CUDA).
 //
 // Note [Casts of weights are cached]
 // A float32 leaf that requires grad is cast to the lower dtype once per step, however often it is used: the cast is
@@ -32,7 +32,7 @@ VESTA_API Mode mode(DeviceType d);
 VESTA_API void set_enabled(DeviceType d, bool on);
 /// Sets the lower dtype of a device type for the calling thread; raises unless it is a floating-point one.
 VESTA_API void set_dtype(DeviceType d, DType dtype);
-/// Tells whether casts of weights are kept, and says whether they shall be.
+/// Returns whether casts of weights are kept, or sets it.
 VESTA_API bool cache_enabled();
 VESTA_API void set_cache_enabled(bool on);
 /// Counts the contexts that the thread is in; both return the new count. Leaving the outermost does not clear by
@@ -42,7 +42,7 @@ VESTA_API int decrement_nesting();
 /// Forgets the casts that this thread keeps.
 VESTA_API void clear_cache();
 
-/// Counts what the calling thread's cache did since the thread began, and what it holds.
+/// Counters of the calling thread's cache since the thread began, and what it holds.
 struct CacheCounts {
   int64_t hits = 0;
   int64_t casts = 0;  // of weights that may be kept
@@ -53,7 +53,7 @@ VESTA_API CacheCounts cache_counts();
 /// Tells whether autocast is on for a call that is made here and now.
 inline bool active() { return (layer_state.included & ~layer_state.excluded & bit(Layer::autocast)) != 0; }
 
-/// Switches autocast off while it lives, for what a composite was told to compute in a dtype.
+/// A guard that switches autocast off while it lives, for a composite that was asked to compute in a given dtype.
 class Pause {
  public:
   Pause() : saved_(layer_state.included & bit(Layer::autocast)) { layer_state.included &= uint8_t(~saved_); }
@@ -69,7 +69,7 @@ VESTA_API Tensor cast(const Tensor& t, DType dtype, bool lower);
 
 namespace casting {
 
-/// What one call needs to know: its device, what the op does there, and the dtype that follows.
+/// The decision for one call: its device, the rule of the op there, and the dtype that follows.
 struct Call {
   DeviceType device = DeviceType::cpu;
   Rule rule = Rule::none;
@@ -99,7 +99,7 @@ struct Call {
   }
 };
 
-/// Holds an argument of type A as the op gets it.
+/// An argument of type A in the form that the op gets.
 template <class A>
 struct Held {
   A value;
@@ -167,7 +167,7 @@ DeviceType device_of(const A&... a) {
 inline bool writes(const Out& o) { return o.kind != Out::fresh; }
 inline bool writes(const auto&) { return false; }
 
-/// Finds out what is to be done with a call's arguments.
+/// Determines the casts of a call's arguments.
 template <class... A>
 Call inspect(const Schema& schema, const A&... a) {
   Call c;
@@ -190,7 +190,7 @@ auto with_casts(const Call& c, std::tuple<P...>*, const F& f, const A&... a) {
   return std::apply([&](const auto&... h) { return f(h.get()...); }, held);
 }
 
-/// Stands in the autocast slot of an op.
+/// Runs a call with its casts: the function in the autocast slot of an op.
 template <auto& op, class R, class... A>
 R call(A... a) {
   const Call c = inspect(*op.schema, a...);
@@ -201,8 +201,9 @@ R call(A... a) {
 
 }  // namespace autocast
 
-/// Sets autocast for a device type while it lives: `AutocastMode on(DeviceType::cpu, DType::bfloat16);`. The thread's
-/// outermost one clears the cache when it ends. Raises for a dtype that is not float16, bfloat16 or float32.
+/// A guard that sets autocast for a device type while it lives: `AutocastMode on(DeviceType::cpu, DType::bfloat16);`.
+/// The thread's outermost one clears the cache when it ends. Raises for a dtype that is not float16, bfloat16 or
+/// float32.
 class VESTA_API AutocastMode {
  public:
   explicit AutocastMode(DeviceType device, MaybeDType dtype = {}, bool enabled = true,

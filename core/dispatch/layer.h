@@ -1,4 +1,4 @@
-// Layers: what may happen between an op's call and its kernel, and the thread's say in it.
+// Layers: what may happen between an op's call and its kernel, and the thread's settings for them.
 #pragma once
 #include <cstdint>
 
@@ -6,26 +6,26 @@
 
 namespace vesta {
 
-/// Names the layer slots of an op. A call starts at the highest active one: profiler, autocast, (vmap, jvp), autograd,
-/// sparse (an operand is a sparse tensor, which no kernel takes), then the kernel. Bit positions are the enumerators.
+/// The layer slots of an op. A call starts at the highest active one: profiler, autocast, (vmap, jvp), autograd, sparse
+/// (an operand is a sparse tensor, which no kernel takes), then the kernel. Bit positions are the enumerators.
 enum class Layer : uint8_t { sparse = 0, autograd = 1, jvp = 2, vmap = 3, autocast = 4, profiler = 5 };
 inline constexpr int kNumLayers = 6;
 
 constexpr uint8_t bit(Layer l) { return uint8_t(1u << unsigned(l)); }
 
-/// The thread's settings: layers switched on for every call, layers passed over, and the modes of autograd.
+/// The thread's settings: layers switched on for every call, layers skipped, and the modes of autograd.
 struct LayerState {
   uint8_t included = bit(Layer::profiler);  // Note [Switching the profiler] in op.h
   uint8_t excluded = 0;
-  bool grad_enabled = true;     // no_grad() clears it and excludes Layer::autograd
-  bool inference = false;       // inference_mode(): new tensors carry no autograd state at all
+  bool grad_enabled = true;  // no_grad() clears it and excludes Layer::autograd
+  bool inference = false;  // inference_mode(): new tensors carry no autograd state at all
 };
 
-/// One per thread, defined once in the core library. Initial-exec: reading it is one instruction.
+/// The state of the calling thread, defined once in the core library. Initial-exec: reading it is one instruction.
 extern VESTA_API constinit thread_local LayerState layer_state __attribute__((tls_model("initial-exec")));
 
-/// Runs the rest of the call below `layer`: that layer and those above it are passed over, except for the profiler,
-/// which sees the ops that an op calls.
+/// A guard that runs the rest of the call below `layer`: that layer and those above it are skipped, except for the
+/// profiler, which sees the ops that an op calls.
 class Below {
  public:
   explicit Below(Layer l) : saved_(layer_state.excluded) {
@@ -38,7 +38,7 @@ class Below {
   uint8_t saved_;
 };
 
-/// Switches gradient recording on or off for this thread while it lives.
+/// A guard that switches gradient recording on or off for this thread while it lives.
 class GradMode {
  public:
   explicit GradMode(bool enabled) : saved_(layer_state) { set(enabled); }
@@ -63,7 +63,8 @@ struct NoGrad : GradMode {
 struct EnableGrad : GradMode {
   EnableGrad() : GradMode(true) {}
 };
-/// Switches inference mode on or off while it lives: no recording, and new tensors cannot enter a graph later.
+/// A guard that switches inference mode on or off while it lives: no recording, and new tensors cannot enter a graph
+/// later.
 class InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true) : saved_(layer_state) {

@@ -1,10 +1,10 @@
-// Who holds memory, and since when: the blocks of the CPU that tensors hold, while a profile asks for them.
+// Tracking of CPU memory for profiles: the blocks that tensors hold, and since when.
 //
 // Note [How memory is watched]
-// Neither an allocation nor a free runs an instruction more while nobody watches. A large block comes from the CPU's
-// Backend, in whose place another one stands while a profile watches. A small one lies beside its Storage: it is seen
-// when an op takes or gives it. A watched block has a deleter of ours around its own, which notes the free, whenever
-// that happens; it stays until then. Memory that is lent to a tensor (NumPy's, a file's) is not watched.
+// While no profile runs, allocation and free cost no extra instruction. A large block comes from the CPU's Backend,
+// which another one replaces while a profile watches. A small one lies beside its Storage: it is seen when an op takes
+// or gives it. A watched block has a deleter of ours around its own, which notes the free, whenever that happens; it
+// stays until then. Memory that is lent to a tensor (NumPy's, a file's) is not watched.
 #pragma once
 #include <cstdint>
 

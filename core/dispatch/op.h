@@ -4,22 +4,22 @@
 // indirect call and it is in the kernel. Otherwise the highest active layer runs; it calls the op again under `Below`.
 //
 // Note [The default is refusal]
-// Every op has its autograd bit present from the start. A null slot raises when an operand wants recording; an op
-// without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent. The
-// sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
+// Every op has its autograd bit present from the start. A null slot raises when an operand needs recording; an op
+// without a gradient must declare it (no_gradient in its line). A null kernel raises too. Forgetting is never silent.
+// The sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
 //
 // Note [A composite is an op with a default body]
-// A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
-// the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient rule of
-// its own the op then decomposes into its body where an operand requires grad, and runs the kernel where none does. The
-// bit alone does not tell: every view carries it, because its base may come to require grad.
+// A composite's body, made of other ops, takes the place of the kernel of every device, and its autograd bit is not
+// present: the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient
+// rule of its own the op then decomposes into its body where an operand requires grad, and runs the kernel where none
+// does. The bit alone does not tell: every view carries it, because its base may come to require grad.
 //
 // Note [Switching the profiler]
-// Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
-// then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, those of threads not
-// yet born too, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
-// relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and either way
-// what it does is right.
+// Every thread's `included` has the profiler's bit from the start, and no op's `present` has it until a profile begins:
+// then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, also those of threads
+// that start later, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
+// relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and both are
+// correct.
 #pragma once
 #include <array>
 #include <bit>
@@ -34,7 +34,7 @@ namespace vesta {
 class Generator;
 
 namespace dispatch {
-/// A tensor among the arguments of a call, and the number of the parameter it stands in.
+/// A tensor among the arguments of a call, and the number of its parameter.
 struct Given {
   const Tensor* tensor;
   int parameter;
@@ -51,7 +51,7 @@ struct OpBase {
       : schema(&s),
         name(s.name),
         present(uint8_t(bit(Layer::sparse) | (s.differentiable && !has_body ? bit(Layer::autograd) : 0u))) {}
-  /// The layers that have a slot in this op, for a call in any thread (Note [Switching the profiler]).
+  /// Returns the layers that have a slot in this op, for a call in any thread (Note [Switching the profiler]).
   uint8_t slots() const { return __atomic_load_n(&present, __ATOMIC_RELAXED); }
   void add_slot(Layer l) { __atomic_fetch_or(&present, bit(l), __ATOMIC_RELAXED); }
   /// Lets calls start at the profiler's slot, or at the next one below (Note [Switching the profiler]).
@@ -63,7 +63,7 @@ struct OpBase {
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
   /// Loads the backend of a device if that was not done; raises where there is none.
   VESTA_API void load_device(DeviceType d) const;
-  /// Checks arguments of which one is missing or which lie on several devices: raises with the names of the arguments
+  /// Handles a call with a missing tensor or with tensors on several devices: raises with the names of the arguments
   /// unless the schema allows it. Returns the device type of the call: the first that is not the CPU.
   VESTA_API DeviceType settle_device(std::span<const dispatch::Given> given) const;
 };
@@ -79,18 +79,18 @@ inline uint8_t bits(const TensorList& l) {
 }
 inline uint8_t bits(const Out& o) { return o.tensor ? bits(*o.tensor) : uint8_t(0); }
 template <class T>
-concept Plain =
-    std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
-    std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
-    std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
-    std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
-    std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> || std::is_same_v<T, Word>;
+concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
+                std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
+                std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
+                std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
+                std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> ||
+                std::is_same_v<T, TextOnly>;
 template <Plain T>
 constexpr uint8_t bits(const T&) {
   return 0;
 }
 
-// Whether an argument has a tensor that requires grad: asked of autograd, where the bit says that it may.
+// Returns whether an argument has a tensor that requires grad; asks autograd if the layer bit is set.
 inline bool wants_gradient(const Tensor& t) { return (bits(t) & bit(Layer::autograd)) != 0 && t.requires_grad(); }
 inline bool wants_gradient(const TensorList& l) {
   for (const Tensor& t : l) {
@@ -135,7 +135,7 @@ struct Devices {
   void see(const T&) {}
 };
 
-/// Collects the tensors of a call, for the way where something is odd.
+/// A visitor that collects the tensors of a call, for the error path.
 struct Collect {
   std::vector<Given>& to;
   int parameter = 0;
@@ -164,8 +164,9 @@ class Op<R(A...)> : public OpBase {
  public:
   using Fn = R (*)(A...);
   using Signature = R(A...);
-  /// A body, a rule of autocast and what the profiler runs are a Fn each, or nullptr: what is missing shows in the
-  /// type, because a compiler that instruments addresses (UBSan) compares none with null in a constant expression.
+  /// Makes the object of a schema. A body, a rule of autocast and the function of the profiler are a Fn each, or
+  /// nullptr: what is missing shows in the type, because a compiler that instruments addresses (UBSan) compares none
+  /// with null in a constant expression.
   template <class Body = std::nullptr_t, class Casts = std::nullptr_t, class Profiled = std::nullptr_t>
   constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}, Profiled profiled = {})
       : OpBase(s, !std::is_null_pointer_v<Body>) {
@@ -184,7 +185,7 @@ class Op<R(A...)> : public OpBase {
       return layer(active, static_cast<A>(a)...);
     return kernel(static_cast<A>(a)...);
   }
-  /// Goes on with a call that the profiler has seen, without hiding what it calls from the profiler.
+  /// Continues a call that the profiler has seen, without hiding what it calls from the profiler.
   R below_profiler(A... a) const {
     const uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) &
                            slots() & uint8_t(bit(Layer::profiler) - 1);

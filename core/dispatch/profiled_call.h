@@ -1,4 +1,4 @@
-// What stands in the profiler's slot of every op: it notes a call while a profile runs. See profiler.h.
+// The function in the profiler's slot of every op: it notes a call while a profile runs. See profiler.h.
 #pragma once
 #include <tuple>
 #include <variant>
@@ -35,7 +35,7 @@ class VESTA_API OpenCall {
   bool ended_ = false;
 };
 
-/// Notes the tensors among a call's arguments.
+/// A visitor that notes the tensors among a call's arguments.
 struct Operands {
   OpenCall& call;
   int parameter = 0;
@@ -70,7 +70,7 @@ void note_results(OpenCall& call, const std::variant<T...>& either) {
 inline void note_results(OpenCall&, bool) {}
 inline void note_results(OpenCall&, int64_t) {}
 
-/// Stands in the profiler's slot of an op.
+/// Runs a call and notes it: the function in the profiler's slot of an op.
 template <auto& op, class R, class... A>
 R call(A... a) {
   OpenCall event(op);

@@ -1,11 +1,11 @@
 // The profiler's recorder: what every thread did, with times, nesting, shapes and memory, while a session runs.
 //
 // Note [How calls are recorded]
-// Each thread appends events to a log of its own, which it locks for a few instructions per event; nobody else wants
-// the lock until a session ends, so it costs what an uncontended one costs. A log belongs to the registry and to its
-// thread: it outlives a thread that ends, and a thread outlives a session. A session is a number and a time: logs are
-// kept while any session runs, and a session takes the events that began after it. A call that was open when the last
-// session ended finds at its end that the number has changed, and leaves the log alone.
+// Each thread appends events to a log of its own, which it locks for a few instructions per event; the lock is
+// uncontended until a session ends. A log belongs to the registry and to its thread: it outlives a thread that ends,
+// and a thread outlives a session. A session is a number and a time: logs are kept while any session runs, and a
+// session takes the events that began after it. A call that was open when the last session ended finds at its end that
+// the number has changed, and leaves the log alone.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,7 +16,7 @@
 
 namespace vesta::profiler {
 
-/// What an event stands for.
+/// The kind of an event.
 enum class Kind : uint8_t {
   op,        // a call of an op
   part,      // a part that the program named (record_function)
@@ -65,7 +65,7 @@ struct Event {
   bool on_device = false;          // a tensor of it lies on another device than the CPU
 };
 
-/// What one thread did, parents before what they contain.
+/// The events of one thread, parents before their children.
 struct Trace {
   int64_t thread = 0;  // the system's number
   std::vector<Event> events;
@@ -87,7 +87,7 @@ struct Trace {
 VESTA_API uint64_t start(bool memory = false);
 /// Returns the number of the block that a tensor's memory is; 0 where no session watches memory, or not this one.
 VESTA_API uint32_t block_of(const Tensor& t);
-/// Returns what all threads did since a session began. It goes on.
+/// Returns what all threads did since a session began. The session continues.
 VESTA_API std::vector<Trace> snapshot(uint64_t session);
 /// Ends a session, and returns what all threads did in it.
 VESTA_API std::vector<Trace> stop(uint64_t session);
@@ -115,8 +115,8 @@ class Part {
   uint64_t token_;
 };
 
-/// What this machine can do, measured: bytes per second to and from memory, and to and from the caches of the threads;
-/// float32 operations per second (a multiplication and an addition are two).
+/// The measured peak rates of this machine: bytes per second to and from memory, and to and from the caches of the
+/// threads; float32 operations per second (a multiplication and an addition are two).
 struct Peaks {
   static constexpr double kCached = double(1 << 20);  // an op that moves at most so many bytes may find them in a cache
   double bytes_per_second = 0;
@@ -134,7 +134,7 @@ struct Peaks {
 /// others keep the machine busy.
 VESTA_API Peaks peaks();
 
-/// What the levels above tell the recorder; each may be null.
+/// Callbacks of the levels above; each may be null.
 struct Port {
   uint64_t (*node_counter)() = nullptr;  // the nodes of the tape that this thread has made
   void (*switched)(bool on) = nullptr;  // called when the first session begins and the last one ends

@@ -1,5 +1,5 @@
-// Schema: what an op's line in the op list says, at run time. Everything that speaks about an op reads it: the Python
-// parser, help(), stubs, error messages, autocast, docs, profiles.
+// Schema: an op's line in the op list, at run time. Everything that describes an op reads it: the Python parser,
+// help(), stubs, error messages, autocast, docs, profiles.
 //
 // A line ends in properties, the constants of namespace vesta::schema:
 //
@@ -17,11 +17,11 @@
 
 namespace vesta {
 
-/// Where a function stands in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
+/// The place of a function in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
 enum class Space : uint8_t { root, linalg, fft, special, functional, hidden };
 
 namespace autocast {
-/// What an op does with its floating-point operands under autocast (float64 is never touched).
+/// The treatment of an op's floating-point operands under autocast (float64 is never touched).
 enum class Rule : uint8_t {
   none,            // leaves them alone
   lower,           // casts to the mode's dtype: products and convolutions
@@ -79,7 +79,7 @@ VESTA_API std::vector<Parameter> parameters_of(std::string_view text);
 
 namespace schema {
 
-/// Makes a schema of what a line's kind says and of its properties, in order.
+/// Makes a schema from the kind of a line and its properties, in order.
 template <class... Property>
 constexpr Schema make(Schema s, Property... property) {
   (property(s), ...);

@@ -1,4 +1,4 @@
-// What meta functions make their results with: tensors that have a shape and no memory.
+// The results of meta functions: tensors that have a shape and no memory.
 #pragma once
 #include <initializer_list>
 

@@ -1,5 +1,5 @@
 // Ops of gradient scaling (Micikevicius et al. 2018, "Mixed Precision Training"): docs, and the checks that all devices
-// share. The scale, the counter and the finding live on the device: nothing here waits for it.
+// share. The scale, the counter and found_inf live on the device: nothing here waits for it.
 #pragma once
 #include <vesta/core/tensor.h>
 

@@ -1,4 +1,4 @@
-// Attention by blocks and in one kernel: what the ops' bodies, kernels and gradients share.
+// Attention by blocks and in one kernel: the parts that the ops' bodies, kernels and gradients share.
 #pragma once
 #include <vector>
 
@@ -17,7 +17,8 @@ struct AttentionBlock {
   VESTA_API Tensor of_keys(const Tensor& t) const;
 };
 
-/// The operands of `_attention` that say what a query sees. The weights of a block can be had again at any time.
+/// The operands of `_attention` that determine which keys a query sees. The weights of a block can be recomputed at any
+/// time.
 struct AttentionPlan {
   Tensor mask;  // [*, queries, keys], or undefined
   double dropout_p = 0;
@@ -28,11 +29,11 @@ struct AttentionPlan {
   VESTA_API std::vector<AttentionBlock> blocks(const Tensor& query, const Tensor& key) const;
   /// Returns the weights of a block, [heads, rows, columns], before dropout.
   VESTA_API Tensor weights(const AttentionBlock& block, const Tensor& query, const Tensor& key) const;
-  /// Returns what dropout multiplies the weights of block number `i` by; undefined without dropout.
+  /// Returns the factors of dropout for the weights of block number `i`; undefined without dropout.
   VESTA_API Tensor kept(size_t i, const Tensor& weights) const;
 };
 
-/// What fused attention is told beside its operands.
+/// The options of fused attention.
 struct AttentionCall {
   double dropout_p = 0;
   int64_t seed = 0, offset = 0;  // of the stream that dropout draws, as bits
@@ -43,7 +44,8 @@ struct AttentionCall {
 /// Checks the operands of fused attention. Error(runtime): sizes that do not fit, or a mask of another shape.
 VESTA_API void check_fused_attention(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask);
 
-// The bodies of fused attention and of its gradient, which compute all scores: for what a device's kernel leaves out.
+// The bodies of fused attention and of its gradient, which compute all scores: for cases that the device's kernel does
+// not support.
 TensorPair _fused_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
                                       double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale);
 TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tensor& query, const Tensor& key,
@@ -51,11 +53,11 @@ TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tenso
                                                  const Tensor& top, double dropout_p, int64_t seed, int64_t offset,
                                                  bool is_causal, double scale);
 
-/// Makes a tensor [batch, heads, rows, columns] of the batch, dtype and device of `like`, with heads inside rows in
-/// memory where `like` has them so: what comes from [batch, rows, heads * columns] goes back to it as a view.
+/// Makes a tensor [batch, heads, rows, columns] of the batch, dtype and device of `like`, in the memory layout of
+/// `like` (heads within rows): what comes from [batch, rows, heads * columns] goes back to it as a view.
 VESTA_API Tensor empty_heads(const Tensor& like, int64_t heads, int64_t rows, int64_t columns);
 
-/// Returns softmax(scores + mask) over keys. A query that may see nothing has weights, and gradients, of zero;
+/// Returns softmax(scores + mask) over keys. A query that may see nothing has zero weights and gradients;
 /// `can_be_blind` says whether there may be one.
 VESTA_API Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind);
 

@@ -211,7 +211,7 @@ Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const M
 /// Convolves with as much padding as keeps the size. The op pads both sides alike; where the total is odd the input
 /// gets one more on the far side before.
 Tensor convolve_padding(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
-                        IntList stride, Word padding, IntList dilation, int64_t groups) {
+                        IntList stride, TextOnly padding, IntList dilation, int64_t groups) {
   const char* op = conv_name(dims);
   if (padding == "valid") return convolve(dims, input, weight, bias, stride, 0, dilation, groups);
   VESTA_CHECK(padding == "same", value, op, ": expected padding 'valid', 'same' or integers, got '", padding,
@@ -309,15 +309,15 @@ Tensor conv3d_composite(const Tensor& input, const Tensor& weight, MaybeTensor b
   return convolve(3, input, weight, bias, stride, padding, dilation, groups);
 }
 Tensor conv1d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                Word padding, IntList dilation, int64_t groups) {
+                                TextOnly padding, IntList dilation, int64_t groups) {
   return convolve_padding(1, input, weight, bias, stride, padding, dilation, groups);
 }
 Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                Word padding, IntList dilation, int64_t groups) {
+                                TextOnly padding, IntList dilation, int64_t groups) {
   return convolve_padding(2, input, weight, bias, stride, padding, dilation, groups);
 }
 Tensor conv3d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                Word padding, IntList dilation, int64_t groups) {
+                                TextOnly padding, IntList dilation, int64_t groups) {
   return convolve_padding(3, input, weight, bias, stride, padding, dilation, groups);
 }
 Tensor conv_transpose1d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,

@@ -1,4 +1,4 @@
-// What kernels and composites need of copying: values move between tensors, below the ops (copy.h) and the tape.
+// Copying for kernels and composites: values move between tensors, below the ops (copy.h) and the tape.
 #pragma once
 #include <vesta/core/scalar.h>
 #include <vesta/core/tensor.h>
@@ -14,7 +14,7 @@ VESTA_API Dims strides_in(Text memory_format, IntSpan sizes, const char* op);
 /// Tells whether the elements lie densely in the order of channels_last (4 dimensions) or channels_last_3d (5).
 VESTA_API bool lies_in(const Tensor& t, Text memory_format);
 /// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
-/// for memory that nobody else knows yet, on one device.
+/// for memory that is not shared yet, on one device.
 VESTA_API void copy_values(const Tensor& to, const Tensor& from);
 /// Returns the tensor itself where it is contiguous, else a contiguous copy: contiguous() for kernels, which record
 /// nothing.

@@ -1,6 +1,6 @@
-// Costs: the bytes that a call moves and the arithmetic operations that it does, told from shapes. A table of formulas
-// in cost.cpp is keyed by op; an op of a plug-in states its own (Schema::cost); everything else reads its operands and
-// writes its results once.
+// Costs: the bytes that a call moves and the arithmetic operations that it does, computed from shapes. A table of
+// formulas in cost.cpp is keyed by op; an op of a plug-in states its own (Schema::cost); everything else reads its
+// operands and writes its results once.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace vesta {
 
-/// What a cost formula sees of a call: the shapes of its tensors.
+/// The input of a cost formula: the shapes of the tensors of a call.
 class OperandSizes {
  public:
   OperandSizes(const profiler::Trace& trace, const profiler::Event& event) : trace_(trace), event_(event) {}

@@ -35,7 +35,7 @@ bool result_stands_in(const double* p) {
   return with_parameters<P>(typename P::Indices{}, p, D::result_stands_in);
 }
 
-/// Returns the run-time record of struct D, whose op has the signature that A reads.
+/// Returns the run-time record of struct D, whose op has the signature of A.
 template <class D, class A>
 constexpr PointwiseInfo describe(const Schema& schema) {
   using P = typename A::Params;
@@ -80,7 +80,7 @@ constexpr PointwiseInfo describe(const Schema& schema) {
 
 namespace ops {
 
-/// The kernel of every pointwise op on every device: promotion, broadcasting and memory are the same everywhere, and
+/// Runs any pointwise op on any device, as its kernel: promotion, broadcasting and memory are the same everywhere, and
 /// the device only runs the plan.
 template <auto& op, class R, class... A>
 R run_pointwise(A... a) {
@@ -100,24 +100,24 @@ R run_pointwise(A... a) {
   else return pointwise_pair(op.info, in, params);
 }
 
-/// The functional twin of an in-place op: the op on a copy of its first operand.
+/// Runs the functional twin of an in-place op: the op on a copy of its first operand.
 template <auto& inplace, class... A>
 Tensor run_on_copy(const Tensor& input, A... a) {
   return inplace(::vesta::clone(input), static_cast<A>(a)...);
 }
 
-/// The in-place twin of an op: the op, and a copy of the result onto its first operand.
+/// Runs the in-place twin of an op: the op, and a copy of the result onto its first operand.
 template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
-  // What the gradient saves must stay as it was: a copy is taken if the call is
-  // recorded, as every in-place op does. (Another operand may be what records it.)
+  // The gradient may save the operand, so a recorded call works on a copy, as every in-place op does. (Another operand
+  // may be the one that is recorded.)
   const bool recorded = layer_state.grad_enabled &&
                         (input.requires_grad() || ((dispatch::bits(a) | ... | uint8_t(0)) & bit(Layer::autograd)) != 0);
   const Tensor before = recorded ? ::vesta::clone(input) : input;
   return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 
-// Functions of an op's type: these find R(A...) of an object and give the instance above.
+// Functions of an op's type: they deduce R(A...) from the object and return the function above.
 template <auto& op, class R, class... A>
 constexpr auto pointwise_kernel(const Op<R(A...)>*) {
   return &run_pointwise<op, R, A...>;
@@ -130,13 +130,13 @@ template <auto& op, auto& inplace, class... A>
 constexpr auto copied(const Op<Tensor(const Tensor&, A...)>*) {
   return &run_and_copy<op, inplace, A...>;
 }
-/// Returns what stands in the autocast slot of `op`: null where its schema has no rule.
+/// Returns the function for the autocast slot of `op`: null if its schema has no rule.
 template <auto& op, const Schema& schema, class R, class... A>
 constexpr auto casts_of(const Op<R(A...)>*) {
   if constexpr (schema.on_cpu == autocast::Rule::none && schema.on_cuda == autocast::Rule::none) return nullptr;
   else return &autocast::casting::call<op, R, A...>;
 }
-/// Returns what stands in the profiler's slot of `op`.
+/// Returns the function for the profiler's slot of `op`.
 template <auto& op, class R, class... A>
 constexpr auto profiled(const Op<R(A...)>*) {
   return &profiler::call<op, R, A...>;

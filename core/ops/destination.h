@@ -1,4 +1,4 @@
-// Where the result of out= is written: by the kernel itself if it can, else by a copy.
+// The destination of out=: the kernel writes it itself if it can, else the result is copied.
 #pragma once
 #include <span>
 
@@ -7,7 +7,7 @@
 namespace vesta {
 
 /// The tensors that this thread's call was given as out=, while it lives. A kernel takes one with result_tensor(); the
-/// caller copies what came out elsewhere. No operand of the call may share memory with them, and nothing may be
+/// caller copies results that are elsewhere. No operand of the call may share memory with them, and nothing may be
 /// recorded.
 class Destination {
  public:

@@ -13,7 +13,7 @@ VESTA_API int64_t check_cross(const Tensor& input, const Tensor& other, int64_t 
 
 /// Checks the operands of _distances; returns the shape of its result.
 VESTA_API Dims check_distances(const Tensor& x1, const Tensor& x2, double p);
-/// The same for its gradient; `grad` and `distances` have the shape of the result.
+/// Does the same for its gradient; `grad` and `distances` have the shape of the result.
 VESTA_API void check_distances_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
                                         const Tensor& distances);
 

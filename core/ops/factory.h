@@ -1,4 +1,4 @@
-// Factories: tensors out of nothing, by rules of dtype and shape that all devices share.
+// Factories: new tensors, by rules of dtype and shape that all devices share.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/factory.h>

@@ -7,7 +7,7 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_FFT)
 
-/// What a transform of n points is divided by; PyTorch's numbers.
+/// The normalization of a transform of n points, its divisor; PyTorch's numbers.
 enum class FftNorm : int64_t { none, by_root_n, by_n };
 /// Reads the norm of a forward or backward transform. Error(value) for another text.
 VESTA_API FftNorm fft_norm(MaybeText norm, bool forward, const char* op);

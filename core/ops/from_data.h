@@ -37,9 +37,9 @@ VESTA_API Tensor tensor(const TensorData& data, MaybeDType dtype = {}, MaybeDevi
 template <class T>
 Tensor tensor(const std::vector<T>& values, MaybeDType dtype = {}, MaybeDevice device = {});
 
-/// Views memory that somebody else owns and keeps alive, or that `deleter` frees when the last tensor over it dies.
-/// Without `strides` the memory is contiguous. ValueError: a null pointer for a tensor with elements, or negative sizes
-/// or strides.
+/// Makes a view of memory that the caller owns and keeps alive, or that `deleter` frees when the last tensor over it
+/// dies. Without `strides` the memory is contiguous. ValueError: a null pointer for a tensor with elements, or negative
+/// sizes or strides.
 VESTA_API Tensor from_blob(void* data, IntList sizes, DType dtype = DType::float32,
                            std::function<void(void*)> deleter = {}, MaybeDims strides = {});
 

@@ -1,6 +1,6 @@
-// What the lines of an op list become (lists/README.md): declarations and functions, objects and schemas. The library
-// does this for its own topics (TOPIC.h, TOPIC.cpp); a plug-in or a test does it for a list of its own, in namespace
-// vesta:
+// The code that the lines of an op list expand to (lists/README.md): declarations and functions, objects and schemas.
+// The library does this for its own topics (TOPIC.h, TOPIC.cpp); a plug-in or a test does it for a list of its own, in
+// namespace vesta:
 //
 //   #define MY_OPS(OP) OP(POINTWISE, softsign, Softsign, (), ())
 //   VESTA_DECLARE_OPS(MY_OPS)      // vesta::softsign, softsign_out and the object vesta::ops::softsign
@@ -14,7 +14,7 @@
 namespace vesta {
 
 namespace ops {
-/// What a parameter of a function is in its op: an operand has become a tensor.
+/// The type that a parameter of a function has in its op: an operand has become a tensor.
 template <class T>
 struct OpParameter {
   using type = T;
@@ -97,7 +97,7 @@ using Signature = typename OpSignature<Function>::type;
     return ::vesta::name(a...);                                                                                        \
   }
 
-// ---- the same without their bodies ----
+// ---- declarations only ----
 #define VESTA_DECLARATION(kind, ...) VESTA_LINE_##kind(VESTA_DECLARATION, __VA_ARGS__)
 #define VESTA_DECLARATION_POINTWISE(name, Struct, params, args, ...)                                                   \
   VESTA_API Tensor name params;                                                                                        \

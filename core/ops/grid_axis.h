@@ -1,4 +1,4 @@
-// Where grid_sampler reads along one axis: for kernels on the host and on devices.
+// The positions that grid_sampler reads along one axis: for kernels on the host and on devices.
 #pragma once
 #include <vesta/core/ops/math.h>
 

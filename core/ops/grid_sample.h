@@ -1,4 +1,4 @@
-// Reading images at places of a grid: what the devices share.
+// Reading images at places of a grid: the parts that devices share.
 #pragma once
 #include <vesta/core/ops/grid_axis.h>
 #include <vesta/core/ops/resample.h>
@@ -29,7 +29,7 @@ struct GridSampling {
 /// Checks the operands of _grid_sampler_2d.
 VESTA_API GridSampling check_grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
                                              int64_t padding_mode, bool align_corners);
-/// The same for its gradient.
+/// Does the same for its gradient.
 VESTA_API GridSampling check_grid_sampler_2d_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
                                                       int64_t interpolation_mode, int64_t padding_mode,
                                                       bool align_corners);

@@ -116,7 +116,7 @@ Tensor index_as_int64(const Tensor& index, const char* op, const char* argument)
 }
 
 int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op) {
-  check_defined(index, op, "index");
+  check_defined(index, op, "index");  // the sparse layer comes here before the op has checked its arguments
   int64_t d = wrap_dim(dim, input.dim(), op);
   VESTA_CHECK(index.dim() <= 1, index, op, ": Index is supposed to be a vector, got one of ", index.dim(),
               " dimensions.");
@@ -126,7 +126,6 @@ int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index
 }
 
 void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  check_defined(source, "index_add_", "source");
   VESTA_CHECK(source.dtype() == self.dtype(), runtime, "index_add_: self (", self.dtype(), ") and source (",
               source.dtype(), ") must have the same scalar type.");
   bool fits = source.dim() == self.dim();
@@ -179,7 +178,6 @@ FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const T
 }
 
 int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {
-  check_defined(index, "gather", "index");
   int64_t d = wrap_dim(dim, input.dim(), "gather");
   if (index.numel() == 0) return d;
   VESTA_CHECK(std::max<int64_t>(index.dim(), 1) == std::max<int64_t>(input.dim(), 1), runtime,
@@ -197,8 +195,6 @@ namespace {
 
 /// Checks the dtypes and shapes of a scatter; returns the dimension.
 int64_t check_scatter_of(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const char* op) {
-  check_defined(index, op, "index");
-  check_defined(src, op, "src");
   int64_t d = wrap_dim(dim, self.dim(), op);
   VESTA_CHECK(src.dtype() == self.dtype(), runtime, op, ": Expected self.dtype to be equal to src.dtype, got ",
               self.dtype(), " and ", src.dtype(), ".");
@@ -222,8 +218,6 @@ int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, cons
 }
 
 ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const char* op) {
-  check_defined(index, op, "index");
-  check_defined(src, op, "src");
   Tensor from = src;
   if (src.impl()->wrapped_number) {  // one element, repeated
     Tensor element = empty_tensor({}, self.dtype(), self.device());
@@ -290,10 +284,7 @@ CatPlan cat_plan(TensorList tensors, int64_t dim) {
   int32_t first = -1;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    check_defined(t, "cat", "tensors");
     VESTA_CHECK(t.dim() > 0, runtime, "cat: zero-dimensional tensor (at position ", i, ") cannot be concatenated.");
-    VESTA_CHECK(t.device() == tensors[0].device(), device, "cat: expected all tensors on one device, got ", t.device(),
-                " and ", tensors[0].device(), ".");
     if (first < 0 && !(t.dim() == 1 && t.numel() == 0)) first = int32_t(i);
   }
   plan.dtype = result_type(tensors);

@@ -28,7 +28,7 @@ VESTA_API Tensor index_as_int64(const Tensor& index, const char* op, const char*
 VESTA_API int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op);
 /// Checks index_add_'s source against the tensor and the index.
 VESTA_API void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
-/// index_fill_ after its checks.
+/// A call of index_fill_ after its checks.
 struct FillPlan {
   Tensor self;  // of one dimension at least
   IndexPlan places;
@@ -45,23 +45,23 @@ struct ScatterPlan {
 };
 VESTA_API ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                                    const char* op);
-/// How a scatter combines a place with what goes there.
+/// The way in which a scatter combines an element with the value that goes there.
 enum class ScatterOp : uint8_t { product, larger, smaller };
 /// Reads scatter_reduce's text: 'prod', 'amax' or 'amin'.
 VESTA_API ScatterOp scatter_op(Text reduce);
 
-/// Writes what a scatter_reduce without self starts with into the places that it goes to: 0, 1, or of each place one of
-/// the elements that go there.
+/// Writes the start values of a scatter_reduce without self to the elements that it combines with: 0, 1, or one of the
+/// elements that go there.
 VESTA_API void start_places(const Tensor& r, int64_t dim, const Tensor& index, const Tensor& src, Text reduce);
 
 /// Checks scatter_add_ and returns the dimension.
 VESTA_API int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
 /// Checks index_put_'s values; they are returned expanded to the plan's result.
 VESTA_API Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor& values);
-/// Tells whether the indices' dimensions of a tensor of the plan's result shape step like one.
+/// Returns whether the indices' dimensions of a tensor of the plan's result shape step like one.
 VESTA_API bool steps_regularly(const Tensor& result, const IndexPlan& plan);
 
-/// cat after its checks.
+/// A call of cat after its checks.
 struct CatPlan {
   int64_t dim = 0;
   DType dtype = DType::float32;

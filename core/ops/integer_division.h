@@ -16,7 +16,7 @@ template <class T>
 concept ShortInteger =
     Integer<T> && !std::is_same_v<T, bool> && (sizeof(T) <= 2 || (sizeof(T) == 4 && std::is_signed_v<T>));
 
-/// Returns what is divided by in place of b: 1 for 0 and -1, whose quotients are chosen afterwards.
+/// Returns the divisor used instead of b: 1 for 0 and -1, whose quotients are chosen afterwards.
 template <ShortInteger T>
 VESTA_INLINE std::int32_t safe_divisor(T b) {
   const auto wide = std::int32_t(b);

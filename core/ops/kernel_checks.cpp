@@ -22,7 +22,6 @@ void check_native_dropout(const Tensor& input, double p) {
 }
 
 Tensor check_embedding(const Tensor& weight, const Tensor& indices) {
-  check_defined(indices, "embedding", "indices");
   VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
               " dimensions (weight).");
   return index_as_int64(indices, "embedding", "indices");

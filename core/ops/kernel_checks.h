@@ -1,5 +1,4 @@
-// Checks that the kernels of every device make. They stand apart from the topics' headers, which nearly everything
-// includes.
+// Checks that the kernels of every device make. They are not in the topics' headers, which nearly everything includes.
 #pragma once
 #include <vesta/core/tensor.h>
 
@@ -16,8 +15,8 @@ VESTA_API void check_bernoulli(const Tensor& p);
 VESTA_API void check_native_dropout(const Tensor& input, double p);
 /// Checks an embedding: a matrix, integer indices, which are returned as contiguous int64.
 VESTA_API Tensor check_embedding(const Tensor& weight, const Tensor& indices);
-/// Checks one_hot, and on the CPU that all classes lie in [0, num_classes); returns num_classes, of -1 what the values
-/// ask for.
+/// Checks one_hot, and on the CPU that all classes lie in [0, num_classes); returns num_classes, computed from the
+/// values if it is -1.
 VESTA_API int64_t check_one_hot(const Tensor& input, int64_t num_classes);
 /// Checks the size of the result's last dimension of _fft_c2r against the input's dimension `dim`.
 VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_size);

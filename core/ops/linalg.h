@@ -1,4 +1,4 @@
-// Linear algebra: decompositions and solutions, and what every device asks of their operands.
+// Linear algebra: decompositions and solutions, and checks of their operands that all devices share.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_LINALG)
 /// Raises unless `t` holds matrices of a dtype that LAPACK has.
 VESTA_API void check_matrices(const Tensor& t, const char* op, const char* argument);
 
-/// How much of a QR decomposition is asked for.
+/// The requested parts of a QR decomposition.
 enum class QrMode : uint8_t { reduced, complete, r };
 /// Reads linalg.qr's mode. Error(value) for another text.
 VESTA_API QrMode qr_mode(Text mode);
@@ -50,8 +50,8 @@ VESTA_API MatrixShape ldl_solution(const Tensor& LD, const Tensor& pivots, const
 /// Makes uninitialised matrices [batch, rows, columns] whose columns are dense: LAPACK's order.
 VESTA_API Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like);
 
-/// Names folders, with ':' in between, in which OpenBLAS is looked for before the system's LAPACK: those of the
-/// libraries of SciPy and NumPy.
+/// Sets folders, with ':' in between, in which OpenBLAS is searched before the system's LAPACK: those of the libraries
+/// of SciPy and NumPy.
 VESTA_API void set_lapack_folder(std::string folder);
 VESTA_API std::string lapack_folder();
 

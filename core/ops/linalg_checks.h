@@ -1,4 +1,4 @@
-// What decompositions report, for every device.
+// Checks of the status of decompositions, for every device.
 #pragma once
 #include <vesta/core/base/macros.h>
 

@@ -1,4 +1,4 @@
-// Losses, and what every device asks of their operands.
+// Losses, and checks of their operands that all devices share.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/loss.h>

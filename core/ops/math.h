@@ -1,4 +1,4 @@
-// The words in which an op's formula is written, once for every carrier.
+// The primitives of op formulas, written once for every carrier (value type).
 //
 //   template <class V> VESTA_HD static V forward(V x) { return math::select(x > math::lit<V>(0), x, math::expm1(x)); }
 //
@@ -35,8 +35,8 @@ template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
 #endif
 
-/// Holds for what this file itself computes: arithmetic types and std::complex. Anything else is found by
-/// argument-dependent lookup.
+/// True for the types that this file computes itself: arithmetic types and std::complex. The functions of others are
+/// found by argument-dependent lookup.
 template <class T>
 concept Scalar = std::is_arithmetic_v<T> || is_complex<T>;
 template <class T>
@@ -48,7 +48,7 @@ concept Complex = is_complex<T>;
 
 // ---- constants ------------------------------------------------------------------------------------------------------
 
-/// Makes a constant of carrier V out of a double. Another carrier (Tensor) specialises it.
+/// The maker of a constant of carrier V from a double. Another carrier (Tensor) specialises it.
 template <class V>
 struct Literal {
   VESTA_HD VESTA_INLINE static V make(double value) {
@@ -358,7 +358,7 @@ VESTA_HD VESTA_INLINE bool isfinite(T) {
 }
 
 /// Divides integers, rounding towards zero. Never traps: b == 0 gives 0, the smallest number over -1 wraps to itself.
-/// An op raises on a zero divisor before its kernel runs; the value is only a promise not to kill the process.
+/// An op raises on a zero divisor before its kernel runs; the value only ensures that no signal is raised.
 template <Integer T>
 VESTA_HD VESTA_INLINE T trunc_divide(T a, T b) {
   if (b == T(0)) return T(0);

@@ -1,4 +1,4 @@
-// Matrix products and linear layers as every device sees them: checks, broadcasting, and strides.
+// Matrix products and linear layers, for every device: checks, broadcasting, and strides.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/matmul.h>
@@ -7,8 +7,7 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_MATMUL)
 
-/// Describes one batch dimension of a product: `size` products, and the step of each operand in elements (0
-/// broadcasts).
+/// One batch dimension of a product: `size` products, and the step of each operand in elements (0 broadcasts).
 struct ProductBatch {
   int64_t size, a, b, c;
 };
@@ -27,16 +26,16 @@ struct Product {
 VESTA_API Product matmul_product(const Tensor& a, const Tensor& b);
 /// Checks the operands of linear. Error(value): sizes that do not fit.
 VESTA_API void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
-/// The body of _linear_backward_weight, for what a device's kernel leaves out.
+/// Computes _linear_backward_weight in cases that the device's kernel does not support.
 VESTA_API TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input);
-/// The body of _linear_backward_activation, for what a device's kernel leaves out. Nothing of it is recorded.
+/// Computes _linear_backward_activation in cases that the device's kernel does not support. Nothing of it is recorded.
 VESTA_API Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& weight, const Tensor& used,
                                                        bool use_gelu, MaybeTensor kept);
-/// The body of _fused_linear, for what a device's kernel leaves out.
+/// Computes _fused_linear in cases that the device's kernel does not support.
 VESTA_API TensorPair _fused_linear_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu,
                                              bool keep);
 /// Works out input @ weight.T of checked operands. Leading dimensions of the input are rows; `input` is replaced by a
-/// dense copy where its rows do not lie at one distance.
+/// dense copy if its rows are not evenly spaced.
 VESTA_API Product linear_product(Tensor& input, const Tensor& weight);
 
 }  // namespace vesta

@@ -30,7 +30,7 @@ VESTA_API Tensor dense_image(const Tensor& t, bool channels_last);
 VESTA_API Tensor clone_image(const Tensor& t);
 /// Brings the result of other ops to channels last, with exact strides; its gradient passes.
 VESTA_API Tensor to_channels_last(const Tensor& t);
-/// The same for rows.
+/// Does the same for rows.
 VESTA_API Tensor to_rows(const Tensor& t);
 
 /// Returns a tensor [N, C, *] as [N, *, C], and back.

@@ -1,4 +1,4 @@
-// Normalisation: batch and layer norm, and what every device asks of their operands.
+// Normalisation: batch and layer norm, and checks of their operands that all devices share.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/norm.h>

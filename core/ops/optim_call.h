@@ -87,7 +87,7 @@ std::pair<StepLists, Step> step_call(const char* op, const A&... a) {
   return {l, step};
 }
 
-/// What a step makes of the number and the scalars of one parameter.
+/// The numbers that a step derives from the step count and the scalars of one parameter.
 template <class Step>
 struct CountedStep {
   typename Step::Counted numbers;

@@ -50,7 +50,7 @@ VESTA_HD VESTA_INLINE V mean_square(V square, V x, double beta) {
 }
 template <size_t n>
 using Names = std::array<const char*, n>;
-/// What a step without counted numbers has for them.
+/// The placeholder for steps without counted numbers.
 struct Nothing {};
 }  // namespace step_detail
 

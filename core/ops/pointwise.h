@@ -28,7 +28,7 @@ struct PointwiseLoops {
   Loop at[4][kNumDTypes] = {};
 };
 
-/// Describes a pointwise op at run time. Variant 0 is forward, variant 1 + i the gradient of input i.
+/// The run-time record of a pointwise op. Variant 0 is forward, variant 1 + i the gradient of input i.
 struct PointwiseInfo {
   const Schema* schema = nullptr;
   const char* name = "";  // the schema's
@@ -52,7 +52,7 @@ struct PointwiseInfo {
   uint8_t uses[3] = {};
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
-  // Whether, in the gradient, the result may stand in for the input, which an in-place op then need not copy.
+  // True if the gradient can use the result instead of the input, which an in-place op then need not copy.
   bool (*result_stands_in)(const double* params) = nullptr;
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
 };
@@ -84,7 +84,7 @@ struct PointwiseArguments {
   }
 };
 
-/// What a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.
+/// The plan that a device runs: geometry after broadcasting and coalescing, dimension 0 innermost.
 struct PointwisePlan {
   struct Operand {
     char* data = nullptr;  // of the first element; for `immediate`, of the value in host memory
@@ -124,7 +124,7 @@ VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op, b
 /// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference
 /// mode.
 VESTA_API void check_writable(const Tensor& t, const char* op);
-/// Tells whether the memory of two tensors may overlap: `none`, `same` (identical geometry) or `partial`.
+/// The possible overlap of two tensors' memory: `none`, `same` (identical geometry) or `partial`.
 enum class Overlap : uint8_t { none, same, partial };
 VESTA_API Overlap overlap(const Tensor& a, const Tensor& b);
 

@@ -1,5 +1,5 @@
-// What a pointwise struct is made of, for those who write one and for the device code that compiles it: no tensors, no
-// containers, nothing that would slow a kernel's compilation down.
+// The parts of a pointwise struct, for its author and for the device code that compiles it: no tensors, no containers,
+// nothing that would slow a kernel's compilation down.
 //
 // The shapes of a struct (see README.md in this folder):
 //
@@ -15,7 +15,7 @@
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
 //   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
 //   struct Floor { ... static constexpr Zero backward{}; ... }          // the gradient is 0 wherever there is one
-//   struct Add { ... static bool passes_b(double alpha) ... }   // b's is, for these parameters
+//   struct Add { ... static bool passes_b(double alpha) ... }   // the gradient of b is g for these parameters
 //   struct Frexp { ... static constexpr auto second = Result::int32;  Both<V> forward(V x); }         // two results
 //   struct Polar { ... static constexpr auto result = Result::complex;  Both<V> forward(V abs, V angle); }
 //   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
@@ -29,13 +29,13 @@
 
 namespace vesta {
 
-/// Stands for an operand that a gradient does not need.
+/// A placeholder for an operand that a gradient does not need.
 struct Unused {};
-/// Marks a gradient that is the incoming gradient itself.
+/// A marker: the gradient is the incoming one.
 struct Pass {
   static constexpr bool pass_tag = true;
 };
-/// Marks a gradient that is 0 wherever there is one: that of a step.
+/// A marker: the gradient is 0 wherever it exists, as for a step function.
 struct Zero {
   static constexpr bool zero_tag = true;
 };

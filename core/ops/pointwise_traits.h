@@ -1,5 +1,4 @@
-// Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a
-// struct.
+// Traits of a pointwise struct: its members, as constants and as calls. See pointwise.h for the shapes of a struct.
 #pragma once
 #include <bit>
 #include <type_traits>
@@ -12,7 +11,7 @@ namespace vesta::traits {
 /// The type that signatures are probed with; bodies are never instantiated for it.
 struct Probe {};
 
-/// How a parameter of the op list travels: its doubles are written by the op and read by the formula.
+/// The encoding of a parameter of the op list as doubles, which the op writes and the formula reads.
 template <class T>
 struct Packed;
 template <>
@@ -79,7 +78,7 @@ struct ReadAs {
   using type = decltype(List::template read<i>(nullptr));
 };
 
-/// Finds the parameters among the arguments of an op: all but operands, which are references, and Out.
+/// The parameters among the arguments of an op: all but operands, which are references, and Out.
 template <class Found, class... A>
 struct ParametersAmong;
 template <class... P>
@@ -92,7 +91,7 @@ struct ParametersAmong<Parameters<P...>, First, Rest...>
                                          Parameters<P..., First>>,
                       Rest...> {};
 
-/// Reads a pointwise op's signature: how many operands it has, and its parameters.
+/// The shape of a pointwise op's signature: the number of its operands, and its parameters.
 template <class Signature>
 struct Arity;
 template <class R, class... A>

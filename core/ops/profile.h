@@ -27,7 +27,7 @@ struct Total {
   bool on_device = false;    // of calls on another device than the CPU: their times are the host's
 };
 
-/// What belongs to one module, backward's by the module of its forward: see `Profile::layers`.
+/// The totals of one module; backward counts for the module of its forward: see `Profile::layers`.
 struct LayerTotal {
   std::string name;
   int64_t calls = 0;

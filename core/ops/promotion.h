@@ -6,9 +6,9 @@
 
 namespace vesta {
 
-/// Collects operands and answers with the dtype they compute in, by PyTorch's rule: a 0-d tensor changes the dtype of
-/// dimensioned ones only where it is of a higher category (bool < integer < float < complex), a Python number only
-/// where it is of a higher category than both.
+/// A builder of the dtype in which operands compute, by PyTorch's rule: a 0-d tensor changes the dtype of dimensioned
+/// ones only where it is of a higher category (bool < integer < float < complex), a Python number only where it is of a
+/// higher category than both.
 class Promotion {
  public:
   void see(const Tensor& t);

@@ -32,7 +32,7 @@ const Tensor& fill_at_random(const Tensor& t, const char* op, F fill) {
   t.impl()->bump(op);
   return t;
 }
-/// Settles random_'s bounds for the dtype: integers [from, from + range); a range of 0 means all 2^64.
+/// The range of random_ for a dtype: integers [from, from + range); a range of 0 means all 2^64.
 struct IntegerRange {
   int64_t from;
   uint64_t range;

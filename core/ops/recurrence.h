@@ -19,7 +19,7 @@ using RecurrenceGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 VESTA_DECLARE_OPS(VESTA_OPS_RECURRENCE)
 
-// The bodies, for what a device's kernel leaves out.
+// The bodies, for cases that the device's kernel does not support.
 VESTA_API RecurrenceResults _recurrence_composite(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight,
                                                   MaybeTensor bias, IntList sizes, int64_t kind, bool reverse);
 VESTA_API RecurrenceGradients _recurrence_backward_composite(MaybeTensor grad_out, MaybeTensor grad_h,
@@ -51,15 +51,15 @@ struct Weights {
 /// biases where they are only added (not in a GRU).
 State step(Kind kind, const Tensor& x, const State& before, const Weights& w);
 
-/// Runs one layer in one direction step by step, longest sequence first.
+/// A function that runs one layer in one direction step by step, longest sequence first.
 struct Layer {
   Kind kind;
   const Weights& w;
   const std::vector<Tensor>& inputs;  // what those of each step contribute, [sizes[t], G H]
   IntSpan sizes;                      // the numbers of sequences
 
-  /// Appends the outputs, and the states before each step where these are asked for, in the order of time. Returns the
-  /// last states.
+  /// Appends the outputs, and the states before each step if they are requested, in the order of time. Returns the last
+  /// states.
   State run(const State& start, bool reverse, std::vector<Tensor>& outputs, std::vector<State>* before = nullptr) const;
 
  private:
@@ -67,9 +67,9 @@ struct Layer {
   State backward(const State& start, std::vector<Tensor>& outputs, std::vector<State>* before) const;
 };
 
-/// Whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no projections and no empty
-/// operands, and the CPU's no 16-bit floats. Autocast is for the products of single steps; of CUDA's networks it has
-/// cast all operands before the first one, and is paused.
+/// Returns whether one kernel runs all steps of a layer whose inputs contribute x. Kernels take no projections and no
+/// empty operands, and the CPU's no 16-bit floats. Autocast is for the products of single steps; of CUDA's networks it
+/// has cast all operands before the first one, and is paused.
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w);
 
 /// Checks the operands of `_recurrence`. Error(runtime): sizes that do not fit; Error(type): dtypes that differ.

@@ -1,4 +1,4 @@
-// What reductions ask of their operands, the same on every device.
+// Checks of the operands of reductions, the same on every device.
 #pragma once
 #include <vesta/core/ops/reduce.h>
 
@@ -16,7 +16,8 @@ VESTA_API Tensor none_reduced(const Tensor& input);
 struct SumTypes {
   DType input, result;
 };
-/// Settles a sum's or product's dtypes: integers and bool give int64. A wider type that is asked for is computed in.
+/// Settles a sum's or product's dtypes: integers and bool give int64. A wider requested type is the type of
+/// computation.
 VESTA_API SumTypes sum_types(DType input, MaybeDType dtype);
 /// Settles a mean's dtypes. Error(type): the result would be an integer.
 VESTA_API SumTypes mean_types(DType input, MaybeDType dtype);

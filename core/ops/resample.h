@@ -24,7 +24,7 @@ class VESTA_API Rows {
 
   int64_t size() const { return int64_t(starts_.size()) - 1; }
   int64_t in() const { return in_; }
-  /// Whether every row copies one element.
+  /// Returns whether every row copies one element.
   bool copies() const { return copies_ && int64_t(places_.size()) == size(); }
   IntSpan places() const { return places_; }
   Rows transposed() const;
@@ -56,7 +56,7 @@ VESTA_API Tensor without_elements(const Tensor& x, IntSpan sizes);
 VESTA_API int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows,
                                  const Tensor& weights);
 
-/// The same for _resample_planes.
+/// Does the same for _resample_planes.
 VESTA_API int64_t check_resample_planes(const Tensor& input, int64_t dim, IntList size, const Tensor& rows,
                                         const Tensor& weights, const Tensor& columns, const Tensor& column_weights);
 

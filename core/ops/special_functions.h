@@ -7,7 +7,7 @@
 
 namespace vesta::math {
 
-/// Names a function of one variable; the derivative of each is made of others.
+/// The number of a function of one variable; the derivative of each is made of others.
 enum class SpecialFunction : int {
   bessel_j0,
   bessel_j1,
@@ -24,7 +24,7 @@ enum class SpecialFunction : int {
   spherical_j1,
 };
 
-/// Names a family of orthogonal polynomials.
+/// The number of a family of orthogonal polynomials.
 enum class Polynomials : int {
   chebyshev_t,
   chebyshev_u,

@@ -200,8 +200,8 @@ VESTA_OUT_OF_LINE double hurwitz_zeta_above(double s, double q, bool slope = fal
   }
   return sum;
 }
-/// The same for every q and, where q < 0, for an integer s: infinite at 0, -1, ...; for other q < 0 from the sum over
-/// all integers, which has period 1.
+/// Computes the same for every q and, where q < 0, for an integer s: infinite at 0, -1, ...; for other q < 0 from the
+/// sum over all integers, which has period 1.
 VESTA_OUT_OF_LINE double hurwitz_zeta(double s, double q) {
   if (!(q <= 0)) return q == static_cast<double>(INFINITY) ? 0 : hurwitz_zeta_above(s, q);
   const bool even = floor(s * 0.5) * 2 == s;

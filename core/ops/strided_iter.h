@@ -4,8 +4,8 @@
 
 namespace vesta {
 
-/// Builds a PointwisePlan: operands are broadcast to `shape`, dimensions ordered by stride (the destination's first)
-/// and merged where every operand runs on from one into the next.
+/// A builder of a PointwisePlan: operands are broadcast to `shape`, dimensions ordered by stride (the destination's
+/// first) and merged where every operand runs on from one into the next.
 class VESTA_API PlanBuilder {
  public:
   PlanBuilder(IntSpan shape, Device device);

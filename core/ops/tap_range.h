@@ -1,4 +1,4 @@
-// Which taps of a sliding window lie on elements: for kernels on the host and on devices.
+// The range of taps of a sliding window that lie on elements: for kernels on the host and on devices.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -15,7 +15,7 @@ struct Taps {
 using TapRange = Taps<std::int64_t>;
 
 /// Returns which of `kernel` taps, `dilation` apart and the first at `corner` < n, lie in [0, n). It divides at the
-/// borders only; a kernel may be as large as its padding makes it, so nobody goes through all of its taps.
+/// borders only; a kernel may be as large as its padding makes it, so its taps are not all visited.
 template <class I>
 VESTA_HD constexpr Taps<I> taps_inside(I corner, std::type_identity_t<I> kernel, std::type_identity_t<I> dilation,
                                        std::type_identity_t<I> n) {

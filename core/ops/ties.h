@@ -1,4 +1,4 @@
-// Which of equal elements an index names.
+// The choice among equal elements.
 //
 // Note [Which of equals]
 // An index that is returned for one of several equal values is what a program sees, so that topk, kthvalue and mode

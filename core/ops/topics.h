@@ -69,7 +69,7 @@
   X(optim, VESTA_OPS_OPTIM)
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)
 
-// X(name, list): lists whose ops nobody calls by name (no topics). They are profiled as all others.
+// X(name, list): lists whose ops are not called by name (no topics). They are profiled as all others.
 #define VESTA_PRIVATE_LISTS(X)                                                                                         \
   X(attention, VESTA_OPS_ATTENTION)                                                                                    \
   X(ties, VESTA_OPS_TIES)                                                                                              \

@@ -7,7 +7,7 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_VIEW)
 
-/// Returns how many elements a slice of a dimension of `size` has and clamps its bounds, as Python does.
+/// The bounds of a slice of a dimension, clamped to its size as Python does, and its number of elements.
 struct SliceBounds {
   int64_t start, end, length;
 };

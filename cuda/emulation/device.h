@@ -16,14 +16,14 @@ void enqueue_polled(StreamHandle stream, const char* name, std::function<bool()>
 /// Runs such work while no thread waits.
 void progress();
 
-/// When queued work runs. `eager`: as soon as it may. `lazy`: only when the host waits for it, and then only what the
-/// wait requires. `random`: any runnable stream's next task, at any moment. Order that events do not fix must not
-/// matter, so results are the same under all three.
+/// The time at which queued work runs. `eager`: as soon as it may. `lazy`: only when the host waits for it, and then
+/// only what the wait requires. `random`: any runnable stream's next task, at any moment. Order that events do not fix
+/// must not matter, so results are the same under all three.
 enum class Schedule : uint8_t { eager, lazy, random };
 void set_schedule(Schedule schedule, uint64_t seed);
 
-/// What is told of every task that runs, where somebody counts (counting/): its beginning and its end, and the bytes
-/// that copies touch. Null: nobody does.
+/// Callbacks for every task, used by counting/: its beginning and its end, and the bytes that copies touch; null if
+/// unused.
 struct Watch {
   void (*begin)(const char* name) = nullptr;
   void (*end)() = nullptr;

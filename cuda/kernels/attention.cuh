@@ -2,8 +2,8 @@
 // Milakov and Gimelshein). A tour: a block owns a tile of rows of the result and walks over tiles of the other side.
 // For each it computes a tile of scores, turns it into weights, and adds weights times rows of a third operand to sums
 // in registers. Forward, rows are queries, and sums are scaled whenever a larger score turns up. In the gradient, rows
-// of queries walk over keys, those of keys and of values over queries. So nobody adds to another block's sums, and no
-// order of blocks shows.
+// of queries walk over keys, those of keys and of values over queries. No block adds to another block's sums, so the
+// result does not depend on their order.
 //
 // The sums of an element run over the other side's tiles in order: their bits depend on sizes of tiles that follow from
 // the dtype and the size of heads alone, not on rows, heads or batch. Where at most 16 queries meet many keys, these

@@ -15,7 +15,7 @@ struct AttentionOperand {
   bool aligned = false;  // to 16 bytes
 };
 
-/// What scores are masked with: [batch, heads, queries, keys], with strides in elements, of which any may be 0.
+/// The mask of scores: [batch, heads, queries, keys], with strides in elements, of which any may be 0.
 struct AttentionMask {
   enum Kind : int { none, boolean, same, single };  // numbers of the operands' dtype, or float32
   Kind kind = none;
@@ -76,7 +76,7 @@ struct AttentionBiasLaunch {
   void* bias = nullptr;  // of the operands' dtype, or float32 for a mask of that
   bool* blind = nullptr;  // [batch, heads, queries]: whether a query sees nothing; may be null
 };
-/// Which queries see nothing; strides of batch and heads in elements, which may be 0.
+/// The queries that see nothing; strides of batch and heads in elements, which may be 0.
 struct AttentionBlind {
   const bool* blind = nullptr;
   int64_t batch = 0, head = 0;

@@ -1,4 +1,4 @@
-// What the kernels of attention share: operands' heads, masks, dropout, and which part of the work a block has.
+// The parts that kernels of attention share: operands' heads, masks, dropout, and which part of the work a block has.
 #pragma once
 #include <vesta/core/base/philox.h>
 #include <vesta/cuda/kernels/attention.h>
@@ -28,7 +28,7 @@ struct HeadRows {
   }
 };
 
-/// What one head's queries see: scores are -inf where they see nothing, and outside.
+/// The keys that one head's queries see: scores are -inf for others, and outside.
 template <class T>
 struct Seen {
   using C = compute_of<T>;
@@ -54,7 +54,7 @@ struct Seen {
   }
 };
 
-/// What dropout multiplies the weights of a head by: that of weight i of all is native_dropout's of element i.
+/// The factors of dropout for the weights of a head: that of weight i of all is native_dropout's of element i.
 template <class C>
 struct Kept {
   uint64_t seed, offset, first, keys, block = ~uint64_t(0);
@@ -70,7 +70,7 @@ struct Kept {
         last(last_event(l.kept)),
         scale(l.kept > 0 ? C(1 / l.kept) : C(0)),
         on(l.kept < 1) {}
-  /// Neighbouring keys of a query share a block of random numbers: ask for them one after the other.
+  /// Returns the factor of a weight. Neighbouring keys of a query share a block of random numbers: take them in order.
   VESTA_DEVICE C factor(int64_t query, int64_t key) { return !on ? C(1) : keeps(query, key) ? scale : C(0); }
   VESTA_DEVICE bool keeps(int64_t query, int64_t key) {
     const uint64_t i = first + uint64_t(query) * keys + uint64_t(key);
@@ -83,7 +83,7 @@ struct Kept {
 
 /// A block's part of the work: a tile of rows of a head, and some columns of the result.
 struct AttentionPart {
-  /// How the work is cut: heads of all batches, rows of a head in tiles, columns in pieces.
+  /// The partition of the work: heads of all batches, rows of a head in tiles, columns in pieces.
   struct Cut {
     int64_t batch, heads, rows, columns;
     int tile, wide;
@@ -91,8 +91,8 @@ struct AttentionPart {
     VESTA_HD int64_t pieces() const { return (columns + wide - 1) / wide; }
     VESTA_HD int64_t count() const { return batch * heads * tiles() * pieces(); }
   };
-  /// What the work of a tile depends on: `even`: nothing; a head's tiles follow each other, so that what they read is
-  /// in L2. Otherwise the most work is done first, of all heads, so that blocks end together.
+  /// The dependence of the work of a tile on its position: `even`: nothing; a head's tiles follow each other, so that
+  /// what they read is in L2. Otherwise the most work is done first, of all heads, so that blocks end together.
   enum Order { even, first_most, last_most };
   int64_t batch, head, row, column;
   VESTA_DEVICE AttentionPart(int64_t number, const Cut& cut, Order order) {

@@ -26,7 +26,7 @@ VESTA_DEVICE float multiply_add(float a, float b, float c) { return ::fmaf(a, b,
 
 /// 16 bytes of a row.
 using Chunk = Elements<uint32_t, 4>;
-/// What a lane gives to a step of products of rows g and g + 8.
+/// The factors of a lane in a step of products of rows g and g + 8.
 using StepRows = Elements<uint32_t, 4>;
 
 /// Returns what the number of a chunk is combined with in the row that is column `row` of products: the eight rows of a
@@ -292,7 +292,7 @@ struct ScorePlaces {
                   (row + k < rows ? row + k : rows - 1) * (turned ? l.mask.column : l.mask.row);
     }
   }
-  /// The number of an element among those of a mask that a lane has loaded.
+  /// Returns the number of an element among those of a mask that a lane has loaded.
   template <int n>
   static VESTA_DEVICE constexpr int place(int k, int j) {
     return turned ? 2 * j + k : 2 * n * k + j;
@@ -430,8 +430,9 @@ struct ScorePlaces {
   }
 };
 
-/// Whether `top` is so far from zero that e^(score - top) is computed from the difference. Otherwise it is 2^(score *
-/// log2(e) + down), down = -top * log2(e), rounded once; it is off by the rounding of `down`, all of a row by the same.
+/// Returns whether `top` is so far from zero that e^(score - top) is computed from the difference. Otherwise it is
+/// 2^(score * log2(e) + down), down = -top * log2(e), rounded once; it is off by the rounding of `down`, all of a row
+/// by the same.
 VESTA_DEVICE bool is_far(float top) { return !(::fabsf(top) <= 65536.0f); }
 
 /// Computes e^(score - top) of the lane's two rows.
@@ -486,7 +487,7 @@ struct KeptWeights {
 // Rows that are computed again, a number at a time, because tensor cores make NaN of infinite factors. The whole warp
 // computes a row.
 
-/// Computes the weight of a key to a query, as top says, times dropout's factor; or its gradient.
+/// The weight of a key to a query, relative to `top`, times dropout's factor; or its gradient.
 template <class T>
 struct AgainHead {
   const AttentionLaunch& l;

@@ -28,7 +28,7 @@ struct ColumnsArgs {
   }
 };
 
-/// Where a thread's columns begin, and whether they exist.
+/// The position of a thread's columns, and whether they exist.
 template <class T, int N>
 struct ColumnPlace {
   int64_t pack, at;

@@ -56,7 +56,7 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
 }
 /// Returns the lanes, a bit each, that have the same `v`. All lanes of the warp take part.
 VESTA_DEVICE unsigned match_lanes(unsigned v) { return __match_any_sync(0xffffffffu, v); }
-/// The same for numbers of `bits` bits, by a vote on each.
+/// Returns the same for numbers of `bits` bits, by a vote on each.
 template <int bits>
 VESTA_DEVICE unsigned match_digits(unsigned v) {
   unsigned equal = 0xffffffffu;

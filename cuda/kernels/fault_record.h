@@ -5,7 +5,7 @@
 namespace vesta::cuda {
 
 /// The kind of error. `element_index` is an index of gather or scatter, where it is a RuntimeError; for a `condition`
-/// the text in `op` says everything.
+/// the text in `op` is complete.
 enum class FaultKind : int {
   index = 1,
   class_number = 3,

@@ -29,8 +29,8 @@ struct GridSampleLaunch {
   void* starts = nullptr;       // cells() + 1 numbers
   void* weights = nullptr;      // [batch * places][4] of the type of computation
 
-  /// The cells of an image, one for each set of neighbours; a place has the number of its cell for a key, or else, if
-  /// it has no neighbour, batch * cells().
+  /// Returns the number of cells of an image, one for each set of neighbours; a place has the number of its cell for a
+  /// key, or else, if it has no neighbour, batch * cells().
   VESTA_HD int64_t cells() const { return nearest ? height * width : (height + 1) * (width + 1); }
 };
 

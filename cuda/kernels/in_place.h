@@ -1,4 +1,4 @@
-// What a device adds to memory by one instruction.
+// The dtypes that a device adds to memory by one instruction.
 #pragma once
 #include <vesta/core/dtype_set.h>
 

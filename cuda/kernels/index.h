@@ -91,7 +91,7 @@ void run_put_rows(const ElementMoves& m, int64_t item);
 void run_put_lines(const ElementMoves& m, int64_t item);
 /// Queues self at index += other in any order.
 void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
-/// How elements are combined with a place.
+/// The way in which values are combined with an element.
 enum class Combine : uint8_t { product, larger, smaller };
 /// Queues self at index = combined with other, one thread per line, for real dtypes and bool.
 void run_combine_lines(const ElementMoves& m, DType dtype, Combine how);

@@ -43,7 +43,7 @@ struct LoopArgs {
   int32_t strides[inputs][kLaunchDims];
 };
 
-/// How an op reads and computes: forward of struct D. It gives the result of one element from the loaded ones.
+/// The computation of an op: forward of struct D. It gives the result of one element from the loaded ones.
 template <class D, class T, int inputs_, class P>
 struct Forward {
   static constexpr int inputs = inputs_;
@@ -139,7 +139,7 @@ VESTA_HD VESTA_INLINE typename F::Result_ result_from(const Both<A, B>& value) {
   else return typename F::Result_(value.first, value.second);
 }
 
-/// Where an element, or a pack, lies in each operand, in bytes; `inner` is its place along dimension 0.
+/// The offset of an element, or a pack, in each operand, in bytes; `inner` is its index along dimension 0.
 template <int inputs>
 struct Place {
   int64_t out = 0, in[inputs] = {};
@@ -326,15 +326,15 @@ inline bool has_packed_rows(const PointwiseLaunch& l, const char* p, const int64
   return reinterpret_cast<uintptr_t>(p) % size_t(alignment) == 0;
 }
 
-/// How long a topic's formulas are. Above a few hundred instructions, the memory waits for the arithmetic: the kernel
-/// over any strides alone is as fast, in less than half of the code.
+/// The length class of a topic's formulas. Above a few hundred instructions, memory is not the limit: the kernel over
+/// any strides alone is as fast, in less than half of the code.
 enum class Formulas { short_ones, long_ones };
 
 /// The fewest elements of 16 bytes that make a kernel over rows: a warp that loads single elements of 8 bytes, four a
 /// thread, has as many bytes in flight.
 constexpr int kFewestInPack = 4;
 
-/// The kernels of a functor, and what the host knows of its elements: one function launches those of all functors,
+/// The kernels of a functor, and what the host needs about its elements: one function launches those of all functors,
 /// which leaves a table to compile for each.
 template <int inputs>
 struct LoopKernels {

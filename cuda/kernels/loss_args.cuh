@@ -1,4 +1,4 @@
-// What the kernels of cross-entropy share, those of rows and those of columns.
+// The parts that the kernels of cross-entropy share, those of rows and those of columns.
 #pragma once
 #include <vesta/cuda/kernels/loss.h>
 #include <vesta/cuda/kernels/rows.cuh>

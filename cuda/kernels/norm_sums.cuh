@@ -1,4 +1,4 @@
-// What normalisations and moments over rows share: two sums at once, and vectors of weights.
+// The parts that normalisations and moments over rows share: two sums at once, and vectors of weights.
 #pragma once
 #include <cmath>
 

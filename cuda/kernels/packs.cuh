@@ -84,7 +84,7 @@ VESTA_DEVICE void store_whole(T* to, const Elements<T, N>& pack) {
 }
 
 /// Returns the larger of two, or the smaller; NaN if there is one. For floats one instruction, so that which of two
-/// zeros it returns is not said.
+/// zeros it returns is unspecified.
 template <bool smallest = false, class C>
 VESTA_DEVICE C extremum(C a, C b) {
 #ifdef __CUDA_ARCH__
@@ -97,7 +97,7 @@ VESTA_DEVICE C extremum(C a, C b) {
 #endif
     return smallest ? math::minimum(a, b) : math::maximum(a, b);
 }
-/// The same for the N values of a pack, as a tree.
+/// Returns the same for the N values of a pack, as a tree.
 template <int N, bool smallest = false, class C>
 VESTA_DEVICE C pack_extremum(const C* v) {
   if constexpr (N == 1) return v[0];

@@ -19,7 +19,7 @@ struct PoolLaunch {
   int64_t in[3] = {}, out[3] = {}, kernel[3] = {}, stride[3] = {}, padding[3] = {}, dilation[3] = {};
   const void* input = nullptr;
   void* values = nullptr;
-  int64_t* indices = nullptr;  ///< null: values alone are wanted
+  int64_t* indices = nullptr;  ///< null: values only
 };
 /// Queues values and indices. NaN wins over everything, else the first of the largest; a window that covers only
 /// padding gives -inf and -1. Real dtypes.

@@ -44,7 +44,7 @@ struct PairBuffers {
         second{static_cast<Key*>(l.keys[1]), static_cast<Key*>(l.values[1])} {}
 };
 
-/// Where a pass finds its pairs, N keys at a time for the counts: the buffer that the pass before it has filled.
+/// The source of a pass, read N keys at a time for the counts: the buffer that the pass before it has filled.
 template <class Key>
 struct PairsIn {
   static constexpr unsigned N = 16 / sizeof(Key);
@@ -59,7 +59,8 @@ struct PairsIn {
   VESTA_DEVICE Key key(Key i) const { return buffers.keys(second)[i]; }
   VESTA_DEVICE Key value(Key i) const { return numbered ? i : buffers.values(second)[i]; }
 };
-/// Where they go: keys first, then values. write_key() returns whether the value is needed to write the key's part.
+/// The target of a pass: keys first, then values. write_key() returns whether the value is needed to write the key's
+/// part.
 template <class Key>
 struct PairsOut {
   PairBuffers<Key> buffers;

@@ -22,7 +22,7 @@ struct SortLaunch {
   bool wide = false;
   StreamHandle stream = nullptr;
 };
-/// How a sort is cut into tiles, one per block, and its keys' bits into passes.
+/// The partition of a sort into tiles, one per block, and of its keys' bits into passes.
 inline constexpr int64_t kSortDigitsOfPass = 256;
 inline int64_t sort_tile_of(int64_t n, bool wide) {
   return n < (int64_t(1) << (wide ? 19 : 20)) ? 2048 : wide ? 4096 : 8192;

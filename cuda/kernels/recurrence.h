@@ -11,7 +11,7 @@ namespace vesta::cuda {
 /// The networks, in the order of recurrence::Kind.
 enum class Recurrent : int { lstm, gru, tanh, relu };
 
-/// What both directions of a step have.
+/// The operands that both directions of a step have.
 struct RecurrentPart {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;

@@ -23,9 +23,9 @@ struct LayerNormLaunch {
   bool packed = false;  // rows and vectors consist of aligned packs
 };
 
-/// How blocks share the rows of a gradient whose rows fit into registers: teams of `width` threads, each of which has
-/// up to `columns` columns a thread and `piece` rows in turn. It depends on the shape alone: any GPU gives the same
-/// bits.
+/// The distribution over blocks of a gradient's rows, if they fit into registers: teams of `width` threads, each of
+/// which has up to `columns` columns a thread and `piece` rows in turn. It depends on the shape alone: any GPU gives
+/// the same bits.
 struct NormTiles {
   unsigned width = 0, threads = 0;  // of a team, of a block
   int columns = 0;

@@ -7,7 +7,7 @@
 
 namespace vesta::cuda {
 
-constexpr int kPack = 4;  // columns of load_columns and store_columns, if not told otherwise
+constexpr int kPack = 4;  // columns of load_columns and store_columns, by default
 /// The columns of a pack of a row of T.
 template <class T>
 inline constexpr int row_pack = sizeof(T) == 2 ? 8 : kPack;
@@ -37,8 +37,8 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
-/// A pack as it lies in memory. Of 16-bit floats that may be another value instead of what was loaded, nvcc makes
-/// halves of words as soon as they arrive: instructions, and a wait where the pack is for later.
+/// A pack as it lies in memory. For 16-bit floats that may be replaced by another value, nvcc splits words into halves
+/// as soon as they arrive: more instructions, and a wait where the pack is for later.
 struct alignas(16) PackWords {
   unsigned words[4];
 };
@@ -279,8 +279,8 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
   held.each(team, row, n, C(-INFINITY), [&](auto, const C* v) { add_exp<T>(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
-/// Which kernels hold rows: one for each of the ways in which a row of some length is held fastest, or two, where fewer
-/// are worth their time to compile.
+/// The set of kernels that hold rows: one for each of the ways in which a row of some length is held fastest, or two
+/// where more are not worth their time to compile.
 enum class RowKernels { every, few };
 
 /// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread
@@ -315,8 +315,8 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   }
   run.template operator()<BlockRow<T, packed>, BlockTeam>(kTeamThreads);
 }
-/// The same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others and by few kernels:
-/// its formulas are long, to run and to compile.
+/// Does the same for rows that consist of aligned packs, if `packed`. Those of float64 run as any others and by few
+/// kernels: its formulas are long, to run and to compile.
 template <class T, RowKernels kernels = RowKernels::every, class F>
 void with_rows(uint64_t rows, int64_t n, [[maybe_unused]] bool packed, StreamHandle stream, F f) {
   if constexpr (sizeof(T) < 8) {

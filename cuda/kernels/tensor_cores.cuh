@@ -75,7 +75,7 @@ VESTA_DEVICE void wait_copies() { asm volatile("cp.async.wait_all;" ::: "memory"
 
 #else
 
-/// What the lanes of each warp of a block give each other.
+/// The factors that the lanes of each warp of a block exchange.
 struct GivenFactors {
   uint32_t a[4], b[2];
   const void* row;

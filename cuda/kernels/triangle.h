@@ -6,7 +6,7 @@
 
 namespace vesta::cuda {
 
-/// Copies what lies at or below a diagonal of matrices, or at or above it; the rest becomes zero.
+/// A copy of one triangle of matrices: the elements at or below a diagonal, or at or above it; the rest becomes zero.
 struct TriangleLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;

@@ -17,7 +17,7 @@
 
 namespace vesta::cuda {
 
-/// How a copy is obtained: `takes` a kept one, if there is one; `keeps` a new one for a later reader.
+/// The use of kept copies: `takes` a kept one, if there is one; `keeps` a new one for a later reader.
 struct LayoutUse {
   bool takes = false, keeps = false;
 };

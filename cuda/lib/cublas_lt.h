@@ -7,10 +7,10 @@
 
 namespace vesta::cuda {
 
-/// What is done beside the product: to a sum before it is written, with the bias added where there is one (relu makes
-/// zeros of NaN; gelu is the one with tanh), or `row_sums`: the sums of op(A)'s rows are written too, which are a
-/// bias's gradient. What `..._kept` writes besides, `..._gradient` reads: of relu a bit for each sum, in the library's
-/// own order; of gelu what it is computed from. A gradient multiplies the sum by the activation's slope.
+/// The work fused into a product: on a sum before it is written, with the bias added if there is one (relu makes zeros
+/// of NaN; gelu is the one with tanh), or `row_sums`: the sums of op(A)'s rows are written too, which are a bias's
+/// gradient. What `..._kept` writes besides, `..._gradient` reads: of relu a bit for each sum, in the library's own
+/// order; of gelu its argument. A gradient multiplies the sum by the activation's slope.
 enum class Epilogue : uint8_t { none, bias, relu, relu_kept, relu_gradient, gelu, gelu_kept, gelu_gradient, row_sums };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored

@@ -23,7 +23,7 @@ enum AttentionTensor : int {
   attention_of_v,
   attention_tensors,
 };
-/// The numbers of what else is in the graphs.
+/// The numbers of the other tensors in the graphs.
 enum AttentionId : int64_t {
   attention_top_id = attention_tensors + 1,
   attention_scale_id,
@@ -55,7 +55,7 @@ struct AttentionDesc {
 VESTA_API cudnn::Plan plan_attention(const AttentionDesc& desc, bool gradient, const cudnn::Target& target,
                                      const cudnn::Choice& choice);
 
-/// One call of attention: what it computes on. The probability of dropout only decides who computes.
+/// One call of attention: what it computes on. The probability of dropout only decides which implementation computes.
 struct AttentionWork {
   AttentionDesc desc;
   std::array<void*, attention_tensors> data{};
@@ -75,13 +75,13 @@ struct AttentionSlice {
 /// Cuts the gradient of a call into parts whose workspaces are within the limit and whose operands are aligned to 16
 /// bytes; one part if there are none.
 VESTA_API std::vector<AttentionSlice> attention_slices(const AttentionDesc& desc, int64_t workspace_limit);
-/// The limit on what a plan may hold while it runs. To change in tests.
+/// Returns the limit on the workspace of a plan, in bytes; tests change it.
 VESTA_API int64_t& attention_workspace_limit();
 
 /// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]
 VESTA_API const char* why_not_cudnn(const AttentionWork& work);
 /// Queues the forward pass, or the gradient, on the current stream. Returns false if cuDNN is missing, may not compute
-/// this or refuses; then the results are not all there.
+/// this or refuses; then the results are incomplete.
 bool attention_by_cudnn(const AttentionWork& work, bool gradient);
 
 }  // namespace vesta::cuda

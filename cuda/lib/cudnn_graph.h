@@ -1,5 +1,5 @@
 // cuDNN's graphs: tensors and operations become a plan, which runs on pointers. A thin layer over the library's
-// descriptors; it knows nothing about our tensors.
+// descriptors; it does not depend on our tensors.
 //
 //   Graph g;
 //   g.convolution(Direction::forward, g.tensor(1, x), g.tensor(2, w), g.tensor(3, y), attributes);
@@ -109,7 +109,7 @@ struct ConvAttributes {
 class VESTA_API Plan {
  public:
   int64_t workspace() const { return workspace_; }
-  /// Returns whether the engine promises the same bits from run to run.
+  /// Returns whether the engine guarantees the same bits from run to run.
   bool is_deterministic() const;
   /// Queues the plan on the handle's stream; pointers are given by the tensors' numbers.
   void run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const;
@@ -127,25 +127,25 @@ class VESTA_API Graph {
   int tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
   /// Adds a convolution. x, w, y are places; for a gradient, x or w is the result and y the incoming gradient.
   void convolution(Direction direction, int x, int w, int y, const ConvAttributes& attributes);
-  /// Adds a dense tensor that is no memory: what one operation hands to the next. Its type is that of its elements.
+  /// Adds a dense tensor without memory, from one operation to the next. Its type is that of its elements.
   int between(const std::vector<int64_t>& sizes, DType dtype = DType::float32);
   int between(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
   /// Adds one float of `dims` dimensions, which the host gives when the plan runs: a pointer to it.
   int number(int64_t id, size_t dims);
   // Operations on places of tensors; each returns the place of its result. Sizes of 1 broadcast.
-  /// y = x (op) b, computed in float, for integers in int32 and for comparisons as a boolean.
+  /// Adds y = x (op) b, computed in float, for integers in int32 and for comparisons as a boolean.
   int pointwise(Pointwise op, int x, int b, int y);
-  /// y = op(x).
+  /// Adds y = op(x).
   int pointwise(Pointwise op, int x, int y);
-  /// y = the index of each element of x along a dimension.
+  /// Adds y, the index of each element of x along a dimension.
   int index(int x, int64_t dim, int y);
-  /// y = t ? x : b.
+  /// Adds y = t ? x : b.
   int select(int t, int x, int b, int y);
-  /// c = a @ b over the last two dimensions; heads of b may serve several of a.
+  /// Adds c = a @ b over the last two dimensions; heads of b may serve several of a.
   int matmul(int a, int b, int c);
-  /// Reduces to the sizes of y.
+  /// Adds a reduction to the sizes of y.
   int reduce(Reduction op, int x, int y);
-  /// y has the elements of x in other dimensions, which its strides tell.
+  /// Adds y, the elements of x in other dimensions, as its strides say.
   int reshape(int x, int y);
 
   /// Chooses the first algorithm of heuristic A, then of the fallback list, that the choice allows and that builds.

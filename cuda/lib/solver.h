@@ -10,7 +10,7 @@
 
 namespace vesta::cuda::solver {
 
-/// What is thrown if a library is missing or refuses a call; the op then runs on the host.
+/// The exception for a missing library or a refused call; the op then runs on the host.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,8 +28,8 @@ struct Matrices {
   void* at(int64_t i) const;
 };
 
-/// Calls on the current stream of a tensor's device, with its handles locked. Matrices lie by columns, of the tensor's
-/// dtype; statuses `info` are int32, one each, on the device.
+/// The calls of the library on the current stream of a tensor's device, with its handles locked. Matrices lie by
+/// columns, of the tensor's dtype; statuses `info` are int32, one each, on the device.
 class Solver {
  public:
   /// Takes the device's handles. Refused if cuSOLVER (with `needs_blas` cuBLAS) is missing.

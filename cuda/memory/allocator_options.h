@@ -32,10 +32,10 @@ inline constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 struct Options {
   /// Blocks of this size and more are never split (max_split_size_mb).
   size_t max_split_size = kUnlimited;
-  /// How much larger than a request an unsplit block may be, for requests >= max_split_size
+  /// The amount by which an unsplit block may exceed a request, for requests >= max_split_size
   /// (max_non_split_rounding_mb).
   size_t max_non_split_rounding = kLargeSegment;
-  /// Whether to grow mapped address ranges instead of separate segments (expandable_segments).
+  /// True to grow mapped address ranges instead of separate segments (expandable_segments).
   bool expandable = false;
   /// The part of the limit from which idle segments are returned before growing; 0 is never.
   double gc_threshold = 0;
@@ -48,7 +48,7 @@ struct Options {
   size_t cross_stream_min = kMiB;
   /// The steps per power of two to which a request is rounded up, for sizes of 2^(20+i) bytes and more; 0 is none.
   std::array<size_t, 16> roundup_divisions{};
-  /// Whether roundup_divisions holds any: saves the usual request a look.
+  /// True if roundup_divisions holds any, so that the usual request need not look.
   bool rounds_up = false;
 };
 

@@ -1,5 +1,5 @@
-// What the allocator holds and did, in the layout of torch.cuda.memory._snapshot(), so that PyTorch's viewers can open
-// it.
+// The state and the history of the allocator, in the layout of torch.cuda.memory._snapshot(), so that PyTorch's viewers
+// can open it.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -42,7 +42,7 @@ inline constexpr std::array<const char*, kStatTypes> kStatNames = {
 enum class PoolType : uint8_t { all, small_pool, large_pool };
 inline constexpr std::array<const char*, 3> kPoolNames = {"all", "small_pool", "large_pool"};
 
-/// Counts that only rise, and settings that PyTorch lists among them.
+/// The counters that only rise, and the settings that PyTorch lists among them.
 struct EventCounts {
   int64_t num_alloc_retries = 0;     // the allocator had to free its own memory or wait
   int64_t num_ooms = 0;              // Error(memory) was thrown

@@ -54,7 +54,7 @@ struct Block {
   uint32_t stream_index = 0;  // in the StreamTable
   uint16_t bin = 0;
   BlockState state = BlockState::free;
-  bool watched = false;  // set if somebody wants to know when it is freed
+  bool watched = false;  // set if its free must be reported
 
   uint8_t* begin() const { return static_cast<uint8_t*>(data); }
   uint8_t* end() const { return begin() + size; }

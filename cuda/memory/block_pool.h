@@ -68,7 +68,7 @@ struct PoolPair {
     small.small = true;
     small.owner = large.owner = this;
   }
-  /// Returns whether nobody can allocate here any more: memory is returned when its blocks are freed.
+  /// Returns whether allocation here has ended: memory is returned when its blocks are freed.
   bool dead() const { return references == 0; }
   /// Returns whether cached memory may be returned to the driver.
   bool releasable() const { return dead() || kind == PoolKind::user; }

@@ -1,4 +1,4 @@
-// How CachingAllocator takes memory from the driver and returns it, and its private pools.
+// The part of CachingAllocator that takes memory from the driver and returns it, and its private pools.
 //
 // An expandable segment is an address range as large as the device, mapped chunk by chunk where it is needed; its
 // unmapped parts are blocks as well (BlockState::unmapped), always whole chunks. Free memory at the end of the mapped

@@ -1,5 +1,5 @@
-// What the allocators need from a device: memory, address ranges and events. The CUDA runtime implements it, and so
-// does the simulated device of the tests, which can stall its streams and fail any call.
+// The interface of a device for the allocators: memory, address ranges and events. The CUDA runtime implements it, and
+// so does the simulated device of the tests, which can stall its streams and fail any call.
 #pragma once
 #include <concepts>
 #include <cstddef>

@@ -77,7 +77,7 @@ class StreamTable {
     Stream stream{};
     uint64_t marks = 0;
     uint64_t event_at = 0;  // the count when the event was last recorded
-    uint64_t host_saw = 0;  // the highest count that the host knows to be reached
+    uint64_t host_saw = 0;  // the highest count that the host has seen reached
     typename D::Event event{};
     bool has_event = false;
     std::vector<uint64_t> waited;  // by stream: the count that this one has waited for

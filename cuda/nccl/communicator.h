@@ -20,7 +20,7 @@ namespace vesta::cuda::nccl {
 /// A function that a thread calls between two polls of something that takes time; it throws if waiting is useless.
 using Look = std::function<void()>;
 
-/// A sleep that grows longer each time.
+/// A sleep that is longer each time.
 class Backoff {
  public:
   void sleep();
@@ -29,8 +29,8 @@ class Backoff {
   int microseconds_ = 10;
 };
 
-/// Whether the user of a group has been told of its failure: by a call, by `wait`, or, at the latest, by the next wait
-/// for the device, whose values were never written.
+/// A record of whether the user of a group has got an error for its failure: from a call, by `wait`, or, at the latest,
+/// by the next wait for the device, whose values were never written.
 class FailureNotice {
  public:
   void post(const std::vector<int>& devices, std::exception_ptr error);

@@ -4,7 +4,7 @@
 
 namespace vesta::cuda::nccl {
 
-wire::Writer& put(wire::Writer& w, Word word) { return w.put(uint8_t(word)); }
+wire::Writer& put(wire::Writer& w, MessageKind kind) { return w.put(uint8_t(kind)); }
 
 MessageOrder::MessageOrder(Mesh& mesh)
     : mesh_(mesh),
@@ -27,30 +27,30 @@ bool MessageOrder::settled(int rank, uint64_t n) {
   if (answered_[r] >= n || left_[r] || rank == mesh_.rank()) return true;
   if (asked_[r] < n) {
     asked_[r] = n;
-    tell(rank, Word::ask, n, {});
+    tell(rank, MessageKind::ask, n, {});
   }
   return false;
 }
 
-void MessageOrder::take_in(int from, Word word, uint64_t number, wire::Reader& r) {
+void MessageOrder::take_in(int from, MessageKind kind, uint64_t number, wire::Reader& r) {
   const size_t f = size_t(from);
-  if (word == Word::ask) {
+  if (kind == MessageKind::ask) {
     questions_[f] = std::max(questions_[f], number);
-  } else if (word == Word::called) {
+  } else if (kind == MessageKind::called) {
     answered_[f] = std::max(answered_[f], number);
   } else {
     Turn t;
     t.number = number;
     t.source = r.get<int32_t>(), t.target = r.get<int32_t>(), t.position = r.get<uint64_t>();
-    (word == Word::ready ? ready_ : turns_[f]).push_back(t);
+    (kind == MessageKind::ready ? ready_ : turns_[f]).push_back(t);
   }
 }
 
 void MessageOrder::announce(const Turn& t) {
   wire::Writer position, whole;
-  tell(t.source, Word::matched, t.number, position.put(t.position).take());
+  tell(t.source, MessageKind::matched, t.number, position.put(t.position).take());
   whole.put(int32_t(t.source)).put(int32_t(t.target)).put(t.position);
-  tell(sequencer(), Word::ready, t.number, whole.take());
+  tell(sequencer(), MessageKind::ready, t.number, whole.take());
 }
 
 void MessageOrder::go_on() {
@@ -59,7 +59,7 @@ void MessageOrder::go_on() {
       for (int rank : {t.source, t.target}) {
         wire::Writer w;
         w.put(int32_t(t.source)).put(int32_t(t.target)).put(t.position);
-        tell(rank, Word::turn, t.number, w.take());
+        tell(rank, MessageKind::turn, t.number, w.take());
       }
     }
     ready_.clear();
@@ -67,7 +67,7 @@ void MessageOrder::go_on() {
   for (size_t r = 0; r < questions_.size(); ++r) {
     if (!questions_[r] || called_ < questions_[r]) continue;
     promised_[r] = std::max(promised_[r], questions_[r]);
-    tell(int(r), Word::called, questions_[r], {});
+    tell(int(r), MessageKind::called, questions_[r], {});
     questions_[r] = 0;
   }
 }
@@ -93,13 +93,13 @@ int MessageOrder::sequencer() const {
   return int(std::find(left_.begin(), left_.end(), false) - left_.begin());  // this rank, at the latest
 }
 
-void MessageOrder::tell(int to, Word word, uint64_t number, const std::string& rest) {
+void MessageOrder::tell(int to, MessageKind kind, uint64_t number, const std::string& rest) {
   if (to == mesh_.rank()) {
     wire::Reader r(rest);
-    return take_in(to, word, number, r);
+    return take_in(to, kind, number, r);
   }
   wire::Writer w;
-  put(w, word);
+  put(w, kind);
   mesh_.send(to, Topic::message, number, w.take(), rest);
 }
 

@@ -14,21 +14,22 @@
 //
 // Collective n+1 is queued when every message of this rank with a position up to n is queued, and none can be added:
 // for each message that this rank called before the collective and that is not matched, the other rank has answered
-// that it has called collective n+1. Its answer comes after all that it said before; both ranks give messages that are
-// matched later a position of at least n+1 (the `floor`). Nothing is asked while no message of this rank is open.
+// that it has called collective n+1. Its answer comes after all of its earlier messages; both ranks give messages that
+// are matched later a position of at least n+1 (the `floor`). No question is sent while no message of this rank is
+// open.
 //
-// Why no ranks wait in a circle. (1) Queued operations: all ranks queue by (position, turn), one order of the whole
-// group. The first unfinished operation in it is first on each of its ranks as well; nothing that waits is ahead of it,
-// and it ends once all its ranks have queued it. (2) Operations that are not queued: take the first one in the order
-// that all its ranks have called. A collective waits for messages ahead of it, which are called by both ranks and then
-// come first, or for answers. An answer is missing only if the other rank has called neither the message nor the
-// collective; but it belongs to the collective. A message waits for what is ahead of it, and for the sequencer, whose
-// thread waits for nothing. So a group stands still only if a rank does not make a call that another waits for.
+// Why ranks cannot deadlock. (1) Queued operations: all ranks queue by (position, turn), one order of the whole group.
+// The first unfinished operation in it is first on each of its ranks as well; nothing that waits is ahead of it, and it
+// ends once all its ranks have queued it. (2) Operations that are not queued: take the first one in the order that all
+// its ranks have called. A collective waits for messages ahead of it, which are called by both ranks and then come
+// first, or for answers. An answer is missing only if the other rank has called neither the message nor the collective;
+// but it belongs to the collective. A message waits for what is ahead of it, and for the sequencer, whose thread waits
+// for nothing. So a group is blocked only if a rank does not make a call that another waits for.
 //
-// The price: a collective counts from its call, as if it were waited for, also with async_op. A program may not need
-// a message that is called after a collective for another rank to reach that collective. PyTorch has the same rule
-// where messages and collectives share a communicator (batched messages, and groups made for a device). With an open
-// message, calling a collective waits on the host for the answers.
+// The cost: a collective counts from its call, as if it were waited for, also with async_op. A program may not need a
+// message that is called after a collective for another rank to reach that collective. PyTorch has the same rule where
+// messages and collectives share a communicator (batched messages, and groups made for a device). With an open message,
+// calling a collective waits on the host for the answers.
 //
 // Rejected: an answer of all ranks before each collective (the host would wait for every collective in groups that
 // never send); one thread that gives all operations their turn, collectives too (the same); queueing a message when
@@ -45,8 +46,8 @@
 
 namespace vesta::cuda::nccl {
 
-/// What ranks tell each other; the first byte of the body.
-enum class Word : uint8_t {
+/// The kind of a message between ranks; the first byte of the body.
+enum class MessageKind : uint8_t {
   head,  // sender to receiver: a message was called
   matched,  // receiver to sender: it has its receive, and this position
   ready,  // receiver to sequencer: the same
@@ -62,7 +63,7 @@ struct Turn {
   uint64_t position = 0;
 };
 
-/// One rank's knowledge of the order. Under the lock of its owner.
+/// The state of the order on one rank. Under the lock of its owner.
 class MessageOrder {
  public:
   explicit MessageOrder(Mesh& mesh);
@@ -81,11 +82,11 @@ class MessageOrder {
   /// is not known.
   bool settled(int rank, uint64_t n);
 
-  /// Takes in what a rank says about the order; `word` is one of ready, turn, ask and called.
-  void take_in(int from, Word word, uint64_t number, wire::Reader& r);
+  /// Processes a message of a rank about the order; `kind` is one of ready, turn, ask and called.
+  void take_in(int from, MessageKind kind, uint64_t number, wire::Reader& r);
   /// Tells the sequencer of a message that this rank has matched, and the sender its position.
   void announce(const Turn& t);
-  /// Records that a rank has left or died. All that it said must have been taken in.
+  /// Records that a rank has left or died. All of its messages must have been processed.
   void left(int rank) { left_[size_t(rank)] = true; }
   /// Does the sequencer's work, if this rank is the sequencer, and answers.
   void go_on();
@@ -96,7 +97,7 @@ class MessageOrder {
 
  private:
   int sequencer() const;
-  void tell(int to, Word word, uint64_t number, const std::string& rest);
+  void tell(int to, MessageKind kind, uint64_t number, const std::string& rest);
 
   Mesh& mesh_;
   uint64_t called_ = 0, queued_ = 0;
@@ -109,6 +110,6 @@ class MessageOrder {
 };
 
 /// Returns the beginning of a body.
-wire::Writer& put(wire::Writer& w, Word word);
+wire::Writer& put(wire::Writer& w, MessageKind kind);
 
 }  // namespace vesta::cuda::nccl

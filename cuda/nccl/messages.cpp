@@ -141,7 +141,7 @@ WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
     m.called = s.order.called();
     m.number = ++s.sent[size_t(to)];
     wire::Writer head;
-    put(head, Word::head).put(m.called).put(int32_t(tag)).put(std::string_view(m.print.encode()));
+    put(head, MessageKind::head).put(m.called).put(int32_t(tag)).put(std::string_view(m.print.encode()));
     s.core->mesh.send(to, Topic::message, m.number, head.take());
     s.directions[{to, true}].waiting.push_back(std::move(m));
     s.start_thread();
@@ -203,18 +203,18 @@ void Messages::stop() {
 
 void Messages::State::take_in(int from, const MeshMessage& m) {
   wire::Reader r(m.body);
-  const Word word = Word(r.get<uint8_t>());
-  if (word == Word::head) {
+  const MessageKind kind = MessageKind(r.get<uint8_t>());
+  if (kind == MessageKind::head) {
     const auto called = r.get<uint64_t>();
     const int tag = r.get<int32_t>();
     std::string_view ignored;
     heads[size_t(from)].push_back({m.number, called, tag, Fingerprint::decode(r.text(), ignored)});
-  } else if (word == Word::matched) {
+  } else if (kind == MessageKind::matched) {
     for (Message& sent_one : directions[{from, true}].waiting) {  // none if its turn has come before this
       if (sent_one.number == m.number) sent_one.matched = true, sent_one.position = r.get<uint64_t>();
     }
   } else {
-    order.take_in(from, word, m.number, r);
+    order.take_in(from, kind, m.number, r);
   }
 }
 

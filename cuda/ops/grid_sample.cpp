@@ -37,7 +37,6 @@ Tensor filled_with_zeros(IntSpan sizes, const Tensor& like, StreamHandle stream)
 
 Tensor grid_sampler_kernel(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
                            bool align_corners) {
-  check_one_device("grid_sampler", {&input, &grid});
   const GridSampling s = check_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);
   const OperandDevice device(input);
   const Tensor y = empty_tensor(s.result_sizes(), input.dtype(), input.device());
@@ -69,7 +68,6 @@ Tensor input_gradient(GridSampleLaunch l, const Tensor& input) {
 TensorPair grid_sampler_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& grid,
                                         int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
                                         bool of_input, bool of_grid) {
-  check_one_device("_grid_sampler_2d_backward", {&grad, &input, &grid});
   const GridSampling s =
       check_grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners);
   const OperandDevice device(input);

@@ -5,7 +5,7 @@
 
 namespace vesta::cuda {
 
-/// The arguments of a call on the host.
+/// Returns the arguments of a call on the host.
 inline Tensor on_host(const Tensor& t) { return t.defined() ? t.to(Device(DeviceType::cpu)) : t; }
 template <class A>
 const A& on_host(const A& argument) {

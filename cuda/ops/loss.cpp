@@ -47,7 +47,6 @@ struct Operands {
 
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                 double smoothing, MaybeDType dtype) {
-  check_one_device("cross_entropy", {&input, &target, &*weight});
   const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
   DeviceGuard guard(input.device().index);
   Operands operands(input, target, weight, ignore, smoothing, loss_dtype);

@@ -1,4 +1,5 @@
-// The first check of every op on tensors: that they lie on one device.
+// The operands of an op: their device, their stream, and the check that they lie on one device. Dispatch makes that
+// check for all but 0-dimensional tensors on the CPU: ops that may get such ones make it here.
 #pragma once
 #include <initializer_list>
 
@@ -21,7 +22,7 @@ inline void check_one_device(const char* op, std::initializer_list<const Tensor*
   }
 }
 
-/// A guard that makes an operand's device current, and knows the stream that the op runs on.
+/// A guard that makes an operand's device current; it has the stream that the op runs on.
 class OperandDevice {
  public:
   explicit OperandDevice(const Tensor& t) : guard_(t.device().index), device_(t.device()) {}

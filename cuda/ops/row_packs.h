@@ -24,8 +24,8 @@ inline bool rows_are_packs(int64_t n, DType dtype, std::initializer_list<const c
          std::ranges::all_of(rows, [](const char* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; });
 }
 
-/// Whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few threads busy.
-/// Batch and strides have no say, as they must not change a result's bits.
+/// Returns whether columns of n elements, `inner` side by side, are read as they lie. Few long ones keep too few
+/// threads busy. Batch and strides do not matter, as they must not change a result's bits.
 inline bool columns_pay(int64_t n, int64_t inner, int64_t item) {
   constexpr int64_t kShort = 256, kMany = 1 << 13;  // bytes side by side
   return inner > 1 && (n <= kShort || inner * item >= kMany);

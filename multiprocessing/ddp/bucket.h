@@ -4,10 +4,10 @@
 // Note [Gradients that lie in a bucket]
 // A gradient is a tensor of its own over its part of the block: its storage begins and ends where it does and counts
 // its own writes, so `grad` looks like any other gradient (strides, `detach_`, saving, versions). Only reuse of the
-// block could show: a user who keeps `p.grad` and sets it to none must still find the old values in the kept tensor
-// after the next backward. So before a part is written anew while its parameter has no grad, `claim` checks whether
-// anybody else holds the old gradient or a view of it. If so, the whole bucket moves to a new block, and the old block
-// stays with the holders of its parts.
+// block could be observed: a user who keeps `p.grad` and sets it to none must still find the old values in the kept
+// tensor after the next backward. So before a part is written anew while its parameter has no grad, `claim` checks
+// whether the old gradient or a view of it has another owner. If so, the whole bucket moves to a new block, and the old
+// block stays with the holders of its parts.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -10,8 +10,8 @@
 //     optimizer.step();
 //   }
 //
-// A template, so that this folder need not know vesta::nn: Model has named_parameters(), buffers(), state_dict() and is
-// called with its inputs, as every nn::Module is.
+// A template, so that this folder does not depend on vesta::nn: Model has named_parameters(), buffers(), state_dict()
+// and is called with its inputs, as every nn::Module is.
 #pragma once
 #include <tuple>
 #include <utility>

@@ -44,15 +44,15 @@ VESTA_API std::vector<int64_t> tapered_limits(int64_t total, int64_t first, int6
 struct ReducerOptions {
   int64_t first_bucket_bytes = kFirstBucketBytes;
   int64_t bucket_bytes = kBucketBytes;
-  /// Whether buckets become smaller towards the end, once their order is known.
+  /// True if buckets become smaller towards the end, once their order is known.
   bool taper = true;
   /// If not empty: the limits of the buckets one by one, instead of those above; the last applies to the rest.
   std::vector<int64_t> bucket_limits = {};
-  /// Whether some parameters may get no gradient in some backward.
+  /// True if some parameters may get no gradient in some backward.
   bool find_unused_parameters = false;
-  /// Whether every backward is like the first: a parameter may get several gradients in it, or none.
+  /// True if every backward is like the first: a parameter may get several gradients in it, or none.
   bool static_graph = false;
-  /// Whether buckets without a used parameter are not sent; they must be the same on all ranks.
+  /// True if buckets without a used parameter are not sent; they must be the same on all ranks.
   bool skip_unused_buckets = false;
 };
 

@@ -35,7 +35,7 @@ class VESTA_API AdaptiveLogSoftmaxWithLoss
   std::shared_ptr<ModuleList> tail;
 
  private:
-  /// The first class of cluster i, which is the end of the cluster before it.
+  /// Returns the first class of cluster i, which is the end of the cluster before it.
   int64_t cutoff(size_t i) const { return i < options.cutoffs.v.size() ? options.cutoffs.v[i] : options.n_classes; }
 };
 

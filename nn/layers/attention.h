@@ -95,7 +95,7 @@ struct TransformerEncoderOptions {
   VESTA_FIELDS(encoder_layer, num_layers, norm)
   static constexpr std::string_view shown = "";
 };
-/// Copies of an encoder layer, one after another.
+/// A stack of copies of an encoder layer.
 class VESTA_API TransformerEncoder : public LayerOf<TransformerEncoder, TransformerEncoderOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerEncoder)
@@ -119,7 +119,7 @@ struct TransformerDecoderOptions {
   VESTA_FIELDS(decoder_layer, num_layers, norm)
   static constexpr std::string_view shown = "";
 };
-/// Copies of a decoder layer, one after another.
+/// A stack of copies of a decoder layer.
 class VESTA_API TransformerDecoder : public LayerOf<TransformerDecoder, TransformerDecoderOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerDecoder)

@@ -76,7 +76,7 @@ class VESTA_API ModuleDict : public Module {
 };
 
 namespace detail {
-/// What both containers of parameters have.
+/// The base of both parameter containers.
 class VESTA_API Parameters : public Module {
  public:
   size_t size() const { return entries_.size(); }

@@ -119,7 +119,7 @@ Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   if (o.padding_mode != "zeros") {
     return convolution(pad(input, all_sides(o), o.padding_mode), weight, bias, o, IntList(IntSpan(Ints<n>(0).v)));
   }
-  if (!o.padding.word.empty()) return convolution(input, weight, bias, o, Word(o.padding.word));
+  if (!o.padding.word.empty()) return convolution(input, weight, bias, o, TextOnly(o.padding.word));
   return convolution(input, weight, bias, o, IntList(o.padding.amount));
 }
 

@@ -61,7 +61,7 @@ VESTA_LOSS(L1Loss, LossOptions, l1_loss(input, target, options.reduction));
 VESTA_LOSS(MSELoss, LossOptions, mse_loss(input, target, options.reduction));
 /// log(1 + e ** (-target * input)), target -1 or 1.
 VESTA_LOSS(SoftMarginLoss, LossOptions, soft_margin_loss(input, target, options.reduction));
-/// The hinge of classes in the target before its first -1 against the others.
+/// The hinge loss of classes in the target before its first -1 against the others.
 VESTA_LOSS(MultiLabelMarginLoss, LossOptions, multilabel_margin_loss(input, target, options.reduction));
 /// The binary cross-entropy of probabilities against probabilities.
 VESTA_LOSS(BCELoss, WeightedLossOptions, binary_cross_entropy(input, target, weight, options.reduction));

@@ -95,7 +95,7 @@ class VESTA_API LSTM : public LayerOf<LSTM, LSTMOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(LSTM)
   std::tuple<Tensor, LSTMState> forward(const Tensor& input, const std::optional<LSTMState>& hx = {});
-  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  /// Does the same for sequences of different lengths; the states are in the order of the unpacked ones.
   std::tuple<PackedSequence, LSTMState> forward_with_packed_input(const PackedSequence& input,
                                                                   const std::optional<LSTMState>& hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
@@ -110,7 +110,7 @@ class VESTA_API GRU : public LayerOf<GRU, GRUOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(GRU)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
-  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  /// Does the same for sequences of different lengths; the states are in the order of the unpacked ones.
   std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input, MaybeTensor hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
 
@@ -123,7 +123,7 @@ class VESTA_API RNN : public LayerOf<RNN, RNNOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(RNN)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
-  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  /// Does the same for sequences of different lengths; the states are in the order of the unpacked ones.
   std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input, MaybeTensor hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
 

@@ -34,7 +34,7 @@ struct VESTA_API Parameters {
   Parameters(const nn::Module::Named& named);
 };
 
-/// What an optimizer keeps for a parameter, by name: "step", "exp_avg", ...
+/// The state of one parameter, by name: "step", "exp_avg", ...
 class VESTA_API State {
  public:
   /// Returns the tensor of a name without dots, undefined where it is new. The reference stays valid.
@@ -69,8 +69,8 @@ class VESTA_API Optimizer {
   virtual size_t num_groups() const = 0;
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(size_t group, double lr) = 0;
-  /// The rate with which a group began, from which schedules compute; nothing before a schedule has noted it. It is
-  /// part of the state dict ("param_groups.0.initial_lr").
+  /// Returns the rate with which a group began, from which schedules compute; nothing before a schedule has set it. It
+  /// is part of the state dict ("param_groups.0.initial_lr").
   std::optional<double> initial_lr(size_t group = 0) const;
   void set_initial_lr(size_t group, double lr);
 

@@ -127,7 +127,8 @@ struct ReduceLROnPlateauOptions {
   int64_t cooldown = 0;
   double min_lr = 0, eps = 1e-8;
 };
-/// Multiplies the rates by `factor` where a metric has not become better for more than `patience` epochs.
+/// A schedule that multiplies the rates by `factor` where a metric has not become better for more than `patience`
+/// epochs.
 class VESTA_API ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});

@@ -15,12 +15,12 @@
 
 namespace vesta::python {
 
-/// What may stand besides an op's own parameters.
+/// Arguments accepted in addition to an op's parameters.
 enum Extra : uint8_t { kOut, kRequiresGrad, kPinMemory, kLayout, kMemoryFormat, kExtras };
 
 inline constexpr int kMaxSlots = 28;
 
-/// What a parameter takes, None aside.
+/// The kind of value a parameter takes, besides None.
 enum class Kind : uint8_t {
   tensor,
   operand,  // a tensor or a number
@@ -55,7 +55,7 @@ struct Param {
   Dims list;
 };
 
-/// What one form of a function takes.
+/// The parameters of one form of a function.
 struct Table {
   const char* op = "";              // as errors name it
   const Schema* schema = nullptr;   // null for a function written by hand
@@ -86,14 +86,14 @@ struct Bound {
   PyObject* slot[kMaxSlots];        // the parameters, then the extras
   PyObject* const* rest = nullptr;  // the list that was spread over positions
   Py_ssize_t rest_count = 0;
-  bool big = false;                 // work that is worth letting go of the GIL for
+  bool big = false;                 // enough work to release the GIL
   PyObject* extra(const Table& t, Extra e) const { return slot[t.slots() + e]; }
 
-  /// Binds; throws the TypeError Python users know. `self` is null for a function.
+  /// Binds the arguments; raises the usual TypeError. `self` is null for a function.
   void bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     bind_or(t, self, args, count, names, true);
   }
-  /// Binds; false where the number of arguments or a name is not the form's.
+  /// Binds the arguments; returns false if their number or a name does not fit.
   bool matches(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     return bind_or(t, self, args, count, names, false);
   }
@@ -105,7 +105,7 @@ struct Bound {
   bool bind_names(const Table& t, PyObject* const* values, PyObject* names, bool raise);
 };
 
-/// Returns how an error message calls what a parameter takes.
+/// Returns the description of what a parameter takes, for error messages.
 const char* expected_of(const Param& p);
 
 /// Raises "op(): argument 'name' (position i) must be X, not Y".
@@ -204,9 +204,9 @@ struct Arg<Text> {
   Text get() const { return value; }
 };
 template <>
-struct Arg<Word> : Arg<Text> {
+struct Arg<TextOnly> : Arg<Text> {
   using Arg<Text>::Arg;
-  Word get() const { return Word(value); }
+  TextOnly get() const { return TextOnly(value); }
 };
 template <>
 struct Arg<IntList> {

@@ -1,5 +1,5 @@
-// How the C++ layers and optimizers get Python's arguments: by the fields of their options. Each list of layers is
-// compiled in a file of its own, cpp_layers_*.cpp.
+// The conversion of Python's arguments for C++ layers and optimizers, by the fields of their options. Each list of
+// layers is compiled in a file of its own, cpp_layers_*.cpp.
 #pragma once
 #include <memory>
 #include <span>

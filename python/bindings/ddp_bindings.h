@@ -1,4 +1,4 @@
-// What vesta.nn.parallel.DistributedDataParallel stands on, as vesta._C._ddp.
+// The native part of vesta.nn.parallel.DistributedDataParallel, as vesta._C._ddp.
 #pragma once
 #include "python_tensor.h"
 

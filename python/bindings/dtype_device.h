@@ -19,7 +19,7 @@ bool to_dtype(PyObject* o, DType& d);
 /// raises Error where the text names none.
 bool to_device(PyObject* o, Device& d);
 
-/// Names a memory format or layout object; -1 for anything else.
+/// The number of a memory format or layout object; -1 for anything else.
 enum class Format : int { none = -1, contiguous, preserve, channels_last, channels_last_3d };
 Format to_format(PyObject* o);
 bool is_layout(PyObject* o);

@@ -1,10 +1,10 @@
-// Exceptions, both ways: a C++ error becomes a Python one of the right class, a Python one travels through C++.
+// Exceptions, both ways: a C++ error becomes a Python one of the right class, a Python one passes through C++ frames.
 #pragma once
 #include "python_tensor.h"
 
 namespace vesta::python {
 
-/// Carries a Python exception through C++ frames (a hook that raised inside backward). Made and destroyed under the
+/// A Python exception on its way through C++ frames (a hook that raised inside backward). Made and destroyed under the
 /// GIL.
 class PythonError : public std::exception {
  public:

@@ -1,11 +1,11 @@
-// Memory whose address somebody else has: an array over a tensor, a DLPack capsule. It must stay where it is.
+// Memory shared with other libraries: an array over a tensor, a DLPack capsule. It must stay where it is.
 #pragma once
 #include <vesta/core/backend.h>
 #include <vesta/core/storage.h>
 
 namespace vesta::python {
 
-/// Keeps a storage and the memory it has now, also if the storage moves to other memory, as long as it lives.
+/// A guard that keeps a storage and its present memory alive, also if the storage moves to other memory.
 class Export {
  public:
   explicit Export(StoragePtr storage);

@@ -1,13 +1,13 @@
-// The GIL: taking it on threads of the library's, letting go of it around long work, and what becomes of a thread that
-// comes back while the interpreter ends.
+// The GIL: taking it on threads of the library's, releasing it around long work, and the fate of a thread that returns
+// while the interpreter ends.
 //
 // Note [Threads at the end of the interpreter]
-// When the main thread ends the interpreter, other threads may still compute. One that then asks for the GIL is ended
+// When the main thread ends the interpreter, other threads may still compute. One that then requests the GIL is ended
 // by CPython (until 3.13) with pthread_exit, which unwinds its stack like an exception. Our frames cannot take part in
 // that: destructors are noexcept, which ends the process by SIGABRT, and those that hold Python references would give
-// them back without the GIL. So a thread that does not get the GIL any more is parked where it asked: it waits, and
-// goes with the process. Python itself does so from 3.14 on. Where C++ calls Python code, the code may be where the
-// thread is ended: call_python() parks it there, before our frames are unwound.
+// them back without the GIL. So a thread that can no longer get the GIL is parked at its request: it waits, and ends
+// with the process. Python itself does so from 3.14 on. Where C++ calls Python code, the code may be where the thread
+// is ended: call_python() parks it there, before our frames are unwound.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,18 +23,18 @@ namespace vesta::python {
 bool has_python() noexcept;
 /// Stops this thread until the process ends.
 [[noreturn]] void park() noexcept;
-/// Takes the GIL, or parks a thread that comes too late.
+/// Takes the GIL, or parks the thread if it is too late.
 PyGILState_STATE take_gil() noexcept;
-/// Gives the GIL away, after `before_release` if that is set.
+/// Releases the GIL, after `before_release` if that is set.
 PyThreadState* release_gil();
-/// A function that sees the Python thread's stack before it gives the GIL away: the profiler's, while one runs.
+/// A function that sees the Python thread's stack before it releases the GIL: the profiler's, while one runs.
 extern std::atomic<void (*)()> before_release;
 /// Takes the GIL back after release_gil, or parks.
 void take_gil_back(PyThreadState* state) noexcept;
 /// Notes that this is the thread that will end the interpreter.
 void set_main_thread();
 
-/// Holds the GIL while it lives; for code that may run on a thread of the library's.
+/// A guard that holds the GIL while it lives; for code that may run on a thread of the library's.
 class Gil {
  public:
   Gil() : state_(take_gil()) {}
@@ -45,7 +45,7 @@ class Gil {
   PyGILState_STATE state_;
 };
 
-/// Lets other Python threads run while it lives, if `when`: for work that is long and touches no Python object.
+/// A guard that releases the GIL while it lives, if `when`: for work that is long and touches no Python object.
 class WithoutGil {
  public:
   explicit WithoutGil(bool when = true) : state_(when ? release_gil() : nullptr) {}

@@ -8,7 +8,7 @@
 
 #include "callable.h"
 
-// GCC sees ghosts where an empty optional is copied into a call.
+// GCC 12 reports a false -Wmaybe-uninitialized for empty optionals.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 namespace vesta::python {
@@ -21,7 +21,7 @@ PyObject* to_python(const Table& t, TensorTriple triple);
 PyObject* to_python(const Table& t, TensorVector list);
 PyObject* to_python(const Table& t, TensorOrTensors either);
 
-/// Collects the callables of all topics and puts them where their schemas say.
+/// The collection of the callables of all topics; it adds each to the module that its schema names.
 class Binder {
  public:
   /// Adds a form; Tag tells the names apart whose first form this is.
@@ -84,7 +84,7 @@ auto& at(auto& converted) {
   else return at<i - 1>(converted.rest);
 }
 
-/// Calls F::run, a function of signature R(A...), on bound arguments.
+/// The call of F::run, a function of signature R(A...), on bound arguments.
 template <class F, class Signature>
 struct ThinCall;
 template <class F, class R, class... A>
@@ -112,7 +112,7 @@ struct ThinCall<F, R(A...)> {
   }
 };
 
-/// Calls an op.
+/// The call of an op.
 template <auto& op>
 struct OpCall {
   static auto run(const auto&... a) { return op(a...); }

@@ -11,7 +11,7 @@ namespace vesta::python {
 /// Counts hooks and contexts that the graph holds; while it is 0, the collector need not look into graphs.
 extern int64_t objects_in_graph;
 
-/// Owns a Python callable on behalf of C++, which may let go of it on any thread.
+/// The owner of a Python callable on behalf of C++, which may release it on any thread.
 class PyHook {
  public:
   explicit PyHook(PyObject* callable) : callable_(new_ref(callable)) { ++objects_in_graph; }
@@ -30,9 +30,9 @@ class PyHook {
 
 /// Returns the Python handle of a hook on a tensor: remove(), `id`, and a context manager.
 PyObject* make_handle(PyObject* tensor, autograd::HookId id);
-/// As above for a hook on a node.
+/// Returns the handle of a hook on a node.
 PyObject* make_handle(const autograd::NodePtr& node, autograd::HookId id);
-/// Returns the object of a node (a new reference), the same one as long as anybody holds it; None for no node.
+/// Returns the object of a node (a new reference), the same one as long as it is referenced; None for no node.
 PyObject* wrap_node(const autograd::NodePtr& node);
 
 /// Makes a tuple of tensors; undefined ones are None. Throws.
@@ -43,7 +43,8 @@ void replace_by(autograd::GradList& list, PyObject* returned, const char* what);
 bool add_hooks(PyObject* module);
 bool add_nodes(PyObject* module);
 
-/// What the collector may visit behind a node, if the node is held once only: hooks and contexts, along the edges.
+/// Visits, for the garbage collector, the hooks and contexts behind a node along its edges, if the node is held only
+/// once.
 int traverse_nodes(autograd::Node* first, visitproc visit, void* arg);
 int traverse_hooks(const autograd::NodeHooks* hooks, visitproc visit, void* arg);
 /// Visits the context of a custom Function's node; 0 for other nodes. Defined in function.cpp.

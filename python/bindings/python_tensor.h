@@ -8,7 +8,7 @@
 //                 TensorImpl holds a reference to the PyTensor (owns_pyobject) and the PyTensor's handle is not
 //                 counted.
 // wrap() turns B into A. When a TensorImpl in state B dies, python_port.release drops the PyTensor. A PyTensor without
-// state is simply freed: wrap() makes a new one when it is asked for.
+// state is simply freed: wrap() makes a new one when needed.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -44,7 +44,7 @@ bool add_tensor_type(PyObject* module);
 /// Puts a function or descriptor into the type's namespace (steals nothing); false with an exception set.
 bool add_to_tensor(const char* name, PyObject* value);
 
-/// Owns one reference to a Python object.
+/// The owner of one reference to a Python object.
 class Ref {
  public:
   Ref() = default;

@@ -31,7 +31,7 @@ constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},      {"Operand", Ki
                             {"Scalar", Kind::number, false},      {"MaybeScalar", Kind::number, true},
                             {"DType", Kind::dtype, false},        {"MaybeDType", Kind::dtype, true},
                             {"MaybeDevice", Kind::device, true},  {"Text", Kind::text, false},
-                            {"Word", Kind::text, false},          {"MaybeText", Kind::text, true},
+                            {"TextOnly", Kind::text, false},      {"MaybeText", Kind::text, true},
                             {"Generator", Kind::generator, true}, {"object", Kind::object, true}};
 
 void set_keys(Param& p) {

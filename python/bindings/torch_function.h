@@ -8,7 +8,7 @@
 namespace vesta::python {
 
 /// The flag that is set once a class with its own __torch_function__ exists or a mode has been entered; until then
-/// nobody looks for one.
+/// none is looked up.
 extern bool torch_function_seen;
 
 /// Tells whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.
@@ -34,7 +34,7 @@ inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.
 /// `declined`, if given, tells whether the exception is that none took the call over.
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined = nullptr);
 
-/// Switches overriding off on this thread while it lives.
+/// A guard that switches overriding off on this thread while it lives.
 class DisableOverrides {
  public:
   DisableOverrides();

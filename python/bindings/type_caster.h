@@ -1,5 +1,5 @@
-// How pybind11 passes tensors: by their own Python objects, so that identity is kept. None is an undefined tensor. And
-// devices.
+// The type caster by which pybind11 passes tensors as their own Python objects, so that identity is kept. None is an
+// undefined tensor. And devices.
 #pragma once
 #include <pybind11/pybind11.h>
 

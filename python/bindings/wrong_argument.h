@@ -1,5 +1,5 @@
 // WrongArgument: the TypeError of an argument of the wrong kind, which says at which position it is. A method's self is
-// not counted, as in PyTorch; only who was called knows whether there is one.
+// not counted, as in PyTorch; only the callable knows whether it is a method.
 #pragma once
 #include <string>
 

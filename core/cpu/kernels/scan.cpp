@@ -110,7 +110,7 @@ void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next, std:
   for (; i < length; ++i, x += next, y += next) rows(std::integral_constant<std::int64_t, 1>{});
 }
 
-/// Scans N dense lines, `across` apart, a square at a time; `far` results pass by the caches.
+/// Scans N dense lines, `across` apart, a square at a time; `far` results bypass the caches.
 template <bool product, bool far, class T>
 void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across) {
   using L = DenseLanes<T>;

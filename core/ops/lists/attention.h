@@ -1,4 +1,4 @@
-// The op list of attention by blocks and in one kernel. It is no topic: nobody calls its ops by name. See README.md.
+// The op list of attention by blocks and in one kernel. It is no topic: its ops are not called by name. See README.md.
 #pragma once
 
 // clang-format off

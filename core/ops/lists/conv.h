@@ -8,21 +8,21 @@
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
      composite, casts(lower, lower))                                                                                   \
   OP(FUNCTION_AS, Tensor, conv1d, padding,                                                                             \
-     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, TextOnly padding = "valid",\
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
   OP(FUNCTION, Tensor, conv2d,                                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
      composite, casts(lower, lower))                                                                                   \
   OP(FUNCTION_AS, Tensor, conv2d, padding,                                                                             \
-     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, TextOnly padding = "valid",\
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
   OP(FUNCTION, Tensor, conv3d,                                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
      composite, casts(lower, lower))                                                                                   \
   OP(FUNCTION_AS, Tensor, conv3d, padding,                                                                             \
-     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, TextOnly padding = "valid",\
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
   OP(FUNCTION, Tensor, conv_transpose1d,                                                                               \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \

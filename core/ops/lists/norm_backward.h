@@ -1,4 +1,4 @@
-// The op list of gradients of normalisation together with those of what follows. It is no topic: nobody calls its ops
+// The op list of gradients of normalisation together with those of what follows. It is no topic: its ops are not called
 // by name. See README.md.
 #pragma once
 

@@ -1,4 +1,5 @@
-// The op list of recurrent networks over whole sequences. It is no topic: nobody calls its ops by name. See README.md.
+// The op list of recurrent networks over whole sequences. It is no topic: its ops are not called by name. See
+// README.md.
 #pragma once
 
 // clang-format off

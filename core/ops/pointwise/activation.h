@@ -88,7 +88,7 @@ struct Erfc {
 struct NormalOnGpu {
   float cdf, bell;
 };
-/// The hardware's reciprocal and power of two, one instruction each; subnormal numbers are 0.
+/// Returns the hardware's reciprocal, or power of two, one instruction each; subnormal numbers are 0.
 __device__ inline float reciprocal_on_gpu(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -259,10 +259,10 @@ struct Mish {
   }
 };
 
-/// Refuses bounds that no integer of the input's dtype meets, and those that are no int64.
+/// Refuses bounds that no integer of the input's dtype satisfies, and those that are no int64.
 VESTA_API void check_integer_bounds(const Tensor* const* in, double low, double high);
 
-/// Whether every floating-point dtype holds the number exactly: integers to 256, and to 1 multiples of 1 / 128.
+/// Returns whether every floating-point dtype holds the number exactly: integers to 256, and to 1 multiples of 1 / 128.
 constexpr bool is_short(double x) {
   const double size = x < 0 ? -x : x, scaled = size <= 1 ? 128 * size : size;
   return size <= 256 && scaled == double(int64_t(scaled));
@@ -274,7 +274,7 @@ struct Hardtanh {
       "beyond the bounds is 0.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_bounds;
-  /// The constant `bound` as a V; of integers the one that is nearest.
+  /// Returns the constant `bound` as a V, for integers the nearest one.
   template <class V> VESTA_HD static V nearest(double bound) {
     if constexpr (std::is_integral_v<V>) {
       constexpr V lowest = std::numeric_limits<V>::min(), highest = std::numeric_limits<V>::max();

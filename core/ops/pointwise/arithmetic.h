@@ -10,7 +10,7 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-/// What steps of one operand share: the gradient is 0 wherever there is one.
+/// The base of step functions of one operand: the gradient is 0 wherever it exists.
 struct Flat {
   static constexpr Zero backward{};
 };
@@ -156,7 +156,7 @@ struct Div {
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::conj((a / b) / b); }
 };
 
-/// What steps of two operands share: the gradient is 0 wherever there is one.
+/// The base of step functions of two operands: the gradient is 0 wherever it exists.
 struct Step {
   static constexpr Zero backward_a{};
   static constexpr Zero backward_b{};

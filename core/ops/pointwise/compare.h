@@ -6,7 +6,7 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-/// Holds what comparisons share.
+/// The base of comparisons.
 struct Comparison {
   static constexpr auto accepts = kReals | kBool;
   static constexpr auto result = Result::boolean;
@@ -116,7 +116,7 @@ struct IsNegInf : Comparison {
   template <class V> VESTA_HD static auto forward(V x) { return math::isinf(x) & (x < lit<V>(0)); }
 };
 
-/// Holds what integer arithmetic shares.
+/// The base of integer arithmetic.
 struct IntegerArithmetic : Bitwise {
   static constexpr auto accepts = kIntegers;
 };

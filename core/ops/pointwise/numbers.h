@@ -6,7 +6,7 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-/// Raises where decimals are asked of integers.
+/// Raises for `decimals` with integers.
 VESTA_API void check_round_decimals(const Tensor* const* in, int64_t decimals);
 
 struct Round {
