@@ -10,6 +10,7 @@
 // pairs where the machine multiplies those (Note [Pairs of bfloat16]); float sums are rounded in the cache.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/gemm_tasks.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
@@ -289,27 +290,6 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// A cut of rows or columns into `count` blocks of whole tiles whose heights differ by one tile at most, so that threads
-// get equal work.
-class Cut {
- public:
-  Cut(int64_t size, int64_t tile, int64_t blocks)
-      : count(std::clamp<int64_t>(blocks, 1, std::max<int64_t>(ceil_div(size, tile), 1))), size_(size), tile_(tile) {}
-  // Cuts into blocks of at most about `most`, a multiple of four of them where there are several.
-  static Cut into(int64_t size, int64_t tile, int64_t most) {
-    const int64_t blocks = ceil_div(size, most);
-    return {size, tile, blocks > 1 ? round_up(blocks, 4) : blocks};
-  }
-  int64_t begin(int64_t i) const { return std::min(size_, ceil_div(size_, tile_) * i / count * tile_); }
-  int64_t end(int64_t i) const { return begin(i + 1); }
-  int64_t highest() const { return ceil_div(ceil_div(size_, tile_), count) * tile_; }
-
-  int64_t count;
-
- private:
-  int64_t size_, tile_;
-};
-
 // Computes one large product: all threads pack B, then all compute row blocks from it.
 template <class T>
 void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
@@ -502,30 +482,6 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.m > kRowsPerBlock && !has_few_columns(p)) return multiply_shared(kernels, p);
   multiply_grid(kernels, 1, p, [&](int64_t) { return p; });
 }
-
-// Splits a linear batch index into the operands' offsets.
-struct BatchSteps {
-  std::span<const BatchDim> dims;
-  struct Offsets {
-    int64_t a = 0, b = 0, c = 0;
-  };
-  Offsets at(int64_t index) const {
-    Offsets offsets;
-    for (std::size_t d = dims.size(); d-- > 0;) {
-      const int64_t i = index % dims[d].size;
-      index /= dims[d].size;
-      offsets.a += i * dims[d].a;
-      offsets.b += i * dims[d].b;
-      offsets.c += i * dims[d].c;
-    }
-    return offsets;
-  }
-  int64_t count() const {
-    int64_t n = 1;
-    for (const BatchDim& dim : dims) n *= dim.size;
-    return n;
-  }
-};
 
 // A batch whose matrices of A and C follow each other, with one B, is one taller product.
 template <class T>

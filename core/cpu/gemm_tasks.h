@@ -1,0 +1,60 @@
+// How matrix products are cut into tasks. Internal to gemm.cpp.
+#pragma once
+
+#include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/rounding.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace vesta::cpu {
+
+/// A cut of rows or columns into `count` blocks of whole tiles whose heights differ by one tile at most, so that
+/// threads get equal work.
+class Cut {
+ public:
+  Cut(std::int64_t size, std::int64_t tile, std::int64_t blocks)
+      : count(std::clamp<std::int64_t>(blocks, 1, std::max<std::int64_t>(ceil_div(size, tile), 1))),
+        size_(size),
+        tile_(tile) {}
+  /// Cuts into blocks of at most about `most`, a multiple of four of them where there are several.
+  static Cut into(std::int64_t size, std::int64_t tile, std::int64_t most) {
+    const std::int64_t blocks = ceil_div(size, most);
+    return {size, tile, blocks > 1 ? round_up(blocks, 4) : blocks};
+  }
+  std::int64_t begin(std::int64_t i) const { return std::min(size_, ceil_div(size_, tile_) * i / count * tile_); }
+  std::int64_t end(std::int64_t i) const { return begin(i + 1); }
+  std::int64_t highest() const { return ceil_div(ceil_div(size_, tile_), count) * tile_; }
+
+  std::int64_t count;
+
+ private:
+  std::int64_t size_, tile_;
+};
+
+/// The operands' offsets of each product of a batch, by its linear index.
+struct BatchSteps {
+  std::span<const BatchDim> dims;
+  struct Offsets {
+    std::int64_t a = 0, b = 0, c = 0;
+  };
+  Offsets at(std::int64_t index) const {
+    Offsets offsets;
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      const std::int64_t i = index % dims[d].size;
+      index /= dims[d].size;
+      offsets.a += i * dims[d].a;
+      offsets.b += i * dims[d].b;
+      offsets.c += i * dims[d].c;
+    }
+    return offsets;
+  }
+  std::int64_t count() const {
+    std::int64_t n = 1;
+    for (const BatchDim& dim : dims) n *= dim.size;
+    return n;
+  }
+};
+
+}  // namespace vesta::cpu
