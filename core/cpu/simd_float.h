@@ -91,10 +91,11 @@ VESTA_INLINE Vec<float> exp_normal(Vec<float> x) {
   const ExpSplit s = split_exp(x);
   return exp_normal(s, rest(s));
 }
-/// Computes e^(x + low) there; low is small.
+/// Computes e^(x + low) there; low is small. NaN stays NaN: a power is multiplied, not added to the bits of any NaN.
 VESTA_INLINE Vec<float> exp_normal(Vec<float> x, Vec<float> low) {
   const ExpSplit s = split_exp(x);
-  return exp_normal(s, rest(s, low));
+  const Vec<float> power = Vec<float>::from_bits((s.shifted.bits() + 127) << 23);
+  return (exp_fraction(rest(s, low)) + Vec<float>(1.0f)) * power;
 }
 
 /// Computes e^x - 1 as 2^n (e^r - 1) + (2^n - 1). Error below 1.5 ulp.

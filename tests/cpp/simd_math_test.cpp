@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -342,6 +343,17 @@ TEST_CASE(ISA "powers, distances, remainders", "[simd]") {
   CHECK_BINARY(pow, 1, 1);
   CHECK_BINARY(hypot, 1, 1);
   CHECK_BINARY(fmod, 0, 0);
+}
+TEST_CASE(ISA "not-a-number stays so, whatever its other bits", "[simd]") {
+  for (std::uint32_t low : {0u, 1u, 0x80u, 0xffu, 0x100u, 0x1ffu, 0x3fffffu}) {
+    for (std::uint32_t high : {0x7fc00000u, 0xffc00000u}) {
+      const Vec<float> x(std::bit_cast<float>(high | low));
+#define CHECK_NAN(name) CHECK(std::isnan(vesta::math::name(x)[0]))
+      CHECK_NAN(exp), CHECK_NAN(expm1), CHECK_NAN(log), CHECK_NAN(tanh), CHECK_NAN(erf), CHECK_NAN(erfc);
+      CHECK_NAN(normal_cdf), CHECK_NAN(normal_slope), CHECK_NAN(sigmoid);
+#undef CHECK_NAN
+    }
+  }
 }
 TEST_CASE(ISA "roots and rounding are exact", "[simd]") {
   CHECK_UNARY(sqrt, 0.5, 0.5);
