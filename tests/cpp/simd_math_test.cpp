@@ -348,10 +348,12 @@ TEST_CASE(ISA "not-a-number stays so, whatever its other bits", "[simd]") {
   for (std::uint32_t low : {0u, 1u, 0x80u, 0xffu, 0x100u, 0x1ffu, 0x3fffffu}) {
     for (std::uint32_t high : {0x7fc00000u, 0xffc00000u}) {
       const Vec<float> x(std::bit_cast<float>(high | low));
-#define CHECK_NAN(name) CHECK(std::isnan(vesta::math::name(x)[0]))
-      CHECK_NAN(exp), CHECK_NAN(expm1), CHECK_NAN(log), CHECK_NAN(tanh), CHECK_NAN(erf), CHECK_NAN(erfc);
-      CHECK_NAN(normal_cdf), CHECK_NAN(normal_slope), CHECK_NAN(sigmoid);
-#undef CHECK_NAN
+      const bool all = std::isnan(vesta::math::exp(x)[0]) && std::isnan(vesta::math::expm1(x)[0]) &&
+                       std::isnan(vesta::math::log(x)[0]) && std::isnan(vesta::math::tanh(x)[0]) &&
+                       std::isnan(vesta::math::erf(x)[0]) && std::isnan(vesta::math::erfc(x)[0]) &&
+                       std::isnan(vesta::math::sigmoid(x)[0]) && std::isnan(vesta::math::normal_cdf(x)[0]) &&
+                       std::isnan(vesta::math::normal_slope(x)[0]);
+      CHECK(all);
     }
   }
 }
@@ -442,7 +444,7 @@ TEST_CASE(ISA "several vectors at once have the bits of one", "[simd]") {
   for (int i = 0; i < 20000; ++i) {
     Vec<float> x[4], y[4];
     float lanes[4 * Vec<float>::N];
-    for (int k = 0; k < 4 * Vec<float>::N; ++k) lanes[k] = float(i % 9970 * 4 + k % 61 - 19920) / 19980 * 4.75f;
+    for (int k = 0; k < 4 * Vec<float>::N; ++k) lanes[k] = float(i % 9970 * 4 + k % 61 - 19920) / 20100 * 4.75f;
     for (int k = 0; k < 4; ++k) x[k] = y[k] = Vec<float>::load(lanes + k * Vec<float>::N);
     REQUIRE(simd::compute_near_normal<NormalFormula>(y));
     for (int k = 0; k < 4; ++k) same = same && equal(y[k], x[k] * simd::normal_cdf(x[k]));
