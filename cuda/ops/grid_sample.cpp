@@ -30,7 +30,7 @@ struct GridOperands {
 };
 
 Tensor filled_with_zeros(IntSpan sizes, const Tensor& like, StreamHandle stream) {
-  const Tensor t = empty_tensor(sizes, like.dtype(), like.device());
+  Tensor t = empty_tensor(sizes, like.dtype(), like.device());
   VESTA_CUDA_CHECK(rt::memset_async(t.impl()->data(), 0, size_t(t.numel() * itemsize(t.dtype())), stream));
   return t;
 }
@@ -39,7 +39,7 @@ Tensor grid_sampler_kernel(const Tensor& input, const Tensor& grid, int64_t inte
                            bool align_corners) {
   const GridSampling s = check_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);
   const OperandDevice device(input);
-  const Tensor y = empty_tensor(s.result_sizes(), input.dtype(), input.device());
+  Tensor y = empty_tensor(s.result_sizes(), input.dtype(), input.device());
   if (y.numel() == 0) return y;
   GridOperands operands("grid_sampler", s, input, grid, device.stream());
   operands.launch.output = y.impl()->data();
@@ -49,7 +49,7 @@ Tensor grid_sampler_kernel(const Tensor& input, const Tensor& grid, int64_t inte
 
 /// Returns the gradient of the input, in its layout.
 Tensor input_gradient(GridSampleLaunch l, const Tensor& input) {
-  const Tensor r = empty_image(input.sizes(), l.pixels, input.dtype(), input.device());
+  Tensor r = empty_image(input.sizes(), l.pixels, input.dtype(), input.device());
   const int64_t total = l.batch * l.places, none = l.batch * l.cells();
   l.wide = none >= UINT32_MAX || total >= int64_t(1) << 31;
   Keys keys(total, int(std::bit_width(uint64_t(none))), l.wide, input.device());
