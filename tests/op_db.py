@@ -563,6 +563,8 @@ OPS: list[Row] = [
         ulp=0),
     structured("_amp_unscale_", lambda grads: [g / 4 for g in grads], s.gradients, fn=c.unscale, dtypes="hf",
         may="bcui", grad=False, method=False, ulp=0, covers=("_amp_unscale_", "_amp_update_scale_")),
+    structured("_list_mul_", optim.list_ops, s.gradients, fn=c.list_ops, dtypes="hf", may="bcui", grad=False,
+        method=False, ulp=0, covers=("_list_mul_", "_list_zero_", "_list_norms")),
     # ---- views ----
     view("view", lambda x, *n: x.reshape(n), s.shapes(((6,), 2, 3), ((2, 3), -1), ((2, 3), 3, -1), ((), 1, 1), ((0, 4),
         2, 0)), where="Tensor", covers=("view", "view_as")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 import vesta
@@ -176,6 +177,15 @@ def unscale(grads: list) -> list:
     vesta._C._amp_update_scale_(scale, vesta.zeros((), dtype=vesta.int32, device=device), found, 2.0, 0.5, 3)
     vesta._C._amp_unscale_(grads, found, scale)
     return grads
+
+
+def list_ops(grads: list) -> list:
+    """Returns a list divided by 4, a list of zeros, and the norms of the given one."""
+    grads = [g.detach() for g in grads]
+    scaled, zeros = ([g.clone() for g in grads] for _ in range(2))
+    vesta._C._list_mul_(scaled, None, 0.25, False)
+    vesta._C._list_zero_(zeros)
+    return [*scaled, *zeros, vesta._C._list_norms(grads, math.inf, False).to(grads[0].dtype)]
 
 
 # The gradient by a factor is PyTorch's, of the whole matrix; that of the triangle is the function's.

@@ -169,3 +169,9 @@ def rprop(p, g, t, s, lr, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0)):
     s["size"] = np.clip(size, *step_sizes)
     s["previous"] = np.where(turn < 0, 0.0, g)
     return p - np.sign(s["previous"]) * s["size"]
+
+
+def list_ops(grads: list[np.ndarray]) -> list[np.ndarray]:
+    """Returns a list divided by 4, a list of zeros, and the greatest magnitudes of the given one."""
+    norms = np.array([np.abs(g).max(initial=0) for g in grads])
+    return [*(g / 4 for g in grads), *(np.zeros_like(g) for g in grads), norms]

@@ -52,6 +52,18 @@ void unscale(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale)
   ops::_amp_unscale_(grads, found_inf, inv_scale);
 }
 
+void list_mul(TensorList tensors, MaybeTensor by, double factor, bool clip) {
+  for (const Tensor& t : tensors) check_inplace(t, requires_grad(t), ops::_list_mul_.name);
+  Below autograd(Layer::autograd);
+  ops::_list_mul_(tensors, by, factor, clip);
+}
+
+void list_zero(TensorList tensors) {
+  for (const Tensor& t : tensors) check_inplace(t, requires_grad(t), ops::_list_zero_.name);
+  Below autograd(Layer::autograd);
+  ops::_list_zero_(tensors);
+}
+
 }  // namespace
 
 void register_optim() {
@@ -59,6 +71,8 @@ void register_optim() {
   VESTA_OPTIMIZER_STEPS(VESTA_ENTER_STEP)
 #undef VESTA_ENTER_STEP
   ops::_amp_unscale_.set_layer(Layer::autograd, &unscale);
+  ops::_list_mul_.set_layer(Layer::autograd, &list_mul);
+  ops::_list_zero_.set_layer(Layer::autograd, &list_zero);
 }
 
 }  // namespace vesta::autograd::rules

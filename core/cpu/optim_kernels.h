@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <vesta/core/dtype.h>
+#include <vesta/core/ops/list_factor.h>
 #include <vesta/core/ops/optim_step.h>
 
 namespace vesta::cpu {
@@ -15,6 +16,9 @@ struct OptimKernels {
   StepKernel steps[kNumSteps] = {};
   /// Computes g *= factor; returns whether every g was finite.
   bool (*unscale)(char* g, int64_t n, double factor) = nullptr;
+  void (*scale)(char* x, int64_t n, double factor) = nullptr;  // x *= factor
+  /// Returns the sum, or the greatest, of what a norm is made of.
+  double (*norm_part)(const char* x, int64_t n, NormKind kind) = nullptr;
 };
 
 /// Returns the kernels of a floating dtype for the instruction set in use; Error(type) for any other dtype.

@@ -1,4 +1,4 @@
-// Gradient scaling: checks, and the count of versions. Nothing is found to be infinite.
+// Gradient scaling and clipping: checks, shapes, and the count of versions. Nothing is found to be infinite.
 #include <vesta/core/ops/amp.h>
 
 #include <vesta/core/meta/register.h>
@@ -20,9 +20,27 @@ void update(const Tensor& scale, const Tensor& growth_tracker, const Tensor& fou
   growth_tracker.impl()->bump("_amp_update_scale_");
 }
 
+Tensor norms(TensorList tensors, double ord, bool total) {
+  check_list_norms(tensors, ord);
+  return empty_norms(tensors, total);
+}
+
+void mul(TensorList tensors, MaybeTensor by, double factor, bool clip) {
+  check_list_mul(tensors, by, factor, clip);
+  for (const Tensor& t : tensors) t.impl()->bump("_list_mul_");
+}
+
+void zero(TensorList tensors) {
+  check_list_zero(tensors);
+  for (const Tensor& t : tensors) t.impl()->bump("_list_zero_");
+}
+
 }  // namespace
 
 void register_amp() {
+  ops::_list_norms.set_kernel(DeviceType::meta, norms);
+  ops::_list_mul_.set_kernel(DeviceType::meta, mul);
+  ops::_list_zero_.set_kernel(DeviceType::meta, zero);
   ops::_amp_unscale_.set_kernel(DeviceType::meta, unscale);
   ops::_amp_update_scale_.set_kernel(DeviceType::meta, update);
 }

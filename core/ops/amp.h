@@ -1,6 +1,9 @@
-// Ops of gradient scaling (Micikevicius et al. 2018, "Mixed Precision Training"): docs, and the checks that all devices
-// share. The scale, the counter and found_inf live on the device: nothing here waits for it.
+// Ops of gradient scaling (Micikevicius et al. 2018, "Mixed Precision Training") and of clipping (Pascanu et al. 2013,
+// "On the difficulty of training recurrent neural networks"): the checks that all devices share. The scale, the
+// counter, found_inf and the norm live on the device: nothing here waits for it.
 #pragma once
+#include <vesta/core/arguments.h>
+#include <vesta/core/ops/list_factor.h>
 #include <vesta/core/tensor.h>
 
 namespace vesta {
@@ -10,5 +13,14 @@ VESTA_API void check_amp_unscale(TensorList grads, const Tensor& found_inf, cons
 /// Checks the operands of _amp_update_scale_: one element each, dtypes, one device, an interval of at least 1.
 VESTA_API void check_amp_update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf,
                                       int64_t growth_interval);
+
+/// Checks the operands of _list_norms; returns which norm `ord` is.
+VESTA_API NormKind check_list_norms(TensorList tensors, double ord);
+/// Returns an uninitialized result of _list_norms.
+VESTA_API Tensor empty_norms(TensorList tensors, bool total);
+/// Checks the operands of _list_mul_; returns where its element lies.
+VESTA_API ListFactor check_list_mul(TensorList tensors, const MaybeTensor& by, double factor, bool clip);
+/// Checks the operands of _list_zero_.
+VESTA_API void check_list_zero(TensorList tensors);
 
 }  // namespace vesta

@@ -103,9 +103,9 @@ void StepLists::check_devices(DeviceType type) const {
   }
 }
 
-bool StepLists::overlap() const {
+bool overlapping(TensorList list) {
   std::vector<std::pair<const char*, const char*>> ranges;
-  for (const Tensor& p : params) {
+  for (const Tensor& p : list) {
     if (p.numel() == 0 || p.impl()->storage()->use_count() == 1) continue;  // nobody else has this memory
     int64_t last = 0;
     for (int64_t d = 0; d < p.dim(); ++d) last += (p.sizes()[size_t(d)] - 1) * p.strides()[size_t(d)];

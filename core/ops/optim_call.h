@@ -32,6 +32,9 @@ inline bool same_order(const Tensor& a, const Tensor& b) {
   return true;
 }
 
+/// Tells whether tensors of a list lie over one another: what is done to them in place is then done one by one.
+VESTA_API bool overlapping(TensorList list);
+
 /// The lists of a fused step, which one its op may be.
 struct StepLists {
   const char* op;
@@ -47,7 +50,7 @@ struct StepLists {
   /// Raises unless each parameter, its gradient and its used states lie on one device of this type.
   VESTA_API void check_devices(DeviceType type) const;
   /// Tells whether parameters lie over one another: they are then stepped one after the other, as each sees the last.
-  VESTA_API bool overlap() const;
+  bool overlap() const { return overlapping(params); }
   /// Returns the lists of parameter i alone.
   VESTA_API StepLists part(size_t i) const;
   /// Raises the versions of what a step has written.

@@ -66,7 +66,8 @@ struct ColumnPlace {
   }
 };
 
-/// Combines the lanes' values of each column, in the order of the lanes; all get the result.
+/// Combines the lanes' values of each column, in the order of the lanes; all get the result. A kernel calls it once for
+/// each V and N: a second call would overwrite `parts` while others still read, and needs a barrier before it.
 template <int N, class V, class F>
 VESTA_DEVICE void combine_lanes(V (&v)[N], unsigned width, unsigned lanes, F combine) {
   VESTA_SHARED(V, parts, kTeamThreads * N);

@@ -1,10 +1,13 @@
 #include <vesta/nn/utils/clip_grad.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/optim.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 
@@ -29,6 +32,21 @@ Tensor norm_of(const Tensor& given, double p) {
   return pow(sum(pow(abs(x), p)), 1 / p);
 }
 
+/// A device with its gradients.
+using Groups = std::vector<std::pair<Device, std::vector<Tensor>>>;
+
+/// Returns the gradients of each device, in order; empty where an op over lists does not take one of them.
+Groups by_device(const std::vector<Tensor>& grads) {
+  Groups r;
+  for (const Tensor& g : grads) {
+    if (g.is_sparse() || !is_float(g.dtype())) return {};
+    auto group = std::ranges::find_if(r, [&](const auto& one) { return one.first == g.device(); });
+    if (group == r.end()) group = r.insert(r.end(), {g.device(), {}});
+    group->second.push_back(g);
+  }
+  return r;
+}
+
 }  // namespace
 
 Tensor get_grad_norm(const std::vector<Tensor>& parameters, double norm_type) {
@@ -38,7 +56,12 @@ Tensor get_grad_norm(const std::vector<Tensor>& parameters, double norm_type) {
   const std::vector<Tensor> grads = gradients("get_grad_norm", parameters);
   if (grads.empty()) return zeros(IntList());
   std::vector<Tensor> norms;
-  for (const Tensor& g : grads) norms.push_back(norm_of(g, norm_type).to(grads[0].device()));
+  const Groups groups = by_device(grads);
+  if (!groups.empty() && (norm_type == 1 || norm_type == 2 || std::isinf(norm_type))) {
+    for (const auto& [device, list] : groups) norms.push_back(_list_norms(list, norm_type, true).to(grads[0].device()));
+  } else {
+    for (const Tensor& g : grads) norms.push_back(norm_of(g, norm_type).to(grads[0].device()));
+  }
   return norms.size() == 1 ? norms[0] : norm_of(stack(norms), norm_type);
 }
 
@@ -49,8 +72,14 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   VESTA_CHECK(!error_if_nonfinite || std::isfinite(total.to(DType::float64).item<double>()), runtime,
               "clip_grad_norm_: The total norm of order ", norm_type,
               " for gradients from `parameters` is non-finite, so it cannot be clipped.");
-  const Tensor factor = clamp(Scalar(max_norm) / add(total, 1e-6), {}, 1.0);  // a tensor: the host does not wait
-  for (const Tensor& g : gradients("clip_grad_norm_", parameters)) {
+  const std::vector<Tensor> grads = gradients("clip_grad_norm_", parameters);
+  const Groups groups = by_device(grads);
+  if (!groups.empty()) {  // the factor stays on the device: the host does not wait
+    for (const auto& [device, list] : groups) _list_mul_(list, total.to(device), max_norm, true);
+    return total;
+  }
+  const Tensor factor = clamp(Scalar(max_norm) / add(total, 1e-6), {}, 1.0);
+  for (const Tensor& g : grads) {
     ops::mul(g, factor.to(g.device()), Out{&g, Out::inplace});
   }
   return total;

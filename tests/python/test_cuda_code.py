@@ -23,17 +23,26 @@ HAS_DEVICE_CODE = COMMANDS.exists() and "nvcc" in COMMANDS.read_text()  # a sani
 needs_nvcc = pytest.mark.skipif(not NVCC or not HAS_DEVICE_CODE, reason="needs nvcc and a build tree with its commands")
 
 
-def ptx(source: Path, architecture: str, to: Path) -> str:
-    """Compiles a .cu file as the build does, but to PTX for one architecture."""
+needs_cmake = pytest.mark.skipif(
+    not shutil.which("cmake") or not (ROOT / "cuda").exists(), reason="needs CMake and the sources"
+)
+
+
+def compiler(source: str) -> list[str]:
+    """Returns how the build calls nvcc for a file of cuda/kernels, without what, for which GPUs and where to."""
     command = next(
         entry["command"].split()
         for entry in json.loads(COMMANDS.read_text())
-        if entry["file"].endswith("optim.cu" if source.name == "optim.cu" else "select.cu")
-        and "nvcc" in entry["command"]
+        if entry["file"].endswith(f"/kernels/{source}") and "nvcc" in entry["command"]
     )
     place = command.index("-c") if "-c" in command else command.index("-dc")
     kept = [word for word in command[:place] if not word.startswith(("--generate-code", "-gencode", "-arch"))]
-    kept = kept[next(i for i, word in enumerate(kept) if word.endswith("nvcc")) :]
+    return kept[next(i for i, word in enumerate(kept) if word.endswith("nvcc")) :]
+
+
+def ptx(source: Path, architecture: str, to: Path) -> str:
+    """Compiles a .cu file as the build does, but to PTX for one architecture."""
+    kept = compiler("optim.cu" if source.name == "optim.cu" else "select.cu")
     subprocess.run([*kept, f"-arch={architecture}", "-ptx", "-o", str(to), str(source)], check=True, cwd=BUILD)
     return to.read_text()
 
@@ -93,6 +102,24 @@ def test_no_access_of_any_kernel_is_wider(source: str, tmp_path: Path) -> None:
     assert widest_access(text) <= 16
 
 
+@pytest.mark.campaign
+@needs_nvcc
+@pytest.mark.parametrize("source", sorted(path.name for path in (ROOT / "cuda" / "kernels").glob("*.cu")))
+def test_every_kernel_compiles_for_every_gpu_of_a_wheel_without_a_warning(source: str, tmp_path: Path) -> None:
+    """Machine code of each architecture, as in the wheel: ptxas has its own warnings. pytest -n runs many at once."""
+    options: list[str] = []
+    for architecture in architectures(tmp_path, None, wheel=True):
+        number, _, real = architecture.partition("-")
+        code = f"sm_{number}" if real else f"[sm_{number},compute_{number}]"
+        options.append(f"--generate-code=arch=compute_{number},code={code}")
+    assert len(options) >= 4
+    object_file = tmp_path / "kernel.o"
+    command = [*compiler(source), "-Werror", "all-warnings", *options, "-c", str(ROOT / "cuda" / "kernels" / source)]
+    done = subprocess.run([*command, "-o", str(object_file)], capture_output=True, text=True, cwd=BUILD)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "warning" not in done.stderr and object_file.stat().st_size > 0
+
+
 @needs_nvcc
 def test_the_steps_of_optimizers_are_not_fused_multiply_adds(tmp_path: Path) -> None:
     text = ptx(ROOT / "cuda" / "kernels" / "optim.cu", "compute_90", tmp_path / "optim.ptx")
@@ -131,11 +158,12 @@ def test_attention_uses_tensor_cores(source: str, tmp_path: Path) -> None:
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
 
 
-def architectures(tmp_path: Path, listed: str, wheel: bool) -> list[str]:
-    """Returns what cuda/architectures.cmake chooses with an nvcc that knows `listed`."""
-    nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\n" + "".join(f"echo compute_{name}\n" for name in listed.split()))
-    nvcc.chmod(0o755)
+def architectures(tmp_path: Path, listed: str | None, wheel: bool) -> list[str]:
+    """Returns what cuda/architectures.cmake chooses with an nvcc that knows `listed`, or with the one that is here."""
+    nvcc = tmp_path / "nvcc" if listed is not None else NVCC
+    if listed is not None:
+        nvcc.write_text("#!/bin/sh\n" + "".join(f"echo compute_{name}\n" for name in listed.split()))
+        nvcc.chmod(0o755)
     script = tmp_path / "choose.cmake"
     script.write_text(
         f"include({ROOT}/cuda/architectures.cmake)\n"
@@ -148,7 +176,7 @@ def architectures(tmp_path: Path, listed: str, wheel: bool) -> list[str]:
     return done.stderr.strip().split(";")
 
 
-@pytest.mark.skipif(not shutil.which("cmake") or not (ROOT / "cuda").exists(), reason="needs CMake and the sources")
+@needs_cmake
 def test_a_wheel_has_code_for_all_and_a_developer_for_one(tmp_path: Path) -> None:
     newest = "75 80 86 87 88 89 90 100 110 103 120 121"
     expected = ["80-real", "86-real", "89-real", "90-real", "100-real", "120"]
@@ -157,24 +185,55 @@ def test_a_wheel_has_code_for_all_and_a_developer_for_one(tmp_path: Path) -> Non
     assert architectures(tmp_path, newest, wheel=False) == ["86"]  # the first GPU of the machine
 
 
+def run_cmake(tmp_path: Path, line: str) -> subprocess.CompletedProcess:
+    """Runs a line of CMake after including cuda/architectures.cmake."""
+    script = tmp_path / "line.cmake"
+    script.write_text(f"include({ROOT}/cuda/architectures.cmake)\n{line}\n")
+    done = subprocess.run(["cmake", "-P", str(script)], capture_output=True, text=True)
+    done.stderr = " ".join(done.stderr.split())
+    return done
+
+
+@needs_cmake
+@pytest.mark.parametrize(
+    "listed, usable", [("75", False), ("90;75-real", False), ("70-virtual", False), ("80", True), ("90a;100f", True)]
+)
+def test_architectures_without_the_kernels_instructions_are_refused(tmp_path: Path, listed: str, usable: bool) -> None:
+    done = run_cmake(tmp_path, f"vesta_check_cuda_architectures({listed})")
+    assert (done.returncode == 0) == usable
+    assert usable or "need compute capability 8.0 or later" in done.stderr
+    assert run_cmake(tmp_path, "vesta_check_cuda_architectures(native all)").returncode == 0
+
+
+@needs_cmake
+def test_a_wheel_of_cuda_needs_nvcc(tmp_path: Path) -> None:
+    assert "no nvcc; libvesta_cuda.so is left out" in run_cmake(tmp_path, 'vesta_without_nvcc("")').stdout
+    done = run_cmake(tmp_path, 'vesta_without_nvcc("cuda")')
+    assert done.returncode != 0 and "no nvcc was found" in done.stderr
+
+
 @pytest.mark.skipif(not EMULATED, reason="a GPU has the capability that it has")
-@pytest.mark.parametrize("capability, usable", [(75, False), (90, True), (100, True)])
-def test_a_device_without_code_is_refused_at_once(capability: int, usable: bool) -> None:
+@pytest.mark.parametrize(
+    "capability, expected",
+    [
+        (75, ["the kernels need 8.0 or later"]),
+        (80, ["built for 90", "CMAKE_CUDA_ARCHITECTURES=80"]),
+        (90, []),
+        (100, []),
+    ],
+)
+def test_a_device_without_code_is_refused_at_once(capability: int, expected: list[str]) -> None:
     program = (
         "import vesta\ntry: print(vesta.zeros(2, device='cuda:1').tolist())\nexcept vesta.DeviceError as e: print(e)"
     )
     environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    if usable:
+    if not expected:
         assert done.stdout.strip() == "[0.0, 0.0]"
     else:
-        for words in (
-            "cuda:1 (Emulated H200)",
-            "compute capability 7.5",
-            "built for 90",
-            "CMAKE_CUDA_ARCHITECTURES=75",
-        ):
+        for words in ("cuda:1 (Emulated H200)", f"compute capability {capability / 10}", *expected):
             assert words in done.stdout, done.stdout
+        assert ("CMAKE_CUDA_ARCHITECTURES" in done.stdout) == (capability >= 80)  # no build has code for older ones
 
 
 @pytest.mark.skipif(

@@ -1,10 +1,11 @@
-// Optimizer steps and the unscaling of gradients over runs of elements. The formulas are those of
+// Optimizer steps, the unscaling of gradients and their norms over runs of elements. The formulas are those of
 // core/ops/optim_step.h.
 #include <vesta/core/cpu/optim_kernels.h>
 
 #include <cstring>
 #include <utility>
 
+#include <vesta/core/cpu/row_sums.h>
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
@@ -50,6 +51,38 @@ bool unscale(char* gb, int64_t n, double factor) {
   return finite;
 }
 
+template <class T>
+void scale(char* xb, int64_t n, double factor) {
+  using C = compute_t<T>;
+  T* x = reinterpret_cast<T*>(xb);
+  const Vec<C> f{C(factor)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) * f, x + i, w); });
+}
+
+template <class T>
+double norm_part(const char* xb, int64_t n, NormKind kind) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const auto load = [x](int64_t i, int64_t w) __attribute__((always_inline)) { return load_row<C>(x + i, w); };
+  if (kind == NormKind::squares) {
+    return sum_vectors<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+      const Vec<C> v = load(i, w);
+      return v * v;
+    });
+  }
+  if (kind == NormKind::sum) {
+    return sum_vectors<C>(n,
+                          [&](int64_t i, int64_t w) __attribute__((always_inline)) { return math::abs(load(i, w)); });
+  }
+  Vec<C> top{C(0)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { top = math::maximum(top, math::abs(load(i, w))); });
+  C lanes[Vec<C>::N];
+  top.store(lanes);
+  double r = 0;
+  for (const C v : lanes) r = r != r || r > double(v) ? r : double(v);  // NaN stays
+  return r;
+}
+
 }  // namespace
 
 void register_optim_kernels(OptimKernels (&optim)[kNumDTypes]) {
@@ -59,6 +92,8 @@ void register_optim_kernels(OptimKernels (&optim)[kNumDTypes]) {
     VESTA_OPTIMIZER_STEPS(VESTA_STEP_KERNEL)
 #undef VESTA_STEP_KERNEL
     kernels.unscale = &unscale<T>;
+    kernels.scale = &scale<T>;
+    kernels.norm_part = &norm_part<T>;
   };
   one.template operator()<float>();
   one.template operator()<double>();

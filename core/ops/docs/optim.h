@@ -40,5 +40,15 @@ inline constexpr char _amp_update_scale_[] =
     "_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval): "
     "multiplies scale (float32) by backoff_factor if found_inf is not 0, else by growth_factor every growth_interval "
     "calls, which growth_tracker (int32) counts; in place. A scale that would become infinite stays.";
+inline constexpr char _list_norms[] =
+    "_list_norms(tensors, ord, total): the ord-norm (1, 2 or inf) of each floating tensor of a list on one device, one "
+    "row; if total, the norm of all their elements instead, 0-d. float64 if any tensor is, else float32, in which "
+    "16-bit floats are summed. The order of the sums depends on each tensor's shape and strides alone.";
+inline constexpr char _list_mul_[] =
+    "_list_mul_(tensors, by, factor, clip): multiplies each floating tensor of a list by `factor`, in place, or by "
+    "`by * factor`, where `by` is one float32 or float64 element on their device; if clip, by "
+    "min(factor / (by + 1e-6), 1), as gradients of the norm `by` are clipped. The host does not wait for `by`.";
+inline constexpr char _list_zero_[] =
+    "_list_zero_(tensors): fills each tensor of a list, all on one device, with zeros, in place.";
 
 }  // namespace vesta::doc

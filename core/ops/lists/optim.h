@@ -1,5 +1,6 @@
-// The op list, fused steps of optimizers and of loss scaling. See README.md. The numbers of a step stand in the order
-// of its struct's members (../optim_step.h). Recorded is a step's formula; the op has no node of its own (no_gradient).
+// The op list, fused steps of optimizers and of loss scaling, and norms, products and zeros of lists of tensors. See
+// README.md. The numbers of a step stand in the order of its struct's members (../optim_step.h). Recorded is a step's
+// formula; the op has no node of its own (no_gradient).
 #pragma once
 
 // clang-format off
@@ -63,4 +64,9 @@
      (const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,                \
       double backoff_factor, int64_t growth_interval),                                                                 \
      (scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval), hidden, no_gradient,          \
-     any_device)
+     any_device)                                                                                                       \
+  OP(FUNCTION, Tensor, _list_norms, (TensorList tensors, double ord, bool total), (tensors, ord, total),               \
+     hidden, no_gradient, any_device)                                                                                  \
+  OP(FUNCTION, void, _list_mul_, (TensorList tensors, MaybeTensor by, double factor, bool clip),                       \
+     (tensors, by, factor, clip), hidden, no_gradient, any_device)                                                     \
+  OP(FUNCTION, void, _list_zero_, (TensorList tensors), (tensors), hidden, no_gradient, any_device)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, Union, overload
 
 import vesta
-from vesta import _C, Tensor
+from vesta import _C, Tensor, _tensor_lists
 from vesta._arguments import convert_hint, expect
 from vesta.autograd.profiler import record_function
 from vesta.autograd.recording import running
@@ -226,13 +226,15 @@ class Optimizer(StateDictMixin):
         return self._clear(set_to_none)
 
     def _clear(self, set_to_none: bool) -> None:
+        grads = []
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
                     param.grad = None
                 elif param.grad is not None:
                     grad = param.grad  # it stays the same object, without its history
-                    (grad.requires_grad_(False) if grad.is_leaf else grad.detach_()).zero_()
+                    grads.append(grad.requires_grad_(False) if grad.is_leaf else grad.detach_())
+        _tensor_lists.zero_(grads)
 
     # ---- the step ----
 

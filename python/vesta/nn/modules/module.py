@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
-from vesta import _C, Tensor
+from vesta import _C, Tensor, _tensor_lists
 from vesta._arguments import convert_hint, expect, pytorch
 from vesta.nn.modules.hooks import (
     HooksMixin,
@@ -640,6 +640,7 @@ class Module(HooksMixin, StateDictMixin):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears all gradients; ``set_to_none=False`` fills them with zeros instead."""
+        grads = []
         for parameter in self.parameters():
             if parameter.grad is None:
                 continue
@@ -647,7 +648,8 @@ class Module(HooksMixin, StateDictMixin):
                 parameter.grad = None
             else:
                 grad = parameter.grad  # it stays the same object, without its history
-                (grad.requires_grad_(False) if grad.is_leaf else grad.detach_()).zero_()
+                grads.append(grad.requires_grad_(False) if grad.is_leaf else grad.detach_())
+        _tensor_lists.zero_(grads)
 
     # ---- printing ----
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import checked, expect
+from vesta._tensor_lists import by_device
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -40,6 +41,28 @@ def _norm(tensor: Tensor, norm_type: float) -> Tensor:
     return (tensor.abs() ** norm_type).sum() ** (1.0 / norm_type)
 
 
+def _check_foreach(tensors: list[Tensor], foreach: bool | None) -> None:
+    """Refuses ``foreach=True`` where PyTorch has no ops over lists; the results do not depend on it."""
+    for tensor in tensors if foreach else ():
+        if tensor.device.type not in ("cpu", "cuda"):
+            raise RuntimeError(
+                f"foreach=True was passed, but can't use the foreach API on {tensor.device.type} tensors"
+            )
+
+
+def _total_norm(tensors: list[Tensor], norm_type: float) -> Tensor:
+    """Returns the norm of all tensors, on the first one's device: with one call for each device where possible."""
+    device = tensors[0].device
+    groups = by_device(tensors) if norm_type in (1.0, 2.0, math.inf) else None
+    if groups is not None:
+        norms = [_C._list_norms([t.detach() for t in group], norm_type, True) for group in groups.values()]
+    else:
+        norms = [_norm(tensor.detach(), norm_type) for tensor in tensors]
+    if len(norms) == 1:
+        return norms[0]
+    return _norm(vesta.stack([norm.to(device) for norm in norms]), norm_type)
+
+
 @checked
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
@@ -52,7 +75,8 @@ def get_total_norm(
     Args:
         norm_type: p of the p-norm, or ``inf``.
         error_if_nonfinite: raise ``RuntimeError`` on NaN or infinity.
-        foreach: accepted for PyTorch's sake; makes no difference.
+        foreach: accepted for PyTorch's sake; makes no difference, but True raises ``RuntimeError`` for tensors that
+            are neither on the CPU nor on a GPU.
 
     Example::
 
@@ -66,9 +90,8 @@ def get_total_norm(
     norm_type = float(norm_type)
     if norm_type == 0 or math.isnan(norm_type):
         raise ValueError(f"get_total_norm: expected a number but 0, got {norm_type} (norm_type).")
-    device = tensors[0].device
-    norms = [_norm(tensor.detach(), norm_type).to(device) for tensor in tensors]
-    total = norms[0] if len(norms) == 1 else _norm(vesta.stack(norms), norm_type)
+    _check_foreach(tensors, foreach)
+    total = _total_norm(tensors, norm_type)
     if error_if_nonfinite and not math.isfinite(float(total)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -108,7 +131,14 @@ def clip_grad_norm_(
 
 
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
-    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: the host does not wait
+    """Multiplies by min(max_norm / (total + 1e-6), 1), which stays on the device: the host does not wait."""
+    groups = by_device(grads)
+    if groups is not None and by_device([total]) is not None and total.numel() == 1:
+        wide = total if total.dtype == vesta.float64 else total.to(vesta.float32)
+        for device, group in groups.items():
+            _C._list_mul_(group, wide.to(device), float(max_norm), True)
+        return
+    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
     for grad in grads:
         grad.mul_(factor.to(grad.device))  # in its own dtype: a 16-bit one would round it
 
@@ -133,8 +163,10 @@ def clip_grads_with_norm_(
         >>> weight.grad
         tensor([1.5000, 2.0000])
     """
+    grads = _gradients("clip_grads_with_norm_", parameters)
+    _check_foreach(grads, foreach)
     with vesta.no_grad():
-        _scale(_gradients("clip_grads_with_norm_", parameters), max_norm, total_norm)
+        _scale(grads, max_norm, total_norm)
 
 
 @checked
