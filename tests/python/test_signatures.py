@@ -22,9 +22,9 @@ TABLE = read_table()
 #: Public names whose signatures may differ from PyTorch's, and why.
 OUT_DTYPE = "out_dtype (a float32 result of 16-bit operands) is not there yet"
 UNBIASED = "the forms with unbiased want it: without, var(x) is the form with correction, which gives the same"
-DEPRECATED = "the deprecated forms with beta first are those of addmm alone"
 ALLOWED = {
     "addmm": OUT_DTYPE,
+    "baddbmm": OUT_DTYPE,
     "bmm": OUT_DTYPE,
     "mm": OUT_DTYPE,
     "var": UNBIASED,
@@ -42,12 +42,6 @@ ALLOWED = {
     "_addmm_activation": "a private name of PyTorch, which its table leaves out",
     "_indices": "a private name of PyTorch, which its table leaves out",
     "_values": "a private name of PyTorch, which its table leaves out",
-    "addbmm": DEPRECATED,
-    "addbmm_": DEPRECATED,
-    "addr": DEPRECATED,
-    "addr_": DEPRECATED,
-    "baddbmm": DEPRECATED,
-    "baddbmm_": DEPRECATED,
     "to_sparse": "there is no layout but sparse_coo",
 }
 
