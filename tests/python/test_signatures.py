@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +72,12 @@ def test_ops_have_pytorchs_signatures() -> None:
     forms = forms_of_registry(vesta._C._registry())
     assert len(forms) > 200
     assert unexpected(compare(TABLE, forms), forms) == []
+
+
+def test_the_list_of_differences_says_how_many_there_are() -> None:
+    """``docs/differences.md`` has the number of names in ALLOWED."""
+    text = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
+    assert f" {len(ALLOWED)} names differ in an overload or a default" in text
 
 
 def entry(name: str, text: str, **facts: Any) -> dict[str, Any]:
