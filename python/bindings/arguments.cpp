@@ -6,7 +6,7 @@
 #include "generator.h"
 #include "memory_format.h"
 #include "torch_function.h"
-#include "wrong_argument.h"
+#include "wrong_call.h"
 
 namespace vesta::python {
 namespace {
@@ -19,7 +19,7 @@ namespace {
     if (b.slot[i] || !t.params[size_t(i)].required) continue;
     names += (count++ ? ", \"" : "\"") + t.params[size_t(i)].name + "\"";
   }
-  type_error("%s() missing %d required positional argument%s: %s", t.op, count, count == 1 ? "" : "s", names.c_str());
+  wrong_call(t, text("() missing ", count, " required positional argument", count == 1 ? "" : "s", ": ", names));
 }
 
 bool names_param(PyObject* name, const Param& p) {
@@ -40,11 +40,22 @@ bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && !PySequen
 
 }  // namespace
 
+void WrongCall::restore_for(std::string_view called, bool method) const {
+  const size_t own = op_.rfind('.') + 1;  // 0 where it is in no namespace
+  const bool other = !called.starts_with('_') && std::string_view(op_).substr(own) != called;
+  const std::string place = position_ ? std::to_string(position_ - (method && position_ > 1)) : "";
+  const std::string name = other ? text(std::string_view(op_).substr(0, own), called) : op_;
+  PyErr_SetString(PyExc_TypeError, text(name, before_, place, after_).c_str());
+}
+
+void wrong_call(const Table& t, std::string before, int position, std::string after) {
+  const std::string place = position ? std::to_string(position) : "";
+  PyErr_SetString(PyExc_TypeError, text(t.op, before, place, after).c_str());
+  throw WrongCall(t.op, std::move(before), position, std::move(after));
+}
+
 void wrong_argument(const Table& t, int i, const std::string& expected) {
-  std::string before = std::string(t.op) + "(): argument '" + t.params[size_t(i)].name + "' (position ";
-  std::string after = ") must be " + expected;
-  PyErr_SetString(PyExc_TypeError, (before + std::to_string(i + 1) + after).c_str());
-  throw WrongArgument(std::move(before), i + 1, std::move(after));
+  wrong_call(t, text("(): argument '", t.params[size_t(i)].name, "' (position "), i + 1, ") must be " + expected);
 }
 
 void wrong_type(const Table& t, int i, const char* expected, PyObject* given) {
@@ -86,8 +97,10 @@ bool Bound::bind_names(const Table& t, PyObject* const* values, PyObject* names,
     }
     if (at < 0 || slot[at]) {
       if (!raise) return false;
-      if (at < 0) type_error("%s() got an unexpected keyword argument '%U'", t.op, name);
-      type_error("%s() got multiple values for argument '%U'", t.op, name);
+      const char* given = PyUnicode_AsUTF8(name);
+      if (!given) throw_current();
+      wrong_call(t, text("() got ", at < 0 ? "an unexpected keyword argument '" : "multiple values for argument '",
+                         given, "'"));
     }
     slot[at] = values[k];
   }
@@ -111,8 +124,9 @@ bool Bound::bind_or(const Table& t, PyObject* self, PyObject* const* args, Py_ss
   }
   if (count - used > t.positional - at) {
     if (!raise) return false;
-    type_error("%s() takes %d positional argument%s but %zd %s given", t.op, t.positional, t.positional == 1 ? "" : "s",
-               count + (self != nullptr), count + (self != nullptr) == 1 ? "was" : "were");
+    const int most = t.positional - (self != nullptr);
+    wrong_call(t, text("() takes ", most, " positional argument", most == 1 ? "" : "s", " but ", count,
+                       count == 1 ? " was" : " were", " given"));
   }
   for (; used < count; ++used) slot[at++] = args[used];
   for (; at < slots + kExtras; ++at) slot[at] = nullptr;

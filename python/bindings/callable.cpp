@@ -12,7 +12,7 @@
 #include "op_bindings.h"
 #include "out_argument.h"
 #include "torch_function.h"
-#include "wrong_argument.h"
+#include "wrong_call.h"
 
 namespace vesta::python {
 namespace {
@@ -118,16 +118,23 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
 
 // ---- forms ----
 
+/// Returns what stands between the brackets of a call; a method's first parameter stands before the dot.
+std::string written(const Table& t, bool method) {
+  if (!method) return t.signature;
+  const size_t next = t.signature.find(", ");
+  return next == t.signature.npos ? "" : t.signature.substr(next + 2);
+}
+
 /// Says once per form that it is deprecated, and what to write instead.
-void warn_deprecated(const Callable& callable, const Table& t) {
+void warn_deprecated(const Callable& callable, const Table& t, bool method) {
   static std::vector<const Table*> warned;
   if (std::ranges::find(warned, &t) != warned.end()) return;
   warned.push_back(&t);
-  std::string text = "This overload of " + callable.name + " is deprecated:\n\t" + callable.name + "(" + t.signature +
-                     ")\nConsider using one of the following signatures instead:";
+  std::string text = "This overload of " + callable.name + " is deprecated:\n\t" + callable.name + "(" +
+                     written(t, method) + ")\nConsider using one of the following signatures instead:";
   for (const Form& f : callable.forms) {
     if (f.table->schema->deprecated) continue;
-    text += "\n\t" + callable.name + "(" + f.table->signature + ")";
+    text += "\n\t" + callable.name + "(" + written(*f.table, method) + ")";
   }
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw_current();
 }
@@ -135,7 +142,7 @@ void warn_deprecated(const Callable& callable, const Table& t) {
 PyObject* run(const Callable& callable, const Form& form, Bound& b, PyObject* self, PyObject* names) {
   const Table& t = *form.table;
   if (t.schema && t.schema->deprecated) [[unlikely]]
-    warn_deprecated(callable, t);
+    warn_deprecated(callable, t, self != nullptr);
   if (form.inplace) return form.thin(t, b, Out{&unwrap(self ? self : b.slot[0]), Out::inplace});
   if (!t.extras) return form.thin(t, b, Out{});
   if (names) return run_with_extras(t, form.thin, b);
@@ -143,10 +150,11 @@ PyObject* run(const Callable& callable, const Form& form, Bound& b, PyObject* se
   return form.thin(t, b, Out{});
 }
 
-std::string given_types(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+std::string given_types(PyObject* const* args, Py_ssize_t count, PyObject* names) {
   std::string text;
-  auto add = [&](PyObject* o) { text += (text.empty() ? "" : ", ") + std::string(Py_TYPE(o)->tp_name); };
-  if (self) add(self);
+  auto add = [&](PyObject* o) {
+    text += (text.empty() ? "" : ", ") + std::string(is_exact_tensor(o) ? "Tensor" : Py_TYPE(o)->tp_name);
+  };
   for (Py_ssize_t i = 0; i < count; ++i) add(args[i]);
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
     add(args[count + i]);
@@ -156,10 +164,11 @@ std::string given_types(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return text;
 }
 
-std::string shown(const Callable& callable, const Table& t) {
+/// Returns a form as its callers write it: a method's without the tensor before the dot.
+std::string shown(const Callable& callable, const Table& t, bool method) {
   std::string text = "\n * " + callable.name + "(";
   bool starred = false;
-  for (const Param& p : t.params) {
+  for (const Param& p : std::span(t.params).subspan(method ? 1 : 0)) {
     if (text.back() != '(') text += ", ";
     if (p.keyword_only && !starred) text += "*, ", starred = true;
     text += std::string(expected_of(p)) + " " + p.name + (p.required ? "" : " = " + shown_default(p));
@@ -183,9 +192,9 @@ PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args
     return run(callable, form, b, self, names);  // the conversion of an argument raises
   }
   std::string text = std::string(known_name(callable.name)) +
-                     "() received an invalid combination of arguments - got (" + given_types(self, args, count, names) +
+                     "() received an invalid combination of arguments - got (" + given_types(args, count, names) +
                      "), but expected one of:";
-  for (const Form* f : current) text += shown(callable, *f->table);
+  for (const Form* f : current) text += shown(callable, *f->table, self != nullptr);
   type_error("%s", text.c_str());
 }
 
@@ -269,8 +278,8 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
   } catch (...) {
     try {
       throw;
-    } catch (const WrongArgument& e) {
-      self ? e.restore_for_method() : e.restore();
+    } catch (const WrongCall& e) {
+      e.restore_for(callable.name, self != nullptr);
     } catch (...) {
       const bool is_public_op = callable.forms[0].table->schema && callable.name[0] != '_';
       translate_exception(is_public_op ? callable.name.c_str() : nullptr);

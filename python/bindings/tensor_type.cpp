@@ -160,7 +160,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
   type->tp_dealloc = tensor_dealloc;
-  torch_function_seen = torch_function_seen || overrides(type);
+  if (!torch_function_seen && overrides(type)) see_torch_function();
   Py_RETURN_NONE;
 }
 

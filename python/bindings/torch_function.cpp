@@ -16,6 +16,7 @@ thread_local std::vector<PyObject*> modes;  // those that this thread has entere
 bool other_classes = false;  // a class that is no Tensor's, with a __torch_function__, has been seen
 PyObject* disabled_impl = nullptr;  // _disabled_torch_function_impl
 PyObject* attribute = nullptr;      // "__torch_function__"
+PyObject* when_seen = nullptr;      // called once, when torch_function_seen is set
 
 /// Remembers answers of overrides() by type; a type's version tag is never used twice, so a stale entry cannot match.
 struct Entry {
@@ -84,8 +85,8 @@ PyObject* set_overrides(PyObject*, PyObject* on) {
 }
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
+  see_torch_function();
   modes.push_back(new_ref(mode));
-  torch_function_seen = true;
   Py_RETURN_NONE;
 }
 
@@ -111,6 +112,47 @@ PyObject* has_override(PyObject*, PyObject* args) {
   return PyBool_FromLong(torch_function_seen && (in_mode() || overrides_in(args)));
 }
 
+PyObject* set_when_seen(PyObject*, PyObject* function) {
+  Py_XSETREF(when_seen, new_ref(function));
+  if (torch_function_seen) Py_RETURN_TRUE;
+  Py_RETURN_FALSE;
+}
+
+PyObject* see(PyObject*, PyObject*) {
+  see_torch_function();
+  Py_RETURN_NONE;
+}
+
+/// Calls a function written in Python as the user called it, or lets a mode or an argument take the call over.
+PyObject* call_or_hand_over(PyObject*, PyObject* const* a, Py_ssize_t count) {
+  if (count != 4 || !PyTuple_Check(a[2]) || !PyDict_Check(a[3])) {
+    return PyErr_Format(PyExc_TypeError, "_call_or_hand_over: expected a function, its plain one, a tuple and a dict.");
+  }
+  PyObject *args = a[2], *kwargs = a[3];
+  auto any = [&](bool (*test)(PyObject*)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      if (test(PyTuple_GET_ITEM(args, i))) return true;
+    }
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) {
+      if (test(value)) return true;
+    }
+    return false;
+  };
+  if (in_mode() || any(overrides_in)) return call_override(a[0], args, kwargs);
+  PyObject* result = PyObject_Call(a[1], args, kwargs);
+  const bool refused =
+      !result && (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_AttributeError));
+  if (!refused) return result;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const bool other = any([](PyObject* o) { return find_other_classes(o, kDepth); });
+  PyErr_Restore(type, value, trace);
+  if (!other) return nullptr;
+  PyErr_Clear();
+  return call_override(a[0], args, kwargs);
+}
+
 /// Takes the innermost mode out of its thread's stack while it lives.
 class LeaveMode {
  public:
@@ -133,10 +175,30 @@ PyMethodDef functions[] = {
     {"_torch_function_modes", list_modes, METH_NOARGS, "The modes that this thread has entered, the innermost last."},
     {"_has_torch_function", has_override, METH_O,
      "Whether a mode or an object in the tuple, or in a list in it, takes calls over."},
+    {"_when_torch_function_seen", set_when_seen, METH_O,
+     "Sets what is called, once, when the first mode is entered or the first class with a __torch_function__ is seen. "
+     "Returns whether that has been."},
+    {"_see_torch_function", see, METH_NOARGS,
+     "Makes calls look for classes that take them over, for one that got its __torch_function__ after its creation."},
+    {"_call_or_hand_over", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_or_hand_over)),
+     METH_FASTCALL,
+     "Calls plain(*args, **kwargs), given (function, plain, args, kwargs), unless the call of `function` "
+     "is taken over."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
+
+void see_torch_function() {
+  if (torch_function_seen) return;
+  torch_function_seen = true;
+  if (!when_seen) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Ref done(PyObject_CallNoArgs(when_seen));
+  if (!done) PyErr_WriteUnraisable(when_seen);
+  PyErr_Restore(type, value, trace);
+}
 
 bool overrides(PyTypeObject* type) {
   if (type == tensor_type || disabled) return false;
@@ -166,7 +228,8 @@ bool find_other_classes(PyObject* o, int depth) {
   }
   PyTypeObject* type = Py_TYPE(o);
   if (disabled || PyType_IsSubtype(type, tensor_type) || !look_up(type)) return false;
-  other_classes = torch_function_seen = true;
+  other_classes = true;
+  see_torch_function();
   return true;
 }
 

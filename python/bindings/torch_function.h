@@ -10,6 +10,8 @@ namespace vesta::python {
 /// The flag that is set once a class with its own __torch_function__ exists or a mode has been entered; until then
 /// none is looked up.
 extern bool torch_function_seen;
+/// Sets the flag. The first time, it tells the package, which then lets its functions written in Python be taken over.
+void see_torch_function();
 
 /// Tells whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.
 bool overrides(PyTypeObject* type);

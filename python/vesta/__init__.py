@@ -75,6 +75,11 @@ _LAZY = {
     "summary": "._summary",
     "set_printoptions": "._printing",
 }
+#: Where the functions come from that modes and classes take over; others are about settings, files and devices.
+_OVERRIDABLE = frozenset(
+    "._einsum ._fake_quantize ._lowrank ._native_functions ._numeric_functions ._older_names ._shape_functions "
+    "._spectral .sparse".split()
+)
 #: Names that programs still call, of ``_older_names``: ``dir()`` does not show them.
 _OLDER = ("cholesky", "eig", "lstsq", "lu", "matrix_rank", "qr", "range", "set_deterministic", "solve", "symeig")
 #: Numbers by their names in mathematics, and ``newaxis`` for subscripts.
@@ -99,7 +104,7 @@ for _name in _IN_PLACE.split():
     globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
 del _name, _function, annotations
 
-from . import _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
+from . import _overridable, _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
     asarray,
     get_device_module,
@@ -112,6 +117,7 @@ from ._functions import (  # noqa: E402
     typename,
 )
 
+_overridable.overridable(asarray, is_complex, is_floating_point, norm, numel)
 _tensor.install()
 _tensor_kinds.install()
 
@@ -140,6 +146,8 @@ def __getattr__(name: str) -> _Any:
     except ModuleNotFoundError as error:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}") from error
     value = module if not home else getattr(module, name)
+    if home in _OVERRIDABLE:
+        _overridable.overridable(value)
     if name not in _OLDER:
         globals()[name] = value
     return value

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _C, _functions
 from ._arguments import expect
 from ._C import Tensor
+from ._overridable import overridable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -533,6 +534,7 @@ def install() -> None:
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)
+    overridable(type_, *(method for method in methods if not method.__name__.startswith("_")))
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import _C
 from ._arguments import checked
 from ._C import Tensor
+from ._overridable import overridable
 
 if TYPE_CHECKING:
     from vesta._C._types import Data, Device, MemoryFormat
@@ -265,6 +266,8 @@ def install() -> None:
     for name, value in _slots():
         if not hasattr(Tensor, name):
             setattr(Tensor, name, value)
+            if not name.startswith("_"):
+                overridable(value)
     _C.device.__enter__ = _enter_device  # type: ignore[attr-defined]
     _C.device.__exit__ = _leave_device  # type: ignore[attr-defined]
     _C.device.__call__ = _on_device  # type: ignore[attr-defined]

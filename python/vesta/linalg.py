@@ -24,6 +24,7 @@ from . import _C, _linalg_functions, matmul
 from ._C import LinAlgError as LinAlgError
 from ._C import _linalg
 from ._linalg_functions import *  # noqa: F403
+from ._overridable import overridable
 
 if TYPE_CHECKING:  # names that only the op list says
     from ._C._names_of_linalg import *  # noqa: F403
@@ -32,6 +33,7 @@ globals().update({name: getattr(_linalg, name) for name in vars(_linalg) if not 
 
 __all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_"))]
 __all__ += _linalg_functions.__all__
+overridable(*(globals()[name] for name in _linalg_functions.__all__))
 
 
 def _name_folders() -> None:

@@ -3,8 +3,8 @@
 A class with a ``__torch_function__(func, types, args, kwargs)`` is asked in place of every operation that gets one of
 its objects, a ``TorchFunctionMode`` in place of every operation inside its ``with`` block. Modes are asked first, the
 innermost before the others; then the arguments' classes, subclasses before their bases; until one answers something
-else than NotImplemented. Functions written in Python are asked for the operations that they are made of, or for
-themselves where they say so with ``wrap_torch_function``.
+else than NotImplemented. That holds for the package's functions written in Python too, and for a program's own that say
+so with ``wrap_torch_function``; any other function of Python is asked for by the operations that it is made of.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
 from vesta._names import listing
+from vesta._overridable import is_overridable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -283,9 +284,11 @@ def _namespaces() -> Iterator[tuple[str, Any]]:
 
 
 def _is_operation(member: Any) -> bool:
-    return isinstance(member, (python_types.BuiltinFunctionType, python_types.MethodDescriptorType)) or type(
-        member
-    ).__name__ in ("wrapper_descriptor", "getset_descriptor")
+    return (
+        is_overridable(member)
+        or isinstance(member, (python_types.BuiltinFunctionType, python_types.MethodDescriptorType))
+        or type(member).__name__ in ("wrapper_descriptor", "getset_descriptor")
+    )
 
 
 @functools.cache

@@ -303,6 +303,41 @@ def test_positions_do_not_count_self(call: Callable[[Any], Any], position: str) 
 @pytest.mark.parametrize(
     "call, message",
     [
+        (lambda x: x.add_(x, 2), "add_() takes 1 positional argument but 2 were given"),
+        (lambda x: x.exp(1), "exp() takes 0 positional arguments but 1 was given"),
+        (lambda x: vesta.exp(x, 1), "exp() takes 1 positional argument but 2 were given"),
+        (lambda x: x.add_("a"), "add_(): argument 'other' (position 1)"),
+        (lambda x: x.mul_(foo=1), "mul_() got an unexpected keyword argument 'foo'"),
+        (lambda x: x.mul_(x, other=x), "mul_() got multiple values for argument 'other'"),
+        (lambda x: x.multiply_(), 'multiply_() missing 1 required positional argument: "other"'),
+        (lambda x: vesta.multiply(x, "a"), "multiply(): argument 'other' (position 2)"),
+        (lambda x: vesta.linalg.det("a"), "det(): argument 'A' (position 1)"),
+    ],
+)
+def test_errors_name_what_was_called(call: Callable[[Any], Any], message: str) -> None:
+    """As in PyTorch: an in-place method and an alias by their own names, a method's arguments without the tensor."""
+    with pytest.raises(TypeError) as raised:
+        call(vesta.ones(2))
+    assert message in str(raised.value)
+
+
+def test_forms_are_listed_as_they_are_called() -> None:
+    x = vesta.ones(2)
+    with pytest.raises(TypeError) as raised:
+        x.mean("a", True, 2)
+    assert str(raised.value).splitlines() == [
+        "mean() received an invalid combination of arguments - got (str, bool, int), but expected one of:",
+        " * mean(tuple of ints dim, bool keepdim = False, *, vesta.dtype dtype = None)",
+        " * mean(*, vesta.dtype dtype = None)",
+    ]
+    with pytest.raises(TypeError) as raised:
+        vesta.mean(x, "a", True, 2)
+    assert "got (Tensor, str, bool, int)" in str(raised.value) and "mean(Tensor input, *," in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
         (lambda: nn.Conv2d(3, 4), "Conv2d.__init__() missing 1 required positional argument: 'kernel_size'"),
         (lambda: nn.Conv1d(3, 4, 3, size=1), "Conv1d.__init__() got an unexpected keyword argument 'size'"),
         (lambda: nn.BatchNorm3d(), "BatchNorm3d.__init__() missing 1 required positional argument: 'num_features'"),

@@ -202,6 +202,25 @@ def test_addmv_in_place() -> None:
     assert x.addmv_(vesta.ones(2, 3), vesta.ones(3), beta=2, alpha=0.5) is x and x.tolist() == [3.5, 3.5]
 
 
+@pytest.mark.filterwarnings("ignore:This overload of add:UserWarning")
+@pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm", "addr"])
+def test_deprecated_forms_with_beta_first(name: str) -> None:
+    """As in PyTorch: function, method and in-place method, with and without alpha, and ``out``."""
+    left, right = random(2, 2, 3), random(2, 3, 2)
+    x = random(2, 2, 2) if name == "baddbmm" else random(2, 2)
+    operands = {"addmm": (left[0], right[0]), "addr": (left[0, :, 0], right[0, 0])}.get(name, (left, right))
+    function = getattr(vesta, name)
+    for scales in ((2.0, 0.5), (2.0,)):
+        want = function(x, *operands, **dict(zip(("beta", "alpha"), scales)))
+        given = (scales[0], x, *scales[1:], *operands)
+        out = vesta.empty(0, dtype=x.dtype)
+        assert function(*given, out=out) is out
+        changed = x.clone()
+        assert getattr(changed, f"{name}_")(*scales, *operands) is changed
+        for got in (function(*given), getattr(x, name)(*scales, *operands), out, changed):
+            assert vesta.equal(got, want)
+
+
 def test_gradients_at_equal_singular_values() -> None:
     """The singular vectors have no derivative there; the pseudo-inverse has, and least squares."""
     gradient = vesta.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=vesta.float64)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 import vesta
 import vesta.nn.functional as F
+from signatures.notation import read_table
 from vesta.overrides import (
     BaseTorchFunctionMode,
     TorchFunctionMode,
@@ -297,3 +301,71 @@ def test_data_and_print_of_a_subclass_are_its_own() -> None:
         pass
 
     assert repr(Weight(vesta.ones(1))) == "Parameter containing:\nWeight([1.], requires_grad=True)"
+
+
+class Stops(vesta.Tensor):
+    """Notes the first function that it is asked for, and ends the call there."""
+
+    asked: list[Any] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.asked.append(func)
+        raise StopIteration
+
+
+#: Names of what takes no tensor's part: settings, and functions that PyTorch asks for as what they call.
+NOT_TAKEN_OVER = {f"nn.functional.{name}" for name in ("sigmoid", "tanh")}
+NOT_TAKEN_OVER |= {f"nn.functional.upsample{kind}" for kind in ("", "_bilinear", "_nearest")}
+NOT_TAKEN_OVER |= {"set_autocast_cpu_dtype", "set_autocast_gpu_dtype", "set_default_tensor_type", "typename"}
+
+
+def argument_of(kind: str, x: Any) -> Any:
+    """Returns an argument for a parameter of a recorded type."""
+    if kind.startswith("Tensor[]"):
+        return [x, x]
+    for prefix, value in (("int[", (0,)), ("int", 1), ("float", 1.0), ("Scalar", 1.0), ("bool", True)):
+        if kind.startswith(prefix):
+            return value
+    return {"str": "ij->i", "dtype": vesta.float32}.get(kind.rstrip("?"), x)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_recorded_function_is_handed_over_itself() -> None:
+    """What the protocol gets is the function that was called, also where that is written in Python."""
+    x = vesta.ones(2, 2).as_subclass(Stops)
+    others, count = set(), 0
+    for name, forms in read_table().items():
+        function: Any = vesta
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        first = []
+        for form in forms.function if callable(function) else ():
+            needed = [p for p in form.parameters if p.default is None and not p.name.startswith("**")]
+            args = [argument_of(p.type, x) for p in needed if not p.keyword_only]
+            kwargs = {p.name: argument_of(p.type, x) for p in needed if p.keyword_only and not p.variadic}
+            Stops.asked.clear()
+            if not form.deprecated and any(a is x or isinstance(a, list) for a in args):
+                with contextlib.suppress(Exception):
+                    function(*args, **kwargs)
+            first += Stops.asked[:1]
+        count += function in first
+        others |= {name} if first and function not in first else set()
+    assert others == NOT_TAKEN_OVER
+    assert count > 750
+
+
+def test_functions_of_python_stay_what_they_are() -> None:
+    """Before and after they look for overrides: the same object with its signature, docstring, name and source."""
+    code = """
+import inspect, vesta, vesta.nn.functional as F
+relu, before = F.relu, (F.relu.__code__, str(inspect.signature(F.relu)), inspect.getsource(F.relu))
+class Own(vesta.Tensor): pass
+assert F.relu is relu and F.relu.__code__ is not before[0]
+assert (str(inspect.signature(relu)), inspect.getsource(relu)) == before[1:]
+assert relu.__name__ == "relu" and relu.__module__ == "vesta.nn.functional" and "Example" in relu.__doc__
+x = vesta.tensor([-1.0, 2.0])
+assert relu(x).tolist() == [0, 2] and relu(input=x, inplace=True) is x
+assert type(relu(x.as_subclass(Own))) is Own and type(vesta.unique(x.as_subclass(Own))) is Own
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

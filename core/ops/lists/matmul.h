@@ -44,24 +44,78 @@
   OP(PYTHON_FORM, Tensor, addmm_, method_beta,                                                                         \
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
      addmm_(input, mat1, mat2, beta), tensor_only, deprecated)                                                         \
+  OP(PYTHON_FORM, Tensor, baddbmm, alpha_beta,                                                                         \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, out)               \
+  OP(PYTHON_FORM, Tensor, baddbmm, beta,                                                                               \
+     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2), (beta, input, batch1, batch2),\
+     baddbmm(input, batch1, batch2, beta), deprecated, out)                                                            \
+  OP(PYTHON_FORM, Tensor, baddbmm, method_alpha_beta,                                                                  \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (input, beta, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated)       \
+  OP(PYTHON_FORM, Tensor, baddbmm, method_beta,                                                                        \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
+     baddbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                    \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
   OP(METHOD, Tensor, baddbmm_,                                                                                         \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+  OP(PYTHON_FORM, Tensor, baddbmm_, method_alpha_beta,                                                                 \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (input, beta, alpha, batch1, batch2), baddbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)      \
+  OP(PYTHON_FORM, Tensor, baddbmm_, method_beta,                                                                       \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
+     baddbmm_(input, batch1, batch2, beta), tensor_only, deprecated)                                                   \
+  OP(PYTHON_FORM, Tensor, addbmm, alpha_beta,                                                                          \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, out)                \
+  OP(PYTHON_FORM, Tensor, addbmm, beta,                                                                                \
+     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2), (beta, input, batch1, batch2),\
+     addbmm(input, batch1, batch2, beta), deprecated, out)                                                             \
+  OP(PYTHON_FORM, Tensor, addbmm, method_alpha_beta,                                                                   \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (input, beta, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated)        \
+  OP(PYTHON_FORM, Tensor, addbmm, method_beta,                                                                         \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
+     addbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                     \
   OP(METHOD, Tensor, addbmm,                                                                                           \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
   OP(METHOD, Tensor, addbmm_,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+  OP(PYTHON_FORM, Tensor, addbmm_, method_alpha_beta,                                                                  \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
+     (input, beta, alpha, batch1, batch2), addbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)       \
+  OP(PYTHON_FORM, Tensor, addbmm_, method_beta,                                                                        \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
+     addbmm_(input, batch1, batch2, beta), tensor_only, deprecated)                                                    \
+  OP(PYTHON_FORM, Tensor, addr, alpha_beta,                                                                            \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
+     (beta, input, alpha, vec1, vec2), addr(input, vec1, vec2, beta, alpha), deprecated, out)                          \
+  OP(PYTHON_FORM, Tensor, addr, beta,                                                                                  \
+     (RealScalar beta, const Tensor& input, const Tensor& vec1, const Tensor& vec2), (beta, input, vec1, vec2),        \
+     addr(input, vec1, vec2, beta), deprecated, out)                                                                   \
+  OP(PYTHON_FORM, Tensor, addr, method_alpha_beta,                                                                     \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
+     (input, beta, alpha, vec1, vec2), addr(input, vec1, vec2, beta, alpha), tensor_only, deprecated)                  \
+  OP(PYTHON_FORM, Tensor, addr, method_beta,                                                                           \
+     (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
+     addr(input, vec1, vec2, beta), tensor_only, deprecated)                                                           \
   OP(METHOD, Tensor, addr,                                                                                             \
      (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
      (vec1, vec2, beta, alpha), composite, out, casts(none, widest))                                                   \
   OP(METHOD, Tensor, addr_,                                                                                            \
      (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
      (vec1, vec2, beta, alpha), composite, tensor_only)                                                                \
+  OP(PYTHON_FORM, Tensor, addr_, method_alpha_beta,                                                                    \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
+     (input, beta, alpha, vec1, vec2), addr_(input, vec1, vec2, beta, alpha), tensor_only, deprecated)                 \
+  OP(PYTHON_FORM, Tensor, addr_, method_beta,                                                                          \
+     (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
+     addr_(input, vec1, vec2, beta), tensor_only, deprecated)                                                          \
   OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower))                               \
   OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest))                       \
   OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest))                        \

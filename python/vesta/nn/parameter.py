@@ -119,6 +119,7 @@ _ALLOWED = frozenset(
 class UninitializedTensorMixin:
     """The part of a tensor that has dtype and device, but no shape yet: everything but moving and casting raises."""
 
+    __torch_function__: Any = _C._disabled_torch_function_impl  # until there is one: see _refuse
     cls_to_become: type[Tensor]
 
     def materialize(self, shape: Any, device: Device | None = None, dtype: DType | None = None) -> None:
@@ -154,17 +155,6 @@ class UninitializedTensorMixin:
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         tensor: Any = self
         return _rebuild_uninitialized, (type(self), tensor.requires_grad, tensor.data.device, tensor.data.dtype)
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", str(func))
-        if name not in _ALLOWED:
-            raise ValueError(
-                f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
-                f"`LazyModule` or explicitly manipulating `vesta.nn.parameter.{cls.__name__}` objects. When using "
-                "LazyModules call `forward` with a dummy batch to initialize the parameters before calling functions."
-            )
-        return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
 
 
 def _rebuild_uninitialized(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
@@ -203,6 +193,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     def __new__(
         cls, requires_grad: bool = True, device: Device | None = None, dtype: DType | None = None
     ) -> UninitializedParameter:
+        _C._see_torch_function()
         return Tensor._make_subclass(cls, vesta.empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
@@ -237,6 +228,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         dtype: DType | None = None,
         persistent: bool = True,
     ) -> UninitializedBuffer:
+        _C._see_torch_function()
         buffer = Tensor._make_subclass(cls, vesta.empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent
         return buffer
@@ -246,6 +238,22 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
             data = self.data
             memo[id(self)] = type(self)(self.requires_grad, data.device, data.dtype, self.persistent)
         return memo[id(self)]
+
+
+def _refuse(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_function__`` of tensors without a shape. They get it here, behind their classes: from the creation
+    of a class with one on, calls look at their arguments, and these classes exist in every program."""
+    name = getattr(func, "__name__", str(func))
+    if name not in _ALLOWED:
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `vesta.nn.parameter.{cls.__name__}` objects. When using "
+            "LazyModules call `forward` with a dummy batch to initialize the parameters before calling functions."
+        )
+    return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+
+
+UninitializedTensorMixin.__torch_function__ = classmethod(_refuse)
 
 
 __dir__ = listing(globals())

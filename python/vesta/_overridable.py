@@ -1,0 +1,62 @@
+"""Public functions written in Python that modes and classes with a ``__torch_function__`` take over as a whole.
+
+Until the first mode is entered, or the first such class is seen, a function is what its file says, and a call looks
+for nothing. Then the code of each is exchanged for an entry that looks at the arguments; the function object stays the
+same, so that names imported before are taken over too, and ``func is vesta.unique`` holds. Signature, docstring and
+source are found through ``__wrapped__``.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from . import _C
+
+__all__ = ["is_overridable", "overridable"]
+
+_known: set[types.FunctionType] = set()
+
+
+def _entry(*args: Any, __called__: Any, **kwargs: Any) -> Any:
+    return __called__(args, kwargs)
+
+
+def _exchange(function: types.FunctionType) -> None:
+    """Gives a function the code of ``_entry``, and keeps its own as that of ``__wrapped__``."""
+    code = function.__code__
+    plain = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    inner = function.__dict__.get("__wrapped__")
+    functools.update_wrapper(plain, function)
+    del plain.__wrapped__
+    if inner is not None:
+        plain.__wrapped__ = inner
+    function.__wrapped__ = plain
+    called = functools.partial(_C._call_or_hand_over, function, plain)
+    function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "__called__": called}
+    # A function may only get code with as many free variables as its closure has cells.
+    function.__code__ = _entry.__code__.replace(co_name=code.co_name, co_freevars=code.co_freevars)
+
+
+def _exchange_all() -> None:
+    for function in _known:
+        _exchange(function)
+
+
+def overridable(*functions: Any) -> None:
+    """Lets calls of these functions be taken over; what is not written in Python is so by itself."""
+    for function in functions:
+        if not isinstance(function, types.FunctionType) or function in _known:
+            continue
+        _known.add(function)
+        if _C._when_torch_function_seen(_exchange_all):
+            _exchange(function)
+
+
+def is_overridable(function: Any) -> bool:
+    """Returns whether calls of a function written in Python are taken over."""
+    return isinstance(function, types.FunctionType) and function in _known
