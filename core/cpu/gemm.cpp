@@ -39,40 +39,6 @@ constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are r
 constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
 
-// One product of floats with typed pointers.
-template <class T>
-struct Matrices {
-  int64_t m, n, k;
-  const T* a;
-  int64_t a_row, a_col;
-  const T* b;
-  int64_t b_row, b_col;
-  T* c;
-  int64_t c_row;
-  const T* bias;
-  bool accumulate;
-  std::uint16_t* half = nullptr;  // if set, the result is rounded to 16-bit floats here, with rows c_row apart; no c
-  const HalfFormat* format = nullptr;
-
-  Matrices rows(int64_t begin, int64_t end) const {
-    Matrices part = *this;
-    part.m = end - begin;
-    part.a += begin * a_row;
-    if (half != nullptr) part.half += begin * c_row;
-    else part.c += begin * c_row;
-    return part;
-  }
-  Matrices columns(int64_t begin, int64_t end) const {
-    Matrices part = *this;
-    part.n = end - begin;
-    part.b += begin * b_col;
-    if (half != nullptr) part.half += begin;
-    else part.c += begin;
-    if (bias != nullptr) part.bias += begin;
-    return part;
-  }
-};
-
 // Calls compute(p), with floats for a result in 16 bits, which are rounded afterwards.
 template <class T, class F>
 void with_sums(const Matrices<T>& p, const F& compute) {

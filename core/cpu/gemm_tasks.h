@@ -2,6 +2,7 @@
 #pragma once
 
 #include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/rounding.h>
 
 #include <algorithm>
@@ -9,6 +10,40 @@
 #include <span>
 
 namespace vesta::cpu {
+
+/// One product with typed pointers.
+template <class T>
+struct Matrices {
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  const T* b;
+  std::int64_t b_row, b_col;
+  T* c;
+  std::int64_t c_row;
+  const T* bias;
+  bool accumulate;
+  std::uint16_t* half = nullptr;  // if set, the result is rounded to 16-bit floats here, with rows c_row apart; no c
+  const HalfFormat* format = nullptr;
+
+  Matrices rows(std::int64_t begin, std::int64_t end) const {
+    Matrices part = *this;
+    part.m = end - begin;
+    part.a += begin * a_row;
+    if (half != nullptr) part.half += begin * c_row;
+    else part.c += begin * c_row;
+    return part;
+  }
+  Matrices columns(std::int64_t begin, std::int64_t end) const {
+    Matrices part = *this;
+    part.n = end - begin;
+    part.b += begin * b_col;
+    if (half != nullptr) part.half += begin;
+    else part.c += begin;
+    if (bias != nullptr) part.bias += begin;
+    return part;
+  }
+};
 
 /// A cut of rows or columns into `count` blocks of whole tiles whose heights differ by one tile at most, so that
 /// threads get equal work.
