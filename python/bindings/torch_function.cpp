@@ -258,6 +258,7 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* 
     PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
   }
   std::vector<Ref> asked;  // held: who is called may empty the lists that they were found in
+  asked.reserve(found.size());
   for (PyObject* o : found) asked.emplace_back(new_ref(o));
   if (in_mode()) {
     const LeaveMode outside;
