@@ -66,7 +66,8 @@ void refuse_without_code(int device) {
   if (has_code_for(rt::architectures(), p.major, p.minor)) return;
   constexpr int kLeastMajor = 8;  // of what the kernels can be compiled for (architectures.cmake)
   VESTA_CHECK(p.major >= kLeastMajor, device, "cuda: cuda:", device, " (", p.name, ") has compute capability ", p.major,
-              ".", p.minor, ", and the kernels need 8.0 or later. Choose another device with CUDA_VISIBLE_DEVICES, or "
+              ".", p.minor,
+              ", and the kernels need 8.0 or later. Choose another device with CUDA_VISIBLE_DEVICES, or "
               "device=\"cpu\".");
   fail(Cause::device, "cuda: cuda:", device, " (", p.name, ") has compute capability ", p.major, ".", p.minor,
        ", for which this build has no code (it was built for ", rt::architectures(),
