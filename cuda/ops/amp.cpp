@@ -129,7 +129,7 @@ Tensor chunk_sums(TensorList tensors, NormKind kind, std::vector<uint32_t>& firs
   int64_t total = 0;
   for (const Tensor& t : tensors) total += norm_chunks(t);
   VESTA_CHECK(total <= 0x7fffffff, runtime, "_list_norms: expected less than 2^44 elements in all.");
-  const Tensor sums = empty_tensor(IntSpan(&total, 1), DType::float64, tensors[0].device());
+  Tensor sums = empty_tensor(IntSpan(&total, 1), DType::float64, tensors[0].device());
   double* at = reinterpret_cast<double*>(sums.impl()->data());
   Dense memory("_list_norms");
   int64_t place = 0;

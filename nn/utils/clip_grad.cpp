@@ -68,7 +68,7 @@ Tensor get_grad_norm(const std::vector<Tensor>& parameters, double norm_type) {
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
   const NoGrad off;
-  const Tensor total = get_grad_norm(parameters, norm_type);
+  Tensor total = get_grad_norm(parameters, norm_type);
   VESTA_CHECK(!error_if_nonfinite || std::isfinite(total.to(DType::float64).item<double>()), runtime,
               "clip_grad_norm_: The total norm of order ", norm_type,
               " for gradients from `parameters` is non-finite, so it cannot be clipped.");
