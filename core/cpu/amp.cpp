@@ -66,12 +66,11 @@ class Parts {
     int64_t n;
     DType dtype;
   };
-  explicit Parts(const char* op) : op_(op) {}
+  explicit Parts(const char* op) : memory_(op) {}
 
   /// Adds a tensor in parts of at most `most` elements.
   void add(const Tensor& t, int64_t most) {
-    if (!t.impl()->dense()) copies_.emplace_back(&t, clone(t, "contiguous_format"));
-    char* data = (t.impl()->dense() ? t : copies_.back().second).impl()->data();
+    char* const data = memory_.of(t);
     const int64_t n = t.numel(), item = itemsize(t.dtype());
     for (int64_t i = 0; i < n; i += most) parts_.push_back({data + i * item, std::min(most, n - i), t.dtype()});
     total_ += n;
@@ -86,18 +85,11 @@ class Parts {
     });
   }
   size_t size() const { return parts_.size(); }
-  /// Counts what was written, and copies it back where tensors have holes.
-  void written(TensorList list) const {
-    for (const auto& [t, copy] : copies_) copy_into(*t, copy, op_);
-    for (const Tensor& t : list) {
-      if (t.impl()->dense()) t.impl()->bump(op_);
-    }
-  }
+  void written(TensorList list) const { memory_.written(list); }
 
  private:
-  const char* op_;
+  DenseMemory memory_;
   std::vector<Part> parts_;
-  std::vector<std::pair<const Tensor*, Tensor>> copies_;
   int64_t total_ = 0;
 };
 

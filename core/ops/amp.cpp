@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/pointwise.h>
 
 namespace vesta {
@@ -96,6 +97,19 @@ void check_amp_update_scale(const Tensor& scale, const Tensor& growth_tracker, c
   VESTA_CHECK(growth_interval >= 1, value, op, ": expected at least 1, got ", growth_interval, " (growth_interval).");
   check_writable(scale, op);
   check_writable(growth_tracker, op);
+}
+
+char* DenseMemory::of(const Tensor& t) {
+  if (t.impl()->dense()) return t.impl()->data();
+  copies_.emplace_back(&t, clone(t, "contiguous_format"));
+  return copies_.back().second.impl()->data();
+}
+
+void DenseMemory::written(TensorList list) const {
+  for (const auto& [t, copy] : copies_) copy_into(*t, copy, op_);
+  for (const Tensor& t : list) {
+    if (t.impl()->dense()) t.impl()->bump(op_);
+  }
 }
 
 }  // namespace vesta

@@ -2,6 +2,9 @@
 // "On the difficulty of training recurrent neural networks"): the checks that all devices share. The scale, the
 // counter, found_inf and the norm live on the device: nothing here waits for it.
 #pragma once
+#include <utility>
+#include <vector>
+
 #include <vesta/core/arguments.h>
 #include <vesta/core/ops/list_factor.h>
 #include <vesta/core/tensor.h>
@@ -22,5 +25,19 @@ VESTA_API Tensor empty_norms(TensorList tensors, bool total);
 VESTA_API ListFactor check_list_mul(TensorList tensors, const MaybeTensor& by, double factor, bool clip);
 /// Checks the operands of _list_zero_.
 VESTA_API void check_list_zero(TensorList tensors);
+
+/// The dense memory of a list's tensors: those with holes are copied, and what was written is copied back.
+class DenseMemory {
+ public:
+  explicit DenseMemory(const char* op) : op_(op) {}
+  /// Returns the memory of a tensor, which lives until written() was called.
+  VESTA_API char* of(const Tensor& t);
+  /// Copies back, and counts the versions of the list's tensors.
+  VESTA_API void written(TensorList list) const;
+
+ private:
+  const char* op_;
+  std::vector<std::pair<const Tensor*, Tensor>> copies_;
+};
 
 }  // namespace vesta

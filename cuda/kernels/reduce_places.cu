@@ -61,24 +61,31 @@ struct IntegerPlace {
   }
 };
 
+/// The accumulator of a place alone: the value's key, above the complement of the place.
+struct KeyAndPlace {
+  using Acc = uint64_t;
+  static constexpr bool converts = false;
+  int64_t* out_places;
+
+  VESTA_DEVICE Acc identity() const { return 0; }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
+  VESTA_DEVICE static Acc of(uint32_t key, uint32_t place) { return uint64_t(key) << 32 | uint32_t(~place); }
+  VESTA_DEVICE void store(int64_t k, Acc a) const { out_places[k] = int64_t(uint32_t(~uint32_t(a))); }
+};
+
 /// Place for floats of at most four bytes and results of less than 2^32 of them: the value's key, above the
 /// complement of the place.
 template <class T, bool smallest>
-struct PlaceAlone {
+struct PlaceAlone : KeyAndPlace {
   using In = T;
-  using Acc = uint64_t;
   using C = compute_of<T>;
-  static constexpr bool converts = false;
-  int64_t* out_places;
 
   VESTA_DEVICE static uint32_t key_of(T v) {
     const SortKey<T> key = sort_key(v);
     const bool nan = key == SortKey<T>(~SortKey<T>(0));  // wins in any case
     return smallest && !nan ? SortKey<T>(~key) : key;
   }
-  VESTA_DEVICE Acc identity() const { return 0; }
-  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
-  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const { return uint64_t(key_of(v)) << 32 | uint32_t(~uint32_t(i)); }
+  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const { return of(key_of(v), uint32_t(i)); }
   /// Looks for the place only where the pack's extremum is better than what was found before it, which is rare.
   template <int N>
   VESTA_DEVICE Acc fold(Acc a, const Elements<T, N>& pack, int64_t first) const {
@@ -93,25 +100,17 @@ struct PlaceAlone {
       const bool is_best = v[j - 1] == best || (best != best && v[j - 1] != v[j - 1]);
       place = is_best ? 0 : place + 1;
     }
-    return uint64_t(key) << 32 | uint32_t(~(uint32_t(first) + place));
+    return of(key, uint32_t(first) + place);
   }
-  VESTA_DEVICE void store(int64_t k, Acc a) const { out_places[k] = int64_t(uint32_t(~uint32_t(a))); }
 };
 
 /// The same for integers.
 template <class T>
-struct IntegerPlaceAlone {
+struct IntegerPlaceAlone : KeyAndPlace {
   using In = T;
-  using Acc = uint64_t;
-  static constexpr bool converts = false;
-  int64_t* out_places;
   TurnedIntegers<T> turn;
 
-  VESTA_DEVICE Acc identity() const { return 0; }
-  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a > b ? a : b; }
-  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const {
-    return uint64_t(sort_key(turn(v))) << 32 | uint32_t(~uint32_t(i));
-  }
+  VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const { return of(sort_key(turn(v)), uint32_t(i)); }
   template <int N>
   VESTA_DEVICE Acc fold(Acc a, const Elements<T, N>& pack, int64_t first) const {
     T v[N];
@@ -123,9 +122,8 @@ struct IntegerPlaceAlone {
     uint32_t place = 0;
     VESTA_UNROLL
     for (int j = N - 1; j > 0; --j) place = v[j - 1] == best ? 0 : place + 1;
-    return uint64_t(key) << 32 | uint32_t(~(uint32_t(first) + place));
+    return of(key, uint32_t(first) + place);
   }
-  VESTA_DEVICE void store(int64_t k, Acc a) const { out_places[k] = int64_t(uint32_t(~uint32_t(a))); }
 };
 
 }  // namespace
@@ -137,13 +135,13 @@ void reduce_places(const ReduceStage& s) {
     if constexpr (std::is_integral_v<T>) {
       const auto turn = TurnedIntegers<T>::of(d, smallest);
       if constexpr (sizeof(T) <= 4) {
-        if (alone) return run_stage(IntegerPlaceAlone<T>{s.out_places, turn}, s);
+        if (alone) return run_stage(IntegerPlaceAlone<T>{{s.out_places}, turn}, s);
       }
       run_stage(IntegerPlace<T>{reinterpret_cast<T*>(s.out), s.out_places, s.places, turn}, s);
     } else {
       if constexpr (sizeof(T) <= 4) {
-        if (alone && smallest) return run_stage(PlaceAlone<T, true>{s.out_places}, s);
-        if (alone) return run_stage(PlaceAlone<T, false>{s.out_places}, s);
+        if (alone && smallest) return run_stage(PlaceAlone<T, true>{{s.out_places}}, s);
+        if (alone) return run_stage(PlaceAlone<T, false>{{s.out_places}}, s);
       }
       run_stage(Place<T>{reinterpret_cast<T*>(s.out), s.out_places, s.places, smallest}, s);
     }

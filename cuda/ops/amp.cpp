@@ -42,32 +42,11 @@ class Batches {
   TensorBatch batch_;
 };
 
-/// The dense memory of a list's tensors: those with holes are copied, and written back.
-class Dense {
- public:
-  explicit Dense(const char* op) : op_(op) {}
-  char* of(const Tensor& t) {
-    if (t.impl()->dense()) return t.impl()->data();
-    copies_.emplace_back(&t, clone(t, "contiguous_format"));
-    return copies_.back().second.impl()->data();
-  }
-  void written(TensorList list) const {
-    for (const auto& [t, copy] : copies_) copy_into(*t, copy, op_);
-    for (const Tensor& t : list) {
-      if (t.impl()->dense()) t.impl()->bump(op_);
-    }
-  }
-
- private:
-  const char* op_;
-  std::vector<std::pair<const Tensor*, Tensor>> copies_;
-};
-
 constexpr DType kListTypes[] = {DType::float16, DType::bfloat16, DType::float32, DType::float64};
 
 /// Queues list *= f, dtype by dtype.
 void scale_list(TensorList list, const ListFactor& f, float* found_inf, const char* op, StreamHandle stream) {
-  Dense memory(op);
+  DenseMemory memory(op);
   for (DType d : kListTypes) {
     Batches batches(kScaleChunk, [&](const TensorBatch& b, int64_t) { scale(op, b, d, f, found_inf, stream); });
     for (const Tensor& t : list) {
@@ -114,7 +93,7 @@ void zero_kernel(TensorList tensors) {
   const int device = index_of(tensors[0].device());
   DeviceGuard guard(device);
   const StreamHandle stream = current_stream(device).handle();
-  Dense memory("_list_zero_");
+  DenseMemory memory("_list_zero_");
   Batches batches(kZeroChunk, [&](const TensorBatch& b, int64_t) { zero(b, stream); });
   for (const Tensor& t : tensors) batches.add(memory.of(t), t.numel() * itemsize(t.dtype()));
   batches.flush();
@@ -131,7 +110,7 @@ Tensor chunk_sums(TensorList tensors, NormKind kind, std::vector<uint32_t>& firs
   VESTA_CHECK(total <= 0x7fffffff, runtime, "_list_norms: expected less than 2^44 elements in all.");
   Tensor sums = empty_tensor(IntSpan(&total, 1), DType::float64, tensors[0].device());
   double* at = reinterpret_cast<double*>(sums.impl()->data());
-  Dense memory("_list_norms");
+  DenseMemory memory("_list_norms");
   int64_t place = 0;
   for (DType d : kListTypes) {
     const int64_t begin = place;
