@@ -15,7 +15,7 @@ struct PendingGradient {
   /// Computes the gradient of the input.
   Tensor resolve() const {
     const Tensor* operands[] = {&grad, &used};
-    return pointwise_gradient(*info, 0, operands, 2, params);
+    return pointwise_backward(*info, 0, operands, 2, params);
   }
 };
 

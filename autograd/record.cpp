@@ -45,7 +45,7 @@ Tensor slope_of(const PointwiseRule& rule, int i, const Tensor& g, const Tensor*
     fused = fused && !saved[k].is_complex() && !saved[k].is_sparse();
   }
   if (fused) {
-    Tensor r = pointwise_gradient(info, i, operands, count, params);
+    Tensor r = pointwise_backward(info, i, operands, count, params);
     if (r.defined()) return r;
   }
   // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.

@@ -88,7 +88,7 @@ class ViewOfBase final : public Node {
   }
   GradList apply(GradList grads, Needs) override {
     const Tensor g = Places::counted(grads[0], places_.complex_view);
-    return GradList(Places::restored(rules::as_strided_gradient(g, places_.base, places_.view), places_.complex_base));
+    return GradList(Places::restored(rules::as_strided_backward(g, places_.base, places_.view), places_.complex_base));
   }
   std::string name() const override { return "AsStridedBackward0"; }
 

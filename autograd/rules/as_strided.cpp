@@ -44,7 +44,7 @@ Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin) {
   return as_strided(buffer, g.sizes, g.strides, g.offset - origin);
 }
 
-Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to) {
+Tensor as_strided_backward(const Tensor& grad, const Geometry& from, const Geometry& to) {
   int64_t n = extent(from, to), origin = first(from, to);
   Tensor buffer = zeros(n, grad.dtype(), grad.device());
   Tensor place = arange(0, n, 1, DType::int64, grad.device());

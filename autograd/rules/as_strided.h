@@ -26,6 +26,6 @@ Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin);
 
 /// Returns the gradient of a tensor of geometry `from` when that of its as_strided(`to`) is `grad`: elements add up
 /// where `to` repeats them, and are shared equally where `from` does.
-Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to);
+Tensor as_strided_backward(const Tensor& grad, const Geometry& from, const Geometry& to);
 
 }  // namespace vesta::autograd::rules

@@ -33,10 +33,10 @@ struct CrossEntropyRule {
 
 /// The loss of a row is -sum_c t_c log p_c with t_c = w_c ((1 - s) [c = target] + s / C), 0 for an ignored row; hence
 /// d loss / d x_c = sum(t) p_c - t_c, with p = softmax(x).
-Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
+Tensor cross_entropy_backward_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
                                       const Tensor& sums, int64_t ignore_index, double smoothing) {
   if (g.dtype() != input.dtype()) {  // 16-bit logits of a float32 loss
-    return cross_entropy_gradient_formula(g, input.to(g.dtype()), target, weight, sums, ignore_index, smoothing)
+    return cross_entropy_backward_formula(g, input.to(g.dtype()), target, weight, sums, ignore_index, smoothing)
         .to(input.dtype());
   }
   Tensor goal, counted;
@@ -58,7 +58,7 @@ Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, cons
 
 void register_loss() {
   record<ops::_cross_entropy, CrossEntropyRule>();
-  record_composite<ops::_cross_entropy_backward, &cross_entropy_gradient_formula>();
+  record_composite<ops::_cross_entropy_backward, &cross_entropy_backward_formula>();
 }
 
 }  // namespace vesta::autograd::rules

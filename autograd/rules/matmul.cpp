@@ -159,7 +159,7 @@ Tensor recorded_linear(const Tensor& input, const Tensor& weight, MaybeTensor bi
 }
 
 /// The gradient through an activation in ops, for what is recorded.
-Tensor linear_activation_gradient_formula(const Tensor& g, const Tensor& weight, const Tensor& used, bool use_gelu,
+Tensor linear_activation_backward_formula(const Tensor& g, const Tensor& weight, const Tensor& used, bool use_gelu,
                                           MaybeTensor) {
   using recording::gradient_of_unary, recording::pointwise_rule;
   const Tensor of_result = matmul(g, conj(weight));
@@ -173,7 +173,7 @@ void register_matmul() {
   record<ops::matmul, MatmulRule>();
   ops::linear.set_layer(Layer::autograd, &recorded_linear);
   record<ops::_fused_linear, FusedLinearRule>();
-  record_composite<ops::_linear_backward_activation, &linear_activation_gradient_formula>();
+  record_composite<ops::_linear_backward_activation, &linear_activation_backward_formula>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -105,7 +105,7 @@ struct GroupNormRule {
 
 /// The same in terms of ops. In training the statistics are functions of the input, so they are computed anew; eps is
 /// what the given invstd has beyond the variance.
-TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& mean,
+TensorTriple batch_norm_backward_formula(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& mean,
                                          const Tensor& invstd, bool training) {
   Dims others, channel(size_t(input.dim()), 1);
   for (int64_t d = 0; d < input.dim(); ++d) {
@@ -138,7 +138,7 @@ void register_norm() {
   record<ops::native_layer_norm, LayerNormRule>();
   record<ops::_fused_rms_norm, RmsNormRule>();
   record<ops::native_group_norm, GroupNormRule>();
-  record_composite<ops::_batch_norm_backward, &batch_norm_gradient_formula>();
+  record_composite<ops::_batch_norm_backward, &batch_norm_backward_formula>();
 }
 
 }  // namespace vesta::autograd::rules

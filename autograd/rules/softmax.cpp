@@ -18,10 +18,10 @@ struct SoftmaxRule {
   Tensor operator()(const Tensor& g, Needs) const { return _softmax_backward(g, y(), dim, log); }
 };
 
-Tensor softmax_gradient_formula(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
+Tensor softmax_backward_formula(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
   // 16-bit floats would be rounded after every step, which the fused op does not do.
   if (const DType wide = compute_type(y.dtype()); wide != y.dtype())
-    return softmax_gradient_formula(g.to(wide), y.to(wide), dim, log).to(y.dtype());
+    return softmax_backward_formula(g.to(wide), y.to(wide), dim, log).to(y.dtype());
   if (log) return g - exp(y) * sum(g, dim, true);
   return y * (g - sum(g * y, dim, true));
 }
@@ -31,7 +31,7 @@ Tensor softmax_gradient_formula(const Tensor& g, const Tensor& y, int64_t dim, b
 void register_softmax() {
   record<ops::_softmax, SoftmaxRule<false>>();
   record<ops::_log_softmax, SoftmaxRule<true>>();
-  record_composite<ops::_softmax_backward, &softmax_gradient_formula>();
+  record_composite<ops::_softmax_backward, &softmax_backward_formula>();
 }
 
 }  // namespace vesta::autograd::rules

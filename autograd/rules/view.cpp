@@ -98,7 +98,7 @@ struct AsStridedRule {
   static AsStridedRule save(const Tensor& y, const Tensor& x, IntList, IntList, MaybeInt, Needs) {
     return {Geometry(x), Geometry(y)};
   }
-  Tensor operator()(const Tensor& g, Needs) const { return as_strided_gradient(g, from, to); }
+  Tensor operator()(const Tensor& g, Needs) const { return as_strided_backward(g, from, to); }
 };
 
 struct ViewAsRealRule {

@@ -339,7 +339,7 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   return {y, top};
 }
 
-TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+TensorTriple attention_backward_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
                                        MaybeTensor mask, const Tensor& output, const Tensor& top, double dropout_p,
                                        int64_t seed, int64_t offset, bool is_causal, double scale) {
   check_fused_attention(query, key, value, mask);
@@ -365,7 +365,7 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
 
 void register_attention() {
   ops::_fused_attention.set_kernel(DeviceType::cpu, attention_kernel);
-  ops::_fused_attention_backward.set_kernel(DeviceType::cpu, attention_gradient_kernel);
+  ops::_fused_attention_backward.set_kernel(DeviceType::cpu, attention_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -205,7 +205,7 @@ Tensor symmetric_matrix(const Tensor& t, int64_t n) {
   return r;
 }
 
-Tensor distances_gradient_kernel(const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p,
+Tensor distances_backward_kernel(const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p,
                                  const Tensor& distances) {
   check_distances_backward(grad, x1, x2, p, distances);
   const Tensor& other = x2.defined() ? *x2 : x1;
@@ -262,7 +262,7 @@ void register_distance() {
   VESTA_ON_ISA(register_distance_kernels, distance_table);
   ops::linalg_cross.set_kernel(DeviceType::cpu, cross_kernel);
   ops::_distances.set_kernel(DeviceType::cpu, distances_kernel);
-  ops::_distances_backward.set_kernel(DeviceType::cpu, distances_gradient_kernel);
+  ops::_distances_backward.set_kernel(DeviceType::cpu, distances_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -95,7 +95,7 @@ class Sampler {
     return result;
   }
 
-  Tensor grid_gradient(const Tensor& grad) {
+  Tensor grid_backward(const Tensor& grad) {
     image_.slopes = true;
     const auto& kernels = sample_kernels<T>();
     const T* const g = grad.data_ptr<T>();
@@ -189,11 +189,11 @@ TensorPair gradients(const GridSampling& s, const Tensor& grad, const Tensor& in
   const Tensor g = contiguous_values(grad.to(dtype_of<T>));
   Tensor of_x, of_places;
   if (of_input) of_x = sampler.input_gradient(g).to(input.dtype());
-  if (of_grid) of_places = sampler.grid_gradient(g).to(grid.dtype());
+  if (of_grid) of_places = sampler.grid_backward(g).to(grid.dtype());
   return {of_x, of_places};
 }
 
-TensorPair grid_sampler_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& grid,
+TensorPair grid_sampler_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& grid,
                                         int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
                                         bool of_input, bool of_grid) {
   const GridSampling s =
@@ -216,7 +216,7 @@ TensorPair grid_sampler_gradient_kernel(const Tensor& grad, const Tensor& input,
 void register_grid_sample() {
   VESTA_ON_ISA(register_grid_sample, single_samplers, double_samplers);
   ops::_grid_sampler_2d.set_kernel(DeviceType::cpu, grid_sampler_kernel);
-  ops::_grid_sampler_2d_backward.set_kernel(DeviceType::cpu, grid_sampler_gradient_kernel);
+  ops::_grid_sampler_2d_backward.set_kernel(DeviceType::cpu, grid_sampler_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -280,7 +280,7 @@ struct ChannelGradient {
 };
 
 /// The gradient for images with channels last; so is the result.
-TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input, const Tensor& weight,
+TensorTriple batch_norm_backward_pixels(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                         const Tensor& mean, const Tensor& invstd, bool training) {
   const BatchNormShape shape(input);
   const Tensor x = dense_image(input, true), g = dense_image(grad.to(input.dtype()), true);
@@ -318,12 +318,12 @@ struct ActivationGradient {
 };
 
 /// The gradient of batch normalisation; `activation`: `grad` is that of its result, and goes through it first.
-TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
+TensorTriple batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
                                  const Tensor& invstd, bool training, const ActivationGradient* activation) {
   const BatchNormShape shape(input);
-  if (suggests_channels_last(input)) return batch_norm_gradient_pixels(grad, input, weight, mean, invstd, training);
+  if (suggests_channels_last(input)) return batch_norm_backward_pixels(grad, input, weight, mean, invstd, training);
   if (has_short_runs(shape)) {
-    auto [rows, gw, gb] = batch_norm_gradient(gather_runs(grad.to(input.dtype()), shape), gather_runs(input, shape),
+    auto [rows, gw, gb] = batch_norm_backward(gather_runs(grad.to(input.dtype()), shape), gather_runs(input, shape),
                                               weight, mean, invstd, training, nullptr);
     return {scatter_runs(rows, input), gw, gb};
   }
@@ -424,12 +424,12 @@ TensorTriple batch_norm_gradient(const Tensor& grad, const Tensor& input, const 
   return {gx, gw, gb};
 }
 
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+TensorTriple batch_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& invstd, bool training) {
-  return batch_norm_gradient(grad, input, weight, mean, invstd, training, nullptr);
+  return batch_norm_backward(grad, input, weight, mean, invstd, training, nullptr);
 }
 
-TensorTriple batch_norm_activation_gradient_kernel(const Tensor& grad, const Tensor& used, int64_t number, double alpha,
+TensorTriple batch_norm_activation_backward_kernel(const Tensor& grad, const Tensor& used, int64_t number, double alpha,
                                                    double beta, const Tensor& input, MaybeTensor weight,
                                                    const Tensor& mean, const Tensor& invstd, bool training) {
   const PointwiseInfo& info = activation_of_number(number);
@@ -439,10 +439,10 @@ TensorTriple batch_norm_activation_gradient_kernel(const Tensor& grad, const Ten
   };
   const ActivationGradient activation{loop, used.impl()->data(), {alpha, beta}};
   if (loop && plain(grad) && plain(used) && !suggests_channels_last(input) && !has_short_runs(BatchNormShape(input)))
-    return batch_norm_gradient(grad, input, weight, mean, invstd, training, &activation);
+    return batch_norm_backward(grad, input, weight, mean, invstd, training, &activation);
   const Tensor* operands[] = {&grad, &used};
-  const Tensor g = pointwise_gradient(info, 0, operands, 2, activation.params);
-  return batch_norm_gradient(g, input, weight, mean, invstd, training, nullptr);
+  const Tensor g = pointwise_backward(info, 0, operands, 2, activation.params);
+  return batch_norm_backward(g, input, weight, mean, invstd, training, nullptr);
 }
 
 constexpr int64_t kMostRows = 16;  // whose statistics are computed together
@@ -521,7 +521,7 @@ TensorTriple row_gradients(const LayerNormRows& rows, const Tensor& grad, const 
         const double m = means.defined() ? statistic(means, i) : 0, r = statistic(scales, i);
         double sum, dot;
         k.normalize_sums(gi, x, m, r, data_of(rows.weight), sums, sums + n * item, n, &sum, &dot);
-        k.normalize_gradient(gi, x, m, r, data_of(rows.weight), means.defined() ? sum / double(n) : 0,
+        k.normalize_backward(gi, x, m, r, data_of(rows.weight), means.defined() ? sum / double(n) : 0,
                              dot * r * r / double(n), gx.impl()->data() + i * rows.bytes, n);
       }
     }
@@ -531,7 +531,7 @@ TensorTriple row_gradients(const LayerNormRows& rows, const Tensor& grad, const 
   return {gx, view(select(total, 0, 0), shape), view(select(total, 0, 1), shape)};
 }
 
-TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+TensorTriple layer_norm_backward_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
                                         MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
   const LayerNormRows rows("layer_norm", input, normalized_shape, weight, {});
   return row_gradients(rows, grad, input, normalized_shape, mean, rstd);
@@ -561,7 +561,7 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
 }
 
 // Layer normalisation's gradient around 0: dx = rstd * (h - x^ * sum(h x^) / n).
-TensorPair rms_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+TensorPair rms_norm_backward_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
                                     MaybeTensor weight, const Tensor& rstd) {
   const LayerNormRows rows("rms_norm", input, normalized_shape, weight, {});
   auto [gx, gw, gb] = row_gradients(rows, grad, input, normalized_shape, {}, rstd);
@@ -630,7 +630,7 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
 
 // The gradient of layer normalisation over the rows, h = g * weight. The sums over a channel are of one image each, and
 // added up in order: the same bits for any number of threads.
-TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+TensorTriple group_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& rstd, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   constexpr const char* op = "_group_norm_backward";
   const GroupRows rows(input, weight, {}, GroupNormShape(op, input, weight, {}, N, C, HxW, group));
@@ -651,7 +651,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
       if (rows.is_short) {
         const int64_t at = i * n * rows.stats_item;  // row i is a part of image i / groups: the same order
         k.normalize_sums(gi, x, m, r, rows.at(rows.weight, i), of_weight + at, of_bias + at, n, &sum, &dot);
-        k.normalize_gradient(gi, x, m, r, rows.at(rows.weight, i), sum / count, dot * r * r / count, to, n);
+        k.normalize_backward(gi, x, m, r, rows.at(rows.weight, i), sum / count, dot * r * r / count, to, n);
         continue;
       }
       for (int64_t c = 0; c < rows.depth; ++c) {
@@ -679,14 +679,14 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_norm() {
   ops::_fused_rms_norm.set_kernel(DeviceType::cpu, rms_norm_kernel);
-  ops::_rms_norm_backward.set_kernel(DeviceType::cpu, rms_norm_gradient_kernel);
+  ops::_rms_norm_backward.set_kernel(DeviceType::cpu, rms_norm_backward_kernel);
   ops::native_group_norm.set_kernel(DeviceType::cpu, group_norm_kernel);
-  ops::_group_norm_backward.set_kernel(DeviceType::cpu, group_norm_gradient_kernel);
+  ops::_group_norm_backward.set_kernel(DeviceType::cpu, group_norm_backward_kernel);
   ops::native_layer_norm.set_kernel(DeviceType::cpu, layer_norm_kernel);
-  ops::_layer_norm_backward.set_kernel(DeviceType::cpu, layer_norm_gradient_kernel);
+  ops::_layer_norm_backward.set_kernel(DeviceType::cpu, layer_norm_backward_kernel);
   ops::native_batch_norm.set_kernel(DeviceType::cpu, batch_norm_kernel);
-  ops::_batch_norm_backward.set_kernel(DeviceType::cpu, batch_norm_gradient_kernel);
-  ops::_batch_norm_activation_backward.set_kernel(DeviceType::cpu, batch_norm_activation_gradient_kernel);
+  ops::_batch_norm_backward.set_kernel(DeviceType::cpu, batch_norm_backward_kernel);
+  ops::_batch_norm_activation_backward.set_kernel(DeviceType::cpu, batch_norm_activation_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -429,7 +429,7 @@ Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList strid
 }
 
 /// The gradient with channels last. A task has some channels of a sample, whose sums have the order of the windows.
-Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
+Tensor max_pool_backward_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
   constexpr int64_t kChannels = 32;  // whole cache lines, so that threads do not share one
   const Tensor g = dense_image(grad, true), at = dense_image(indices, true);
   Tensor gx = empty_image(input_size, true, grad.dtype());
@@ -462,11 +462,11 @@ Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntLi
   return gx;
 }
 
-Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList, IntList,
+Tensor max_pool_backward_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList, IntList,
                                 IntList, IntList) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t in = check_max_pool_backward(grad, indices, input_size);
-  if (suggests_channels_last(indices)) return max_pool_gradient_pixels(grad, indices, input_size, in);
+  if (suggests_channels_last(indices)) return max_pool_backward_pixels(grad, indices, input_size, in);
   if (grad.numel() == 0) return zeros(input_size, grad.dtype());
   Tensor g = contiguous_values(grad), at = contiguous_values(indices), gx = empty_tensor(input_size, grad.dtype());
   const int64_t out = g.numel() / (g.size(0) * g.size(1));
@@ -497,7 +497,7 @@ void register_pool() {
                std::get<2>(values_kernels), std::get<3>(values_kernels));
   ops::_max_pool_values.set_kernel(DeviceType::cpu, max_pool_values_kernel);
   ops::_max_pool.set_kernel(DeviceType::cpu, max_pool_kernel);
-  ops::_max_pool_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
+  ops::_max_pool_backward.set_kernel(DeviceType::cpu, max_pool_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -350,7 +350,7 @@ RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, 
   return r;
 }
 
-RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c, const Tensor& x,
+RecurrenceGradients layer_backward_kernel(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c, const Tensor& x,
                                           const Tensor& h, MaybeTensor c, const Tensor& weight, MaybeTensor bias,
                                           const Tensor& out, MaybeTensor activations, MaybeTensor cells, IntList sizes,
                                           int64_t kind, bool reverse) {
@@ -376,7 +376,7 @@ RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad
 void register_recurrence() {
   VESTA_ON_ISA(register_steps, steps_of<float>, steps_of<double>);
   ops::_recurrence.set_kernel(DeviceType::cpu, layer_kernel);
-  ops::_recurrence_backward.set_kernel(DeviceType::cpu, layer_gradient_kernel);
+  ops::_recurrence_backward.set_kernel(DeviceType::cpu, layer_backward_kernel);
 }
 
 }  // namespace vesta::cpu

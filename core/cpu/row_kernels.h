@@ -81,7 +81,7 @@ struct RowKernels {
   /// numbers of the dtype of statistics, for the gradient (slots + 6 + 2 n).
   void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log, bool far,
                           char* room) = nullptr;
-  void (*softmax_gradient_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
+  void (*softmax_backward_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
                                    bool log, char* room) = nullptr;
   void (*logsumexp_columns)(const char* x, int64_t n, int64_t step, int64_t count, double* out, char* room) = nullptr;
   /// Writes the results of exp_sum() and, if requested, dot() for columns; `room` as for softmax.
@@ -149,7 +149,7 @@ struct RowKernels {
   void (*normalize_sums)(const char* g, const char* x, double mean, double rstd, const char* w, char* gw, char* gb,
                          int64_t n, double* sum, double* dot) = nullptr;
   /// Computes gx = (g * w - a - (x - mean) * b) * rstd.
-  void (*normalize_gradient)(const char* g, const char* x, double mean, double rstd, const char* w, double a, double b,
+  void (*normalize_backward)(const char* g, const char* x, double mean, double rstd, const char* w, double a, double b,
                              char* gx, int64_t n) = nullptr;
   /// Compute a step of an LSTM, and its gradient: gates and activations [4 n], states [n].
   void (*lstm_cell)(const char* gates, const char* cx, char* h, char* c, char* activations, int64_t n) = nullptr;

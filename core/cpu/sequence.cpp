@@ -27,7 +27,7 @@ TensorTriple lstm_cell_kernel(const Tensor& gates, const Tensor& cx) {
   return {h, c, activations};
 }
 
-TensorPair lstm_cell_gradient_kernel(const Tensor& gates, const Tensor& cx, const Tensor& activations,
+TensorPair lstm_cell_backward_kernel(const Tensor& gates, const Tensor& cx, const Tensor& activations,
                                      MaybeTensor grad_h, MaybeTensor grad_c) {
   check_lstm_cell(gates, cx);
   check_lstm_cell(activations, cx);
@@ -54,7 +54,7 @@ TensorPair lstm_cell_gradient_kernel(const Tensor& gates, const Tensor& cx, cons
 
 void register_sequence() {
   ops::_lstm_cell.set_kernel(DeviceType::cpu, lstm_cell_kernel);
-  ops::_lstm_cell_backward.set_kernel(DeviceType::cpu, lstm_cell_gradient_kernel);
+  ops::_lstm_cell_backward.set_kernel(DeviceType::cpu, lstm_cell_backward_kernel);
 }
 
 }  // namespace vesta::cpu

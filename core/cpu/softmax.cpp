@@ -65,7 +65,7 @@ struct Strip {
 
 /// The longest rows that are transposed to columns, by what is computed: with longer ones a row by itself is as fast
 /// (rows of 2 to 100 elements, with AVX2).
-enum class ShortRow : int64_t { softmax = 32, log_softmax = 48, sums = 96, softmax_gradient = 7, loss_gradient = 40 };
+enum class ShortRow : int64_t { softmax = 32, log_softmax = 48, sums = 96, softmax_backward = 7, loss_gradient = 40 };
 
 /// A contiguous [outer, n, inner], whose columns lie side by side: copies of strips of them stay in the caches from
 /// pass to pass. Strips of long columns leave L2 before they are narrower than 128 bytes, as memory is slow to give
@@ -159,14 +159,14 @@ Tensor softmax_kernel(const Tensor& input, int64_t dim) {
                [f](const char* a, const char*, char* y, int64_t n, bool far) { f(a, y, n, log, far); });
 }
 
-Tensor softmax_gradient_kernel(const Tensor& of_output, const Tensor& result, int64_t dim, bool log) {
+Tensor softmax_backward_kernel(const Tensor& of_output, const Tensor& result, int64_t dim, bool log) {
   check_floating(of_output, "_softmax_backward");
   const int64_t d = wrap_dim(dim, of_output.dim(), "_softmax_backward");
   const Tensor grad = Columns::ready(of_output, d), output = Columns::ready(result, d);
-  if (Columns::pay(grad, d, ShortRow::softmax_gradient) && output.is_contiguous() && grad.dtype() == output.dtype()) {
+  if (Columns::pay(grad, d, ShortRow::softmax_backward) && output.is_contiguous() && grad.dtype() == output.dtype()) {
     const Columns columns(grad, d, 2);
     Tensor gx = result_tensor(grad.sizes(), grad.dtype(), grad.device());
-    const auto strip = row_kernels(grad.dtype()).softmax_gradient_columns;
+    const auto strip = row_kernels(grad.dtype()).softmax_backward_columns;
     columns.each_strip(grad.impl()->data(), output.impl()->data(), gx.impl()->data(), [&](const Strip& s) {
       strip(s.in[0], s.in[1], s.out, columns.n, s.step, s.count, log, s.room);
     });
@@ -416,7 +416,7 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   return {loss.to(loss_dtype), exp_sums};
 }
 
-Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
+Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
                                      const Tensor& exp_sums, int64_t ignore, double smoothing) {
   check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
   const DType wide = statistics_dtype(input.dtype());
@@ -446,9 +446,9 @@ void register_softmax() {
   ops::_softmax.set_kernel(cpu, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cpu, softmax_kernel<true>);
   ops::logsumexp.set_kernel(cpu, logsumexp_kernel);
-  ops::_softmax_backward.set_kernel(cpu, softmax_gradient_kernel);
+  ops::_softmax_backward.set_kernel(cpu, softmax_backward_kernel);
   ops::_cross_entropy.set_kernel(cpu, cross_entropy_kernel);
-  ops::_cross_entropy_backward.set_kernel(cpu, cross_entropy_gradient_kernel);
+  ops::_cross_entropy_backward.set_kernel(cpu, cross_entropy_backward_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -16,7 +16,7 @@ TensorPair attention(const Tensor& query, const Tensor& key, const Tensor& value
           empty_tensor({{query.size(0), heads, rows}}, compute_type(query.dtype()), query.device())};
 }
 
-TensorTriple attention_gradient(const Tensor&, const Tensor& query, const Tensor& key, const Tensor& value,
+TensorTriple attention_backward(const Tensor&, const Tensor& query, const Tensor& key, const Tensor& value,
                                 MaybeTensor mask, const Tensor&, const Tensor&, double, int64_t, int64_t, bool,
                                 double) {
   check_fused_attention(query, key, value, mask);
@@ -28,7 +28,7 @@ TensorTriple attention_gradient(const Tensor&, const Tensor& query, const Tensor
 
 void register_attention() {
   ops::_fused_attention.set_kernel(DeviceType::meta, attention);
-  ops::_fused_attention_backward.set_kernel(DeviceType::meta, attention_gradient);
+  ops::_fused_attention_backward.set_kernel(DeviceType::meta, attention_backward);
 }
 
 }  // namespace vesta::meta

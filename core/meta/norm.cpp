@@ -26,17 +26,17 @@ TensorTriple batch_norm(const Tensor& input, MaybeTensor weight, MaybeTensor bia
           result({channels}, stats)};
 }
 
-TensorTriple batch_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor, const Tensor& mean, const Tensor&,
+TensorTriple batch_norm_backward(const Tensor&, const Tensor& input, MaybeTensor, const Tensor& mean, const Tensor&,
                                  bool) {
   const int64_t channels = BatchNormShape(input).channels;
   return {image(input.sizes(), suggests_channels_last(input), input.dtype()), result({channels}, mean.dtype()),
           result({channels}, mean.dtype())};
 }
 
-TensorTriple batch_norm_activation_gradient(const Tensor& grad, const Tensor&, int64_t, double, double,
+TensorTriple batch_norm_activation_backward(const Tensor& grad, const Tensor&, int64_t, double, double,
                                             const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                             const Tensor& invstd, bool training) {
-  return batch_norm_gradient(grad, input, weight, mean, invstd, training);
+  return batch_norm_backward(grad, input, weight, mean, invstd, training);
 }
 
 TensorTriple layer_norm(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double) {
@@ -47,7 +47,7 @@ TensorTriple layer_norm(const Tensor& input, IntList normalized_shape, MaybeTens
   return {like(input), result(statistics, wide), result(statistics, wide)};
 }
 
-TensorTriple layer_norm_gradient(const Tensor&, const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+TensorTriple layer_norm_backward(const Tensor&, const Tensor& input, IntList normalized_shape, MaybeTensor weight,
                                  const Tensor& mean, const Tensor&) {
   check_row_norm("layer_norm", input, normalized_shape, weight, {});
   return {like(input), result(normalized_shape, mean.dtype()), result(normalized_shape, mean.dtype())};
@@ -60,7 +60,7 @@ TensorPair rms_norm(const Tensor& input, IntList normalized_shape, MaybeTensor w
   return {like(input), result(statistics, statistics_dtype(input.dtype()))};
 }
 
-TensorPair rms_norm_gradient(const Tensor&, const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+TensorPair rms_norm_backward(const Tensor&, const Tensor& input, IntList normalized_shape, MaybeTensor weight,
                              const Tensor& rstd) {
   check_row_norm("rms_norm", input, normalized_shape, weight, {});
   return {like(input), result(normalized_shape, rstd.dtype())};
@@ -78,7 +78,7 @@ TensorTriple group_norm(const Tensor& input, MaybeTensor weight, MaybeTensor bia
   return {formatted(input), result({N, group}, wide), result({N, group}, wide)};
 }
 
-TensorTriple group_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+TensorTriple group_norm_backward(const Tensor&, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                  const Tensor&, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   const GroupNormShape shape("_group_norm_backward", input, weight, {}, N, C, HxW, group);
   return {formatted(input), result({C}, mean.dtype()), result({C}, mean.dtype())};
@@ -88,14 +88,14 @@ TensorTriple group_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor
 
 void register_norm() {
   ops::_fused_rms_norm.set_kernel(DeviceType::meta, rms_norm);
-  ops::_rms_norm_backward.set_kernel(DeviceType::meta, rms_norm_gradient);
+  ops::_rms_norm_backward.set_kernel(DeviceType::meta, rms_norm_backward);
   ops::native_group_norm.set_kernel(DeviceType::meta, group_norm);
-  ops::_group_norm_backward.set_kernel(DeviceType::meta, group_norm_gradient);
+  ops::_group_norm_backward.set_kernel(DeviceType::meta, group_norm_backward);
   ops::native_layer_norm.set_kernel(DeviceType::meta, layer_norm);
-  ops::_layer_norm_backward.set_kernel(DeviceType::meta, layer_norm_gradient);
+  ops::_layer_norm_backward.set_kernel(DeviceType::meta, layer_norm_backward);
   ops::native_batch_norm.set_kernel(DeviceType::meta, batch_norm);
-  ops::_batch_norm_backward.set_kernel(DeviceType::meta, batch_norm_gradient);
-  ops::_batch_norm_activation_backward.set_kernel(DeviceType::meta, batch_norm_activation_gradient);
+  ops::_batch_norm_backward.set_kernel(DeviceType::meta, batch_norm_backward);
+  ops::_batch_norm_activation_backward.set_kernel(DeviceType::meta, batch_norm_activation_backward);
 }
 
 }  // namespace vesta::meta

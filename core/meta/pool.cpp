@@ -15,7 +15,7 @@ TensorPair max_pool(const Tensor& input, IntList kernel, IntList stride, IntList
   return {image(sizes, last, input.dtype()), image(sizes, last, DType::int64)};
 }
 
-Tensor max_pool_gradient(const Tensor& grad, const Tensor& indices, IntList input_size, IntList, IntList, IntList,
+Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntList input_size, IntList, IntList, IntList,
                          IntList) {
   check_max_pool_backward(grad, indices, input_size);
   return image(input_size, suggests_channels_last(indices), grad.dtype());
@@ -25,7 +25,7 @@ Tensor max_pool_gradient(const Tensor& grad, const Tensor& indices, IntList inpu
 
 void register_pool() {
   ops::_max_pool.set_kernel(DeviceType::meta, max_pool);
-  ops::_max_pool_backward.set_kernel(DeviceType::meta, max_pool_gradient);
+  ops::_max_pool_backward.set_kernel(DeviceType::meta, max_pool_backward);
 }
 
 }  // namespace vesta::meta

@@ -19,7 +19,7 @@ RecurrenceResults layer(const Tensor& x, const Tensor& h, MaybeTensor c, const T
           c.defined() ? result({rows, width}, x.dtype()) : Tensor()};
 }
 
-RecurrenceGradients layer_gradient(MaybeTensor, MaybeTensor, MaybeTensor, const Tensor& x, const Tensor& h,
+RecurrenceGradients layer_backward(MaybeTensor, MaybeTensor, MaybeTensor, const Tensor& x, const Tensor& h,
                                    MaybeTensor c, const Tensor& weight, MaybeTensor bias, const Tensor&, MaybeTensor,
                                    MaybeTensor, IntList sizes, int64_t kind, bool) {
   recurrence::check(x, h, c, weight, bias, sizes, kind);
@@ -30,7 +30,7 @@ RecurrenceGradients layer_gradient(MaybeTensor, MaybeTensor, MaybeTensor, const 
 
 void register_recurrence() {
   ops::_recurrence.set_kernel(DeviceType::meta, layer);
-  ops::_recurrence_backward.set_kernel(DeviceType::meta, layer_gradient);
+  ops::_recurrence_backward.set_kernel(DeviceType::meta, layer_backward);
 }
 
 }  // namespace vesta::meta

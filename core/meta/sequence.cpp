@@ -12,7 +12,7 @@ TensorTriple lstm_cell(const Tensor& gates, const Tensor& cx) {
   return {like(cx), like(cx), like(gates)};
 }
 
-TensorPair lstm_cell_gradient(const Tensor& gates, const Tensor& cx, const Tensor& activations, MaybeTensor,
+TensorPair lstm_cell_backward(const Tensor& gates, const Tensor& cx, const Tensor& activations, MaybeTensor,
                               MaybeTensor) {
   check_lstm_cell(gates, cx);
   check_lstm_cell(activations, cx);
@@ -23,7 +23,7 @@ TensorPair lstm_cell_gradient(const Tensor& gates, const Tensor& cx, const Tenso
 
 void register_sequence() {
   ops::_lstm_cell.set_kernel(DeviceType::meta, lstm_cell);
-  ops::_lstm_cell_backward.set_kernel(DeviceType::meta, lstm_cell_gradient);
+  ops::_lstm_cell_backward.set_kernel(DeviceType::meta, lstm_cell_backward);
 }
 
 }  // namespace vesta::meta

@@ -17,7 +17,7 @@ Tensor along(const Tensor& x, int64_t dim, const char* op) {
 }
 Tensor softmax(const Tensor& x, int64_t dim) { return along(x, dim, "softmax"); }
 Tensor log_softmax(const Tensor& x, int64_t dim) { return along(x, dim, "log_softmax"); }
-Tensor softmax_gradient(const Tensor& grad, const Tensor&, int64_t dim, bool) {
+Tensor softmax_backward(const Tensor& grad, const Tensor&, int64_t dim, bool) {
   return along(grad, dim, "_softmax_backward");
 }
 
@@ -26,7 +26,7 @@ TensorPair cross_entropy(const Tensor& input, const Tensor& target, MaybeTensor 
   const DType loss = check_cross_entropy(input, target, weight, smoothing, dtype);
   return {result(Dims(target.sizes()), loss), result(exp_sums_shape(input), statistics_dtype(input.dtype()))};
 }
-Tensor cross_entropy_gradient(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&, int64_t,
+Tensor cross_entropy_backward(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&, int64_t,
                               double) {
   return like(input);
 }
@@ -36,9 +36,9 @@ Tensor cross_entropy_gradient(const Tensor&, const Tensor& input, const Tensor&,
 void register_softmax() {
   ops::_softmax.set_kernel(DeviceType::meta, softmax);
   ops::_log_softmax.set_kernel(DeviceType::meta, log_softmax);
-  ops::_softmax_backward.set_kernel(DeviceType::meta, softmax_gradient);
+  ops::_softmax_backward.set_kernel(DeviceType::meta, softmax_backward);
   ops::_cross_entropy.set_kernel(DeviceType::meta, cross_entropy);
-  ops::_cross_entropy_backward.set_kernel(DeviceType::meta, cross_entropy_gradient);
+  ops::_cross_entropy_backward.set_kernel(DeviceType::meta, cross_entropy_backward);
 }
 
 }  // namespace vesta::meta

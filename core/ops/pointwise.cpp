@@ -531,7 +531,7 @@ Tensor small_gradient(const PointwiseInfo& info, AnyKernel kernel, const Tensor*
 }
 }  // namespace
 
-Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
+Tensor pointwise_backward(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
                           const double* params) {
   const DType d = operands[0]->dtype();
   if (AnyKernel kernel = info.kernels[int(DeviceType::cpu)][1 + i][int(d)]) {

@@ -117,7 +117,7 @@ VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, c
 VESTA_API TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params);
 /// Runs the fused gradient of input `i`: operands are g and what the gradient uses, in order. Where the device has no
 /// fused kernel for the dtype, returns an undefined tensor.
-VESTA_API Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
+VESTA_API Tensor pointwise_backward(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
                                     const double* params);
 /// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, devices and overlap.
 VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_blocking = false);

@@ -15,6 +15,6 @@ bool attention_double(const AttentionLaunch& l, bool gradient) {
 }
 
 void attention(const AttentionLaunch& l) { run(l, false); }
-void attention_gradient(const AttentionLaunch& l) { run(l, true); }
+void attention_backward(const AttentionLaunch& l) { run(l, true); }
 
 }  // namespace vesta::cuda

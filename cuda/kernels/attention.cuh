@@ -47,9 +47,9 @@ bool run_attention(const AttentionLaunch& l, bool gradient) {
       launch_block("attention_inner", attention_inner_kernel<T>, team_shape(uint64_t(rows), 32, l.stream), l, rows);
     }
     if constexpr (sizeof(T) <= 4) {
-      if (gradient ? run_fused_gradient<T>(l) : run_fused<T>(l)) return;
+      if (gradient ? run_fused_backward<T>(l) : run_fused<T>(l)) return;
     }
-    if (gradient) run_gradient<T>(l);
+    if (gradient) run_backward<T>(l);
     else run_forward<T>(l);
   });
 }

@@ -63,7 +63,7 @@ inline int64_t attention_part_numbers(const AttentionLaunch& l) {
 /// Queues the forward pass: writes `out` and `top`. One kernel, or two if the keys are cut.
 void attention(const AttentionLaunch& l);
 /// Queues the gradient: reads `out` and `top`, writes `inner`, then the gradients of q, k and v.
-void attention_gradient(const AttentionLaunch& l);
+void attention_backward(const AttentionLaunch& l);
 
 /// A mask that becomes numbers for cuDNN, [batch, heads, queries, keys] with rows `row` elements apart, a multiple
 /// of 8.

@@ -283,7 +283,7 @@ VESTA_DEVICE void store_gradient(const float (&sum)[Tiles::kSums][4], const Atte
 /// Computes the gradient of keys and values (by_key) or of queries.
 template <class T, int D, bool by_key>
 VESTA_KERNEL void VESTA_BOUNDS(kFusedThreads, 2)
-    fused_gradient_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
+    fused_backward_kernel(VESTA_PARAMETER AttentionLaunch l, VESTA_PARAMETER AttentionPart::Cut cut) {
   using Tiles = WarpTiles<T, D>;
   constexpr int n = Tiles::kRows, N = Tiles::N;
   VESTA_DYNAMIC_SHARED(char, memory);  // two operands' own rows, two pairs of tiles, two tiles of `top` and `inner`
@@ -417,11 +417,11 @@ void queue_fused(const AttentionLaunch& l) {
                int(cut.pieces()));
 }
 template <class T, int D, bool by_key>
-void queue_fused_gradient(const AttentionLaunch& l) {
+void queue_fused_backward(const AttentionLaunch& l) {
   using Tiles = WarpTiles<T, D>;
   const int64_t heads = by_key ? l.heads / l.group : l.heads, rows = by_key ? l.keys : l.queries;
   constexpr int bytes = 2 * Tiles::kOwnBytes + 4 * kTileBytes + 4 * Tiles::kRows * int(sizeof(float));
-  queue_attention("attention_gradient", fused_gradient_kernel<T, D, by_key>, l,
+  queue_attention("attention_backward", fused_backward_kernel<T, D, by_key>, l,
                   {l.batch, heads, rows, 1, kFusedRows, 1}, kFusedThreads, unsigned(bytes));
 }
 
@@ -435,10 +435,10 @@ bool run_fused(const AttentionLaunch& l) {
 }
 /// Computes the gradient likewise, `inner` being there.
 template <class T>
-bool run_fused_gradient(const AttentionLaunch& l) {
+bool run_fused_backward(const AttentionLaunch& l) {
   return with_tiles(l, [&]<int D>() {
-    queue_fused_gradient<T, D, false>(l);
-    queue_fused_gradient<T, D, true>(l);
+    queue_fused_backward<T, D, false>(l);
+    queue_fused_backward<T, D, true>(l);
   });
 }
 

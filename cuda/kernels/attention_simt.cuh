@@ -81,7 +81,7 @@ enum class GradientOf { query, key, value };
 
 template <class T, GradientOf of, int wide>
 VESTA_KERNEL void VESTA_BOUNDS(kAttentionThreads, 1)
-    attention_gradient_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
+    attention_backward_kernel(AttentionLaunch l, AttentionPart::Cut cut) {
   using C = compute_of<T>;
   constexpr int n = kScores<C>, N = n / 16;
   constexpr bool by_key = of != GradientOf::query;
@@ -148,11 +148,11 @@ void queue_forward(const AttentionLaunch& l) {
 }
 
 template <class T, GradientOf of, int wide>
-void queue_gradient(const AttentionLaunch& l) {
+void queue_backward(const AttentionLaunch& l) {
   constexpr bool by_key = of != GradientOf::query;
   const int64_t heads = by_key ? l.heads / l.group : l.heads, rows = by_key ? l.keys : l.queries;
   const int64_t columns = of == GradientOf::value ? l.value_size : l.key_size;
-  queue_attention("attention_gradient", attention_gradient_kernel<T, of, wide>, l,
+  queue_attention("attention_backward", attention_backward_kernel<T, of, wide>, l,
                   {l.batch, heads, rows, columns, kScores<compute_of<T>>, wide}, kAttentionThreads);
 }
 
@@ -178,12 +178,12 @@ void run_forward(const AttentionLaunch& l) {
 
 /// Computes the gradient, `inner` being there.
 template <class T>
-void run_gradient(const AttentionLaunch& l) {
+void run_backward(const AttentionLaunch& l) {
   with_columns<T>(l.key_size, [&]<int wide>() {
-    queue_gradient<T, GradientOf::query, wide>(l);
-    queue_gradient<T, GradientOf::key, wide>(l);
+    queue_backward<T, GradientOf::query, wide>(l);
+    queue_backward<T, GradientOf::key, wide>(l);
   });
-  with_columns<T>(l.value_size, [&]<int wide>() { queue_gradient<T, GradientOf::value, wide>(l); });
+  with_columns<T>(l.value_size, [&]<int wide>() { queue_backward<T, GradientOf::value, wide>(l); });
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ VESTA_KERNEL void group_norm_kernel(GroupNormArgs<T> a) {
 
 // As in row_norm.cu, with h = g * weight: dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n).
 template <class T>
-VESTA_KERNEL void group_norm_gradient_kernel(GroupNormArgs<T> a) {
+VESTA_KERNEL void group_norm_backward_kernel(GroupNormArgs<T> a) {
   using C = compute_of<T>;
   if (blockIdx.x == 0) {
     for (unsigned i = threadIdx.x; i < a.channel_blocks; i += kTeamThreads) a.counters[i] = 0;
@@ -472,7 +472,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_moments_kernel(GroupSumsAr
 
 /// Sums g and g (x - mean) over pieces of rows, mean that of the group.
 template <class T>
-VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_gradient_sums_kernel(GroupSumsArgs a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, 3) group_backward_sums_kernel(GroupSumsArgs a) {
   using C = compute_of<T>;
   using Part = Accumulators<T>;
   constexpr int N = Part::N;
@@ -593,7 +593,7 @@ VESTA_KERNEL void group_statistics_kernel(GroupSumsArgs a) {
 // As in row_norm.cu, with h = g * weight: dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n).
 /// Computes the map of each group's rows, and with later teams the gradients of each channel's weight and bias.
 template <class C>
-VESTA_KERNEL void group_gradient_statistics_kernel(GroupSumsArgs a) {
+VESTA_KERNEL void group_backward_statistics_kernel(GroupSumsArgs a) {
   const GroupOrBlock team(a.width);
   const C *means = reinterpret_cast<const C*>(a.mean), *scales = reinterpret_cast<const C*>(a.rstd);
   const int64_t groups = a.images * a.groups;
@@ -675,8 +675,8 @@ void run_in_steps(const char* name, const GroupNormLaunch& l) {
     if (numbers > 128 || of_channel > 128) a.width = kTeamThreads;
     const LaunchShape teams = team_shape(uint64_t(l.images * l.groups + (l.grad ? l.channels : 0)), a.width, l.stream);
     if (l.grad) {
-      launch_block(name, group_gradient_sums_kernel<T>, sums, a);
-      launch_block(name, group_gradient_statistics_kernel<C>, teams, a);
+      launch_block(name, group_backward_sums_kernel<T>, sums, a);
+      launch_block(name, group_backward_statistics_kernel<C>, teams, a);
     } else {
       launch_block(name, group_moments_kernel<T>, sums, a);
       launch_block(name, group_statistics_kernel<C>, teams, a);
@@ -711,11 +711,11 @@ void group_norm(const GroupNormLaunch& l) {
   });
 }
 
-void group_norm_gradient(const GroupNormLaunch& l) {
+void group_norm_backward(const GroupNormLaunch& l) {
   constexpr const char* name = "_group_norm_backward";
   if (!l.by_team()) return run_in_steps(name, l);
   with_groups(l, [&]<class T>(const LaunchShape& shape, const GroupNormArgs<T>& a) {
-    launch_block(name, group_norm_gradient_kernel<T>, shape, a);
+    launch_block(name, group_norm_backward_kernel<T>, shape, a);
     const uint64_t blocks = uint64_t(a.channel_blocks) * uint64_t(a.pieces);
     launch_block(name, channel_sums_kernel<T>, linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream), a);
   });

@@ -53,6 +53,6 @@ struct GroupNormLaunch {
 
 /// Queues the launch.
 void group_norm(const GroupNormLaunch& l);
-void group_norm_gradient(const GroupNormLaunch& l);
+void group_norm_backward(const GroupNormLaunch& l);
 
 }  // namespace vesta::cuda

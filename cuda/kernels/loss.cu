@@ -114,7 +114,7 @@ VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
 
 /// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = softmax(x).
 template <class T, class Row, class Team, bool smoothing>
-VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
+VESTA_KERNEL void cross_entropy_backward_kernel(LossArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   const Team team(a.width);
@@ -167,7 +167,7 @@ void cross_entropy(const CrossEntropyLaunch& l) {
                               const LossArgs<T> a(l, width);
                               if (l.grad)
                                 launch_block("_cross_entropy_backward",
-                                             cross_entropy_gradient_kernel<T, Row, Team, smoothing>, shape, a);
+                                             cross_entropy_backward_kernel<T, Row, Team, smoothing>, shape, a);
                               else
                                 launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team, smoothing>, shape, a);
                             });

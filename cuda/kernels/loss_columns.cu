@@ -52,7 +52,7 @@ VESTA_KERNEL void cross_entropy_columns_kernel(ColumnsArgs<T> a, LossArgs<T> l) 
 
 /// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = softmax(x).
 template <class T, int N>
-VESTA_KERNEL void cross_entropy_columns_gradient_kernel(ColumnsArgs<T> a, LossArgs<T> l) {
+VESTA_KERNEL void cross_entropy_columns_backward_kernel(ColumnsArgs<T> a, LossArgs<T> l) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
   const ColumnPlace<T, N> place(a);
@@ -100,7 +100,7 @@ void run(const CrossEntropyLaunch& l) {
   a.x = reinterpret_cast<const T*>(l.x), a.y = reinterpret_cast<T*>(l.out);
   const LossArgs<T> loss(l, a.width);
   if (l.grad) {
-    launch_block("_cross_entropy_backward", cross_entropy_columns_gradient_kernel<T, N>, shape, a, loss);
+    launch_block("_cross_entropy_backward", cross_entropy_columns_backward_kernel<T, N>, shape, a, loss);
   } else {
     launch_block("cross_entropy", cross_entropy_columns_kernel<T, N>, shape, a, loss);
   }

@@ -153,7 +153,7 @@ VESTA_DEVICE void atomic_lower(unsigned* p, unsigned v) {
 /// again. Elements that share a slot take turns too. Windows that do not overlap, and all that lie apart, need one
 /// round.
 template <class T>
-VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
+VESTA_KERNEL void max_pool_backward_kernel(PoolGradientLaunch l) {
   using C = compute_of<T>;
   VESTA_SHARED(unsigned, claims, kSlots);
   for (unsigned i = threadIdx.x; i < kSlots; i += kPoolThreads) claims[i] = kFree;
@@ -191,7 +191,7 @@ constexpr unsigned kPixelChannels = 32, kPixelRows = 16;  // of a block over pix
 /// Adds gradients of pixels: a block takes 32 channels of an image, 16 outputs of each at a time. Outputs of a channel
 /// that go to the same element are added by the first of them, in order.
 template <class T>
-VESTA_KERNEL void max_pool_gradient_pixels_kernel(PoolGradientLaunch l, int64_t groups) {
+VESTA_KERNEL void max_pool_backward_pixels_kernel(PoolGradientLaunch l, int64_t groups) {
   using C = compute_of<T>;
   VESTA_SHARED(int64_t, places, kPixelChannels* kPixelRows);
   VESTA_SHARED(C, terms, kPixelChannels * kPixelRows);
@@ -256,7 +256,7 @@ struct WindowGradientArgs {
 /// Adds gradients: a thread has N channels of M neighbours along a line of the input and looks at the outputs whose
 /// windows cover them, once at each, in order. Nobody else adds to its elements.
 template <class T, int M, int N>
-VESTA_KERNEL void max_pool_gradient_windows_kernel(WindowGradientArgs a, uint32_t n) {
+VESTA_KERNEL void max_pool_backward_windows_kernel(WindowGradientArgs a, uint32_t n) {
   using C = compute_of<T>;
   constexpr int kLoads = N == 1 ? 4 : 2;  // outputs that are loaded before they are compared
   const PoolGradientLaunch& l = a.l;
@@ -331,7 +331,7 @@ VESTA_KERNEL void max_pool_gradient_windows_kernel(WindowGradientArgs a, uint32_
 
 /// Adds gradients in any order, one thread per output.
 template <class T>
-VESTA_KERNEL void max_pool_gradient_any_kernel(PoolGradientLaunch l, int64_t n) {
+VESTA_KERNEL void max_pool_backward_any_kernel(PoolGradientLaunch l, int64_t n) {
   for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
     const int64_t at = l.indices[i], pixel = i / l.channels;
     if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
@@ -383,7 +383,7 @@ void run_max_pool(const PoolLaunch& l) {
   });
 }
 
-bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& l) {
+bool run_max_pool_backward_of_windows(const PoolGradientLaunch& l) {
   const PoolLaunch& w = l.window;
   int64_t outputs = 1;  // that cover an element
   double largest = 0;
@@ -396,7 +396,7 @@ bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     const auto run = [&]<int M, int N>() {
       const WindowGradientArgs a(l, N, M);
-      launch_independent(l.name, max_pool_gradient_windows_kernel<T, M, N>,
+      launch_independent(l.name, max_pool_backward_windows_kernel<T, M, N>,
                          linear_shape(uint64_t(a.threads()), kPoolThreads, l.stream), a, uint32_t(a.threads()));
     };
     constexpr int N = kPoolPack<T>;
@@ -407,25 +407,25 @@ bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& l) {
   return true;
 }
 
-void run_max_pool_gradient(const PoolGradientLaunch& l) {
+void run_max_pool_backward(const PoolGradientLaunch& l) {
   LaunchShape shape;
   shape.stream = l.stream;
   const int64_t groups = (l.channels + kPixelChannels - 1) / kPixelChannels, blocks = l.planes / l.channels * groups;
   if (l.channels > 1 && blocks < int64_t(1) << 31) {
     shape.grid[0] = unsigned(blocks), shape.block[0] = kPixelChannels * kPixelRows;
     visit_device<kFloats>(
-        l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_pixels_kernel<T>, shape, l, groups); });
+        l.dtype, [&]<class T>() { launch_block(l.name, max_pool_backward_pixels_kernel<T>, shape, l, groups); });
     return;
   }
   shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
-  visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_kernel<T>, shape, l); });
+  visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_backward_kernel<T>, shape, l); });
 }
 
-void run_max_pool_gradient_in_any_order(const PoolGradientLaunch& l) {
+void run_max_pool_backward_in_any_order(const PoolGradientLaunch& l) {
   const int64_t n = l.planes * l.out;
   const LaunchShape shape = linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream);
   visit_device<kAddedInPlace>(
-      l.dtype, [&]<class T>() { launch_independent(l.name, max_pool_gradient_any_kernel<T>, shape, l, n); });
+      l.dtype, [&]<class T>() { launch_independent(l.name, max_pool_backward_any_kernel<T>, shape, l, n); });
 }
 
 }  // namespace vesta::cuda

@@ -40,11 +40,11 @@ struct PoolGradientLaunch {
 };
 /// Queues the gradient for floating dtypes where an element lies in few windows; else returns false. Writes all of
 /// `result`. Trusts that each index lies in its window.
-bool run_max_pool_gradient_of_windows(const PoolGradientLaunch& launch);
+bool run_max_pool_backward_of_windows(const PoolGradientLaunch& launch);
 /// Queues the gradient, for floating dtypes, added to `result`. The terms of an element are added in the order of the
 /// outputs, so the bits are fixed.
-void run_max_pool_gradient(const PoolGradientLaunch& launch);
+void run_max_pool_backward(const PoolGradientLaunch& launch);
 /// Queues the gradient with the terms of an element added to `result` in any order, for float32 and float64.
-void run_max_pool_gradient_in_any_order(const PoolGradientLaunch& launch);
+void run_max_pool_backward_in_any_order(const PoolGradientLaunch& launch);
 
 }  // namespace vesta::cuda

@@ -129,7 +129,7 @@ VESTA_DEVICE C slope_of_sigmoid(C y) {
 }
 
 template <class T, Recurrent kind, int N>
-VESTA_KERNEL void recurrent_gradient_kernel(GradientArgs<T> a) {
+VESTA_KERNEL void recurrent_backward_kernel(GradientArgs<T> a) {
   using C = compute_of<T>;
   constexpr int gates = kGates<kind>;
   const Units<T, N> at(a.packs, a.rows, a.width);
@@ -219,7 +219,7 @@ void queue(const RecurrentStepGradient& s, const FastDivisor& packs, const Launc
                           .y = of<T>(s.y),
                           .of_x = of<T>(s.of_x),
                           .of_product = of<T>(s.of_product)};
-  launch_independent("_recurrence_backward", recurrent_gradient_kernel<T, kind, N>, shape, a);
+  launch_independent("_recurrence_backward", recurrent_backward_kernel<T, kind, N>, shape, a);
 }
 
 template <class T, Recurrent kind, class Step>

@@ -83,7 +83,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<Row, T>)) layer_norm_k
 // With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
 //   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n),  without sum(h) / n where the mean is not a function of x but 0.
 template <class T, class Row, class Team>
-VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm_gradient_kernel(LayerNormArgs<T> a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm_backward_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   if (blockIdx.x == 0) {
@@ -133,7 +133,7 @@ struct TiledArgs {
 /// team, and loads the next row before it uses one.
 template <class T, int kPacks>
 VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks * row_pack<T> <= 8 ? 3 : 1))
-    tiled_gradient_kernel(TiledArgs<T> tiled) {
+    tiled_backward_kernel(TiledArgs<T> tiled) {
   using C = compute_of<T>;
   using Sums = Pair<C>;
   constexpr int N = row_pack<T>;
@@ -233,7 +233,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
 
 constexpr unsigned kPartColumns = 8, kPartLanes = kTeamThreads / kPartColumns;  // of a block that adds parts
 
-/// Adds what the blocks of tiled_gradient_kernel have, in order and in double.
+/// Adds what the blocks of tiled_backward_kernel have, in order and in double.
 template <class C>
 VESTA_KERNEL void add_parts_kernel(const C* parts, int64_t count, int64_t n, C* weight, C* bias) {
   VESTA_SHARED(Pair<double>, totals, kTeamThreads);
@@ -377,7 +377,7 @@ void layer_norm(const LayerNormLaunch& l) {
   });
 }
 
-void layer_norm_gradient(const LayerNormGradientLaunch& g) {
+void layer_norm_backward(const LayerNormGradientLaunch& g) {
   const LayerNormLaunch& l = g.base;
   const unsigned tiles = unsigned((l.n + kNormTile - 1) / kNormTile);
   const char* const name = l.mean ? "_layer_norm_backward" : "_rms_norm_backward";
@@ -389,8 +389,8 @@ void layer_norm_gradient(const LayerNormGradientLaunch& g) {
         TiledArgs<T> a{args_of<T>(l, t.width), reinterpret_cast<C*>(g.parts), t.piece};
         a.base.grad = reinterpret_cast<const T*>(g.grad);
         const LaunchShape shape = linear_shape(uint64_t(t.blocks) * t.threads, t.threads, l.stream);
-        if (t.columns == 8) launch_block(name, tiled_gradient_kernel<T, 8 / row_pack<T>>, shape, a);
-        else launch_block(name, tiled_gradient_kernel<T, 16 / row_pack<T>>, shape, a);
+        if (t.columns == 8) launch_block(name, tiled_backward_kernel<T, 8 / row_pack<T>>, shape, a);
+        else launch_block(name, tiled_backward_kernel<T, 16 / row_pack<T>>, shape, a);
         const uint64_t blocks = uint64_t(l.n + kPartColumns - 1) / kPartColumns;
         return launch_block(name, add_parts_kernel<C>, linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream),
                             reinterpret_cast<const C*>(g.parts), t.blocks, l.n, reinterpret_cast<C*>(g.weight_gradient),
@@ -400,7 +400,7 @@ void layer_norm_gradient(const LayerNormGradientLaunch& g) {
     const auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
       auto a = args_of<T>(l, width);
       a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
-      launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
+      launch_block(name, layer_norm_backward_kernel<T, Row, Team>, shape, a);
     };
     with_rows<T, RowKernels::few>(uint64_t(l.rows), l.n, l.packed, l.stream, run);
     const ColumnSumsArgs<T> a{reinterpret_cast<const T*>(l.x),

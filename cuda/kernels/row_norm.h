@@ -61,6 +61,6 @@ struct LayerNormGradientLaunch {
 /// Queues the launch: one kernel, which reads x and writes y once.
 void layer_norm(const LayerNormLaunch& l);
 /// Queues the launch: two kernels.
-void layer_norm_gradient(const LayerNormGradientLaunch& l);
+void layer_norm_backward(const LayerNormGradientLaunch& l);
 
 }  // namespace vesta::cuda

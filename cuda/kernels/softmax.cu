@@ -59,7 +59,7 @@ VESTA_KERNEL void softmax_kernel(SoftmaxArgs<T> a) {
 /// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g). The row of g is kept, and that of y where it fits
 /// into registers, else it is read where it is needed.
 template <class T, class Row, class Team, bool log>
-VESTA_KERNEL void softmax_gradient_kernel(SoftmaxArgs<T> a) {
+VESTA_KERNEL void softmax_backward_kernel(SoftmaxArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   const Team team(a.width);
@@ -95,7 +95,7 @@ void softmax(const SoftmaxLaunch& l) {
                                           l.n,
                                           width};
                    auto launch = [&]<bool log>() {
-                     if (l.grad) launch_block(l.name, softmax_gradient_kernel<T, Row, Team, log>, shape, a);
+                     if (l.grad) launch_block(l.name, softmax_backward_kernel<T, Row, Team, log>, shape, a);
                      else launch_block(l.name, softmax_kernel<T, Row, Team, log>, shape, a);
                    };
                    if (l.log) launch.template operator()<true>();

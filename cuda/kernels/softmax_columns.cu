@@ -35,7 +35,7 @@ VESTA_KERNEL void softmax_columns_kernel(ColumnsArgs<T> a) {
 
 /// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g).
 template <class T, int N, bool log>
-VESTA_KERNEL void softmax_columns_gradient_kernel(ColumnsArgs<T> a) {
+VESTA_KERNEL void softmax_columns_backward_kernel(ColumnsArgs<T> a) {
   using C = compute_of<T>;
   using Pack = Elements<T, N>;
   const ColumnPlace<T, N> place(a);
@@ -73,7 +73,7 @@ void run(const SoftmaxLaunch& l, int64_t inner) {
   a.x = reinterpret_cast<const T*>(l.x), a.grad = reinterpret_cast<const T*>(l.grad), a.y = reinterpret_cast<T*>(l.y);
   const LaunchShape shape = a.set(l.rows, l.n, inner, N, false, l.stream);
   auto launch = [&]<bool log>() {
-    if (l.grad) launch_block(l.name, softmax_columns_gradient_kernel<T, N, log>, shape, a);
+    if (l.grad) launch_block(l.name, softmax_columns_backward_kernel<T, N, log>, shape, a);
     else launch_block(l.name, softmax_columns_kernel<T, N, log>, shape, a);
   };
   if (l.log) launch.template operator()<true>();

@@ -189,10 +189,10 @@ constexpr EpilogueForm form_of(Epilogue e) {
     case Epilogue::bias: return {0, lt::epilogue_bias};
     case Epilogue::relu: return {lt::epilogue_relu, lt::epilogue_relu_bias};
     case Epilogue::relu_kept: return {lt::epilogue_relu_aux, lt::epilogue_relu_aux_bias, 1, 128};
-    case Epilogue::relu_gradient: return {lt::epilogue_relu_gradient, 0, 1, 128};
+    case Epilogue::relu_backward: return {lt::epilogue_relu_backward, 0, 1, 128};
     case Epilogue::gelu: return {lt::epilogue_gelu, lt::epilogue_gelu_bias};
     case Epilogue::gelu_kept: return {lt::epilogue_gelu_aux, lt::epilogue_gelu_aux_bias, kElement, 8};
-    case Epilogue::gelu_gradient: return {lt::epilogue_gelu_gradient, 0, kElement, 8};
+    case Epilogue::gelu_backward: return {lt::epilogue_gelu_backward, 0, kElement, 8};
     case Epilogue::row_sums: return {0, lt::epilogue_bias_gradient_b};
   }
   return {};

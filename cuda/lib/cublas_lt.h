@@ -11,7 +11,7 @@ namespace vesta::cuda {
 /// of NaN; gelu is the one with tanh), or `row_sums`: the sums of op(A)'s rows are written too, which are a bias's
 /// gradient. What `..._kept` writes besides, `..._gradient` reads: of relu a bit for each sum, in the library's own
 /// order; of gelu its argument. A gradient multiplies the sum by the activation's slope.
-enum class Epilogue : uint8_t { none, bias, relu, relu_kept, relu_gradient, gelu, gelu_kept, gelu_gradient, row_sums };
+enum class Epilogue : uint8_t { none, bias, relu, relu_kept, relu_backward, gelu, gelu_kept, gelu_backward, row_sums };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
 /// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1. With

@@ -39,12 +39,12 @@ enum EpilogueValue : int {
   epilogue_relu_bias = 6,
   epilogue_relu_aux = 130,
   epilogue_relu_aux_bias = 134,
-  epilogue_relu_gradient = 136,
+  epilogue_relu_backward = 136,
   epilogue_gelu = 32,
   epilogue_gelu_bias = 36,
   epilogue_gelu_aux = 160,
   epilogue_gelu_aux_bias = 164,
-  epilogue_gelu_gradient = 192,
+  epilogue_gelu_backward = 192,
   epilogue_bias_gradient_b = 512,
 };
 

@@ -132,7 +132,7 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   return {y, top};
 }
 
-TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+TensorTriple attention_backward_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
                                        MaybeTensor mask, const Tensor& output, const Tensor& top, double dropout_p,
                                        int64_t seed, int64_t offset, bool is_causal, double scale) {
   check_one_device("scaled_dot_product_attention", {&grad, &query, &key, &value, &*mask, &output, &top});
@@ -151,7 +151,7 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   if (attention_by_cudnn(work_of(o.l, top, dropout_p > 0, numbers, true), true)) return {of_q, of_k, of_v};
   const Tensor inner = empty_tensor(top.sizes(), top.dtype(), top.device());
   o.l.inner = inner.impl()->data();
-  attention_gradient(o.l);
+  attention_backward(o.l);
   return {of_q, of_k, of_v};
 }
 
@@ -159,7 +159,7 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
 
 void register_attention() {
   ops::_fused_attention.set_kernel(DeviceType::cuda, attention_kernel);
-  ops::_fused_attention_backward.set_kernel(DeviceType::cuda, attention_gradient_kernel);
+  ops::_fused_attention_backward.set_kernel(DeviceType::cuda, attention_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -65,7 +65,7 @@ Tensor input_gradient(GridSampleLaunch l, const Tensor& input) {
   return r;
 }
 
-TensorPair grid_sampler_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& grid,
+TensorPair grid_sampler_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& grid,
                                         int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
                                         bool of_input, bool of_grid) {
   const GridSampling s =
@@ -95,7 +95,7 @@ TensorPair grid_sampler_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_grid_sample() {
   ops::_grid_sampler_2d.set_kernel(DeviceType::cuda, grid_sampler_kernel);
-  ops::_grid_sampler_2d_backward.set_kernel(DeviceType::cuda, grid_sampler_gradient_kernel);
+  ops::_grid_sampler_2d_backward.set_kernel(DeviceType::cuda, grid_sampler_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -90,7 +90,7 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   return {y, mean, rstd};
 }
 
-TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+TensorTriple group_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& rstd, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   constexpr const char* op = "_group_norm_backward";
   check_one_device(op, {&grad, &input, &*weight, &mean, &rstd});
@@ -115,7 +115,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   groups.set_packed({l.x, l.y, l.grad});
   if (!l.by_team()) {
     const Steps steps(l, device, groups.wide);
-    group_norm_gradient(l);
+    group_norm_backward(l);
     return {gx, gw, gb};
   }
   const int64_t blocks = (C + kGroupTile - 1) / kGroupTile, tiles = N * ((HxW + kGroupTile - 1) / kGroupTile);
@@ -124,7 +124,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const Tensor parts = empty_tensor(Dims{l.pieces, 2, C}, groups.wide, device);
   const Tensor counters = empty_tensor(Dims{blocks}, DType::int32, device);
   l.parts = parts.impl()->data(), l.counters = reinterpret_cast<unsigned*>(counters.impl()->data());
-  group_norm_gradient(l);
+  group_norm_backward(l);
   return {gx, gw, gb};
 }
 
@@ -132,7 +132,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_group_norm() {
   ops::native_group_norm.set_kernel(DeviceType::cuda, group_norm_kernel);
-  ops::_group_norm_backward.set_kernel(DeviceType::cuda, group_norm_gradient_kernel);
+  ops::_group_norm_backward.set_kernel(DeviceType::cuda, group_norm_backward_kernel);
 }
 
 }  // namespace vesta::cuda

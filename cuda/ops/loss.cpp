@@ -59,7 +59,7 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   return {loss, exp_sums};
 }
 
-Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
+Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
                                      const Tensor& exp_sums, int64_t ignore, double smoothing) {
   check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &exp_sums});
   check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
@@ -79,7 +79,7 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
 
 void register_loss() {
   ops::_cross_entropy.set_kernel(DeviceType::cuda, cross_entropy_kernel);
-  ops::_cross_entropy_backward.set_kernel(DeviceType::cuda, cross_entropy_gradient_kernel);
+  ops::_cross_entropy_backward.set_kernel(DeviceType::cuda, cross_entropy_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -327,7 +327,7 @@ bool activation_gradient_by_library(const Tensor& grad, const Tensor& weight, Ep
   return gemm(d, device.index(), device.stream());
 }
 
-Tensor linear_activation_gradient_kernel(const Tensor& grad, const Tensor& weight, const Tensor& used, bool use_gelu,
+Tensor linear_activation_backward_kernel(const Tensor& grad, const Tensor& weight, const Tensor& used, bool use_gelu,
                                          MaybeTensor kept) {
   check_one_device("_linear_backward_activation", {&grad, &weight, &used, &*kept});
   const DType dtype = grad.dtype();
@@ -340,7 +340,7 @@ Tensor linear_activation_gradient_kernel(const Tensor& grad, const Tensor& weigh
     Dims sizes(grad.sizes());
     sizes.back() = weight.size(1);
     Tensor result = empty_tensor(sizes, dtype, grad.device());
-    const Epilogue epilogue = use_gelu ? Epilogue::gelu_gradient : Epilogue::relu_gradient;
+    const Epilogue epilogue = use_gelu ? Epilogue::gelu_backward : Epilogue::relu_backward;
     const bool alike = std::ranges::equal(used.sizes(), result.sizes());
     if (alike &&
         activation_gradient_by_library(reshape(grad, {-1, grad.size(-1)}), weight, epilogue, read, result, device))
@@ -368,7 +368,7 @@ void register_matmul() {
   ops::matmul.set_kernel(DeviceType::cuda, matmul_kernel);
   ops::linear.set_kernel(DeviceType::cuda, linear_kernel);
   ops::_fused_linear.set_kernel(DeviceType::cuda, fused_linear_kernel);
-  ops::_linear_backward_activation.set_kernel(DeviceType::cuda, linear_activation_gradient_kernel);
+  ops::_linear_backward_activation.set_kernel(DeviceType::cuda, linear_activation_backward_kernel);
   ops::_linear_backward_weight.set_kernel(DeviceType::cuda, linear_weight_gradient_kernel);
 }
 

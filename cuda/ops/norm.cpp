@@ -81,7 +81,7 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   return {y, mean, invstd};
 }
 
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+TensorTriple batch_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& invstd, bool training) {
   check_one_device("_batch_norm_backward", {&grad, &input, &*weight, &mean, &invstd});
   DeviceGuard guard(input.device().index);
@@ -106,7 +106,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_norm() {
   ops::native_batch_norm.set_kernel(DeviceType::cuda, batch_norm_kernel);
-  ops::_batch_norm_backward.set_kernel(DeviceType::cuda, batch_norm_gradient_kernel);
+  ops::_batch_norm_backward.set_kernel(DeviceType::cuda, batch_norm_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -49,7 +49,7 @@ Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList strid
   return std::get<0>(max_pool(input, check_max_pool(input, kernel, stride, padding, dilation, ceil_mode), false));
 }
 
-Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel,
+Tensor max_pool_backward_kernel(const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel,
                                 IntList stride, IntList padding, IntList dilation) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t plane = check_max_pool_backward(grad, indices, input_size);
@@ -69,12 +69,12 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
     const bool ceil_mode = true;  // whichever it was: the sizes of the result are known
     l.window = launch_of(pool_window(input_size, kernel, stride, padding, dilation, ceil_mode, op));
     for (int64_t d = 2; d < g.dim(); ++d) l.window.out[place_of(d - 2, g.dim() - 2)] = g.sizes()[size_t(d)];
-    if (run_max_pool_gradient_of_windows(l)) return gx;
+    if (run_max_pool_backward_of_windows(l)) return gx;
   }
   VESTA_CUDA_CHECK(rt::memset_async(gx.impl()->data(), 0, size_t(gx.numel() * itemsize(gx.dtype())), device.stream()));
   if (!g.numel()) return gx;
-  if (kAddedInPlace.has(l.dtype) && may_be_nondeterministic()) run_max_pool_gradient_in_any_order(l);
-  else run_max_pool_gradient(l);
+  if (kAddedInPlace.has(l.dtype) && may_be_nondeterministic()) run_max_pool_backward_in_any_order(l);
+  else run_max_pool_backward(l);
   return gx;
 }
 
@@ -83,7 +83,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 void register_pool() {
   ops::_max_pool_values.set_kernel(DeviceType::cuda, max_pool_values_kernel);
   ops::_max_pool.set_kernel(DeviceType::cuda, max_pool_kernel);
-  ops::_max_pool_backward.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
+  ops::_max_pool_backward.set_kernel(DeviceType::cuda, max_pool_backward_kernel);
 }
 
 }  // namespace vesta::cuda

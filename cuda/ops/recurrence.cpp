@@ -184,7 +184,7 @@ RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, 
       .run(contiguous_values(x), contiguous_values(h), dense(*c), weight, dense(*bias));
 }
 
-RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c, const Tensor& x,
+RecurrenceGradients layer_backward_kernel(MaybeTensor grad_out, MaybeTensor grad_h, MaybeTensor grad_c, const Tensor& x,
                                           const Tensor& h, MaybeTensor c, const Tensor& weight, MaybeTensor bias,
                                           const Tensor& out, MaybeTensor activations, MaybeTensor cells, IntList sizes,
                                           int64_t kind, bool reverse) {
@@ -204,7 +204,7 @@ RecurrenceGradients layer_gradient_kernel(MaybeTensor grad_out, MaybeTensor grad
 
 void register_recurrence() {
   ops::_recurrence.set_kernel(DeviceType::cuda, layer_kernel);
-  ops::_recurrence_backward.set_kernel(DeviceType::cuda, layer_gradient_kernel);
+  ops::_recurrence_backward.set_kernel(DeviceType::cuda, layer_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -126,17 +126,17 @@ TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& inp
   const Tensor counters = empty_tensor(Dims{tiles}, DType::int32, device);
   launch.parts = parts.impl()->data(), launch.counters = reinterpret_cast<unsigned*>(counters.impl()->data());
   launch.weight_gradient = gw.impl()->data();
-  layer_norm_gradient(launch);
+  layer_norm_backward(launch);
   return {gx, gw, gb};
 }
 
-TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+TensorTriple layer_norm_backward_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
                                         MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
   check_one_device("_layer_norm_backward", {&grad, &input, &*weight, &mean, &rstd});
   return row_gradients("layer_norm", grad, input, normalized_shape, weight, mean, rstd);
 }
 
-TensorPair rms_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+TensorPair rms_norm_backward_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
                                     MaybeTensor weight, const Tensor& rstd) {
   check_one_device("_rms_norm_backward", {&grad, &input, &*weight, &rstd});
   auto [gx, gw, gb] = row_gradients("rms_norm", grad, input, normalized_shape, weight, {}, rstd);
@@ -147,9 +147,9 @@ TensorPair rms_norm_gradient_kernel(const Tensor& grad, const Tensor& input, Int
 
 void register_row_norm() {
   ops::native_layer_norm.set_kernel(DeviceType::cuda, layer_norm_kernel);
-  ops::_layer_norm_backward.set_kernel(DeviceType::cuda, layer_norm_gradient_kernel);
+  ops::_layer_norm_backward.set_kernel(DeviceType::cuda, layer_norm_backward_kernel);
   ops::_fused_rms_norm.set_kernel(DeviceType::cuda, rms_norm_kernel);
-  ops::_rms_norm_backward.set_kernel(DeviceType::cuda, rms_norm_gradient_kernel);
+  ops::_rms_norm_backward.set_kernel(DeviceType::cuda, rms_norm_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -45,7 +45,7 @@ Tensor softmax_kernel(const Tensor& x, int64_t dim) {
   return along(x, {}, dim, log, log ? "log_softmax" : "softmax");
 }
 
-Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
+Tensor softmax_backward_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
   check_one_device("_softmax_backward", {&grad, &output});
   VESTA_CHECK(std::ranges::equal(grad.sizes(), output.sizes()) && grad.dtype() == output.dtype(), value,
               "_softmax_backward: expected grad of the output's shape and dtype, got ", grad.sizes(), " ", grad.dtype(),
@@ -59,7 +59,7 @@ void register_softmax() {
   constexpr auto cuda = DeviceType::cuda;
   ops::_softmax.set_kernel(cuda, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cuda, softmax_kernel<true>);
-  ops::_softmax_backward.set_kernel(cuda, softmax_gradient_kernel);
+  ops::_softmax_backward.set_kernel(cuda, softmax_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -270,10 +270,10 @@ CUBLAS_LT = {  # what we call it: what NVIDIA's headers call it
     "epilogue_default": "CUBLASLT_EPILOGUE_DEFAULT", "epilogue_relu": "CUBLASLT_EPILOGUE_RELU",
     "epilogue_bias": "CUBLASLT_EPILOGUE_BIAS", "epilogue_relu_bias": "CUBLASLT_EPILOGUE_RELU_BIAS",
     "epilogue_relu_aux": "CUBLASLT_EPILOGUE_RELU_AUX", "epilogue_relu_aux_bias": "CUBLASLT_EPILOGUE_RELU_AUX_BIAS",
-    "epilogue_relu_gradient": "CUBLASLT_EPILOGUE_DRELU", "epilogue_gelu": "CUBLASLT_EPILOGUE_GELU",
+    "epilogue_relu_backward": "CUBLASLT_EPILOGUE_DRELU", "epilogue_gelu": "CUBLASLT_EPILOGUE_GELU",
     "epilogue_gelu_bias": "CUBLASLT_EPILOGUE_GELU_BIAS", "epilogue_gelu_aux": "CUBLASLT_EPILOGUE_GELU_AUX",
     "epilogue_gelu_aux_bias": "CUBLASLT_EPILOGUE_GELU_AUX_BIAS",
-    "epilogue_gelu_gradient": "CUBLASLT_EPILOGUE_DGELU", "epilogue_bias_gradient_b": "CUBLASLT_EPILOGUE_BGRADB",
+    "epilogue_gelu_backward": "CUBLASLT_EPILOGUE_DGELU", "epilogue_bias_gradient_b": "CUBLASLT_EPILOGUE_BGRADB",
 }  # fmt: skip
 
 

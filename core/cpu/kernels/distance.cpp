@@ -98,7 +98,7 @@ void distances(const void* const* points, const void* panel, int64_t columns, do
 }
 
 template <class T, class Norm>
-void distance_gradient(const DistanceGradient& g) {
+void distance_backward(const DistanceGradient& g) {
   constexpr int64_t N = Vec<T>::N;
   constexpr int kRows = kDistanceRows;
   constexpr bool kDivides = std::is_same_v<Norm, TwoNorm<T>>, kOther = std::is_same_v<Norm, OtherNorm<T>>;
@@ -152,7 +152,7 @@ void distance_gradient(const DistanceGradient& g) {
 template <class T, class Norm>
 DistanceKernels kernels_of() {
   DistanceKernels k = {2 * Vec<T>::N, &distances<T, Norm, 1>, &distances<T, Norm, kDistanceRows>, nullptr};
-  if constexpr (Norm::has_slope) k.gradient = &distance_gradient<T, Norm>;
+  if constexpr (Norm::has_slope) k.gradient = &distance_backward<T, Norm>;
   return k;
 }
 

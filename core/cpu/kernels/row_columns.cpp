@@ -264,7 +264,7 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
 }
 
 template <class T>
-void softmax_gradient_columns(const char* gb, const char* yb, char* out, int64_t n, int64_t step, int64_t count,
+void softmax_backward_columns(const char* gb, const char* yb, char* out, int64_t n, int64_t step, int64_t count,
                               bool log, char* bytes) {
   using C = compute_t<T>;
   T* gx = reinterpret_cast<T*>(out);
@@ -381,7 +381,7 @@ void logs(const double* sums, int64_t n, double* out) {
 template <class T>
 void enter_columns(RowKernels& k) {
   k.softmax_columns = &softmax_columns<T>;
-  k.softmax_gradient_columns = &softmax_gradient_columns<T>;
+  k.softmax_backward_columns = &softmax_backward_columns<T>;
   k.logsumexp_columns = &logsumexp_columns<T>;
   k.exp_sum_columns = &exp_sum_columns<T>;
   k.exp_minus_columns = &exp_minus_columns<T>;

@@ -423,7 +423,7 @@ void normalize_sums(const char* gb, const char* xb, double mean, double rstd, co
 }
 
 template <class T>
-void normalize_gradient(const char* gb, const char* xb, double mean, double rstd, const char* wb, double a, double b,
+void normalize_backward(const char* gb, const char* xb, double mean, double rstd, const char* wb, double a, double b,
                         char* out, int64_t n) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
@@ -501,7 +501,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes]) {
                .slots = 4 * Vec<compute_t<T>>::N,
                .normalize = &normalize<T>,
                .normalize_sums = &normalize_sums<T>,
-               .normalize_gradient = &normalize_gradient<T>,
+               .normalize_backward = &normalize_backward<T>,
                .lstm_cell = &lstm_cell<T>,
                ._lstm_cell_backward = &_lstm_cell_backward<T>};
   };

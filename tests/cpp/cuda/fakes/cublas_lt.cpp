@@ -26,9 +26,9 @@ struct Desc {
   int kind() const { return epilogue & ~lt::epilogue_bias; }
   bool is_relu() const { return kind() == lt::epilogue_relu || kind() == lt::epilogue_relu_aux; }
   bool is_gelu() const { return kind() == lt::epilogue_gelu || kind() == lt::epilogue_gelu_aux; }
-  bool is_gradient() const { return epilogue == lt::epilogue_relu_gradient || epilogue == lt::epilogue_gelu_gradient; }
+  bool is_gradient() const { return epilogue == lt::epilogue_relu_backward || epilogue == lt::epilogue_gelu_backward; }
   bool has_aux() const { return is_gradient() || kind() == lt::epilogue_relu_aux || kind() == lt::epilogue_gelu_aux; }
-  bool has_bits() const { return kind() == lt::epilogue_relu_aux || epilogue == lt::epilogue_relu_gradient; }
+  bool has_bits() const { return kind() == lt::epilogue_relu_aux || epilogue == lt::epilogue_relu_backward; }
 };
 struct Matrix {
   int type = 0;
@@ -108,8 +108,8 @@ long double finish(const Desc& m, long double sum, Auxiliary aux) {
     case lt::epilogue_relu: return std::fmax(sum, 0);
     case lt::epilogue_gelu_aux: aux.element<T>() = narrow<T>(sum); return gelu(sum);
     case lt::epilogue_gelu: return gelu(sum);
-    case lt::epilogue_relu_gradient: return aux.bit() ? sum : 0;
-    case lt::epilogue_gelu_gradient: return sum * gelu_slope(wide(aux.element<T>()));
+    case lt::epilogue_relu_backward: return aux.bit() ? sum : 0;
+    case lt::epilogue_gelu_backward: return sum * gelu_slope(wide(aux.element<T>()));
     default: return sum;
   }
 }
