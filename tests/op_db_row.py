@@ -87,11 +87,11 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
     "int64": lambda d: "int64",
     "int32": lambda d: "int32",
     "sum": lambda d: d if DTYPES[d].bits else "int64",
-    "wide": lambda d: "float64",
-    "double": lambda d: "complex128" if DTYPES[d].family == "c" else "float64",
+    "float64": lambda d: "float64",
+    "widest": lambda d: "complex128" if DTYPES[d].family == "c" else "float64",
     "real float": lambda d: REAL_OF.get(d, d) if DTYPES[d].bits else "float32",
-    "square": lambda d: "int64" if d == "bool" else d,
-    "flags": lambda d: "uint8" if d == "uint8" else "bool",
+    "arithmetic": lambda d: "int64" if d == "bool" else d,
+    "truth": lambda d: "uint8" if d == "uint8" else "bool",
 }
 
 

@@ -1,4 +1,7 @@
 #include <vesta/core/dispatch/schema.h>
+#include <vesta/core/dtype.h>
+
+#include <utility>
 
 namespace vesta {
 namespace {
@@ -48,6 +51,25 @@ Parameter read(std::string_view text) {
 }  // namespace
 
 std::string Schema::full_name() const { return *overload ? std::string(name) + "." + overload : std::string(name); }
+
+std::string described(DTypeSet dtypes) {
+  if (dtypes.bits == kAllTypes.bits) return "any dtype";
+  std::vector<std::string> parts;
+  const std::pair<DTypeSet, const char*> kinds[] = {
+      {kBool, "bool"}, {kIntegers, "integer"}, {kFloats, "floating-point"}, {kComplexes, "complex"}};
+  for (const auto& [kind, text] : kinds) {
+    if ((dtypes.bits & kind.bits) == kind.bits) {
+      parts.emplace_back(text);
+      continue;
+    }
+    for (int i = 0; i < kNumDTypes; ++i) {
+      if (kind.has(DType(i)) && dtypes.has(DType(i))) parts.emplace_back(name(DType(i)));
+    }
+  }
+  std::string text = parts.empty() || parts[0] != "integer" ? "a " : "an ";
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " or ") + parts[i];
+  return text + " dtype";
+}
 
 std::vector<Parameter> parameters_of(std::string_view text) {
   std::vector<Parameter> all;

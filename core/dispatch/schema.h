@@ -31,6 +31,20 @@ enum class Rule : uint8_t {
 };
 }  // namespace autocast
 
+/// The dtype of a result, from the one that the operands are promoted to.
+enum class Gives : uint8_t {
+  same,           // theirs
+  boolean, int32, int64, float64,
+  floating,       // theirs; the default dtype for integers and bool
+  real,           // theirs; that of their parts for complex numbers
+  real_floating,  // real and floating
+  complex,        // the complex one of their width
+  sum,            // theirs; int64 for integers and bool
+  arithmetic,     // theirs; int64 for bool
+  truth,          // bool; uint8 for uint8
+  widest,         // float64; complex128 for complex numbers
+};
+
 /// The bytes and arithmetic operations of one call, for profiles.
 struct Cost {
   double bytes = 0;
@@ -59,12 +73,17 @@ struct Schema {
   bool any_device = false;        // operands may lie on several devices, or the kernel checks them itself
   bool deprecated = false;        // warns once
   std::array<const char*, 4> fields{};  // of a named result: "values", "indices"
+  DTypeSet accepts = kAllTypes;         // the dtypes that the operands may be promoted to; another raises
+  std::array<Gives, 3> gives{};   // the dtype of each result, where no dtype= is given
   autocast::Rule on_cpu = autocast::Rule::none, on_cuda = autocast::Rule::none;
   Cost (*cost)(const OperandSizes& sizes) = nullptr;
 
   /// Returns "max.dim", the name in schemas and profiles.
   VESTA_API std::string full_name() const;
 };
+
+/// Returns "a floating-point or complex dtype", as error texts and help() name a set.
+VESTA_API std::string described(DTypeSet dtypes);
 
 /// One parameter of a schema, as its line in the op list declares it; texts belong to the schema.
 struct Parameter {
@@ -113,6 +132,17 @@ inline constexpr auto in_special = [](Schema& s) { s.space = Space::special; };
 template <class... Name>
 constexpr auto fields(Name... name) {
   return [=](Schema& s) { s.fields = {name...}; };
+}
+
+// Dtypes. Those of a pointwise op are read from its struct.
+inline constexpr DTypeSet kWideFloats = set_of(DType::float32) | set_of(DType::float64);
+constexpr auto accepts(DTypeSet dtypes) {
+  return [=](Schema& s) { s.accepts = dtypes; };
+}
+/// States the dtype of each result.
+template <class... Rule>
+constexpr auto gives(Rule... rule) {
+  return [=](Schema& s) { s.gives = {rule...}; };
 }
 
 // Rules of autocast, on the CPU and on CUDA.

@@ -35,6 +35,35 @@ bool result_stands_in(const double* p) {
   return with_parameters<P>(typename P::Indices{}, p, D::result_stands_in);
 }
 
+/// Returns the dtypes that operands of struct D may be promoted to.
+template <class D>
+constexpr DTypeSet operands_of() {
+  if constexpr (requires { D::of_truth; }) return kAllTypes;
+  DTypeSet set = D::accepts;
+  if (integers_to_float<D>()) set = set | kIntegers | kBool;
+  if constexpr (requires { D::bool_to_int64; }) set = set | kBool;
+  return set;
+}
+/// Returns the rule for the dtype of a result, the first or the second, of struct D.
+template <class D>
+constexpr Gives rule_of(Result result) {
+  switch (result) {
+    case Result::boolean: return Gives::boolean;
+    case Result::int32: return Gives::int32;
+    case Result::complex: return Gives::complex;
+    case Result::real: return integers_to_float<D>() ? Gives::real_floating : Gives::real;
+    case Result::same: break;
+  }
+  if (integers_to_float<D>()) return Gives::floating;
+  if constexpr (requires { D::bool_to_int64; }) return Gives::arithmetic;
+  return Gives::same;
+}
+/// Returns the rules for both.
+template <class D>
+constexpr std::array<Gives, 3> rules_of() {
+  return {rule_of<D>(result_of<D>()), rule_of<D>(second_of<D>())};
+}
+
 /// Returns the run-time record of struct D, whose op has the signature of A.
 template <class D, class A>
 constexpr PointwiseInfo describe(const Schema& schema) {
@@ -161,17 +190,18 @@ constexpr auto body_of(auto address) {
 #define VESTA_SCHEMA_BASE(R, name_, overload_, params)                                                                 \
   (Schema{.name = #name_, .overload = overload_, .parameters = VESTA_STRING(params), .result = #R,                     \
           .doc = ::vesta::doc::name_})
-#define VESTA_SCHEMA_POINTWISE(name_, Struct, params, args, ...)                                                       \
+#define VESTA_SCHEMA_STRUCT(name_, Struct, params, result_, any_device_, ...)                                          \
   VESTA_SCHEMA_MADE(name_,                                                                                             \
-                    (Schema{.name = #name_, .parameters = VESTA_STRING(params), .doc = ::vesta::def::Struct::doc,      \
-                            .pointwise = true, .differentiable = traits::is_differentiable_op<def::Struct>()})         \
-                        __VA_OPT__(, ) __VA_ARGS__)
-#define VESTA_SCHEMA_POINTWISE_PAIR(name_, Struct, params, args, ...)                                                  \
-  VESTA_SCHEMA_MADE(name_,                                                                                             \
-                    (Schema{.name = #name_, .parameters = VESTA_STRING(params), .result = "TensorPair",                \
+                    (Schema{.name = #name_, .parameters = VESTA_STRING(params), .result = result_,                     \
                             .doc = ::vesta::def::Struct::doc, .pointwise = true,                                       \
-                            .differentiable = traits::is_differentiable_op<def::Struct>(), .any_device = true})        \
+                            .differentiable = traits::is_differentiable_op<def::Struct>(), .any_device = any_device_,  \
+                            .accepts = traits::operands_of<def::Struct>(),                                             \
+                            .gives = traits::rules_of<def::Struct>()})                                                 \
                         __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_POINTWISE(name, Struct, params, args, ...)                                                        \
+  VESTA_SCHEMA_STRUCT(name, Struct, params, "Tensor", false __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_POINTWISE_PAIR(name, Struct, params, args, ...)                                                   \
+  VESTA_SCHEMA_STRUCT(name, Struct, params, "TensorPair", true __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_OP(R, object, name, overload, params, args, ...)                                                  \
   VESTA_SCHEMA_MADE(object, VESTA_SCHEMA_BASE(R, name, overload, params) __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_TWIN(...) VESTA_SCHEMA_OP(__VA_ARGS__)

@@ -151,8 +151,21 @@ PyObject* describe(const Table& t) {
     Ref text(text_object(field));
     checked(PyList_Append(parts.get(), text.get()));
   }
+  // By the enumerators of Gives.
+  static constexpr const char* kRules[] = {"same",          "bool",    "int32", "int64",      "float64", "float", "real",
+                                           "real float", "complex", "sum",   "arithmetic", "truth",   "widest"};
+  Ref dtypes(checked(PyList_New(0))), rules(checked(PyList_New(0)));
+  for (int d = 0; d < kNumDTypes; ++d) {
+    if (!s.accepts.has(DType(d))) continue;
+    Ref text(text_object(name(DType(d))));
+    checked(PyList_Append(dtypes.get(), text.get()));
+  }
+  for (const Gives rule : s.gives) {
+    Ref text(text_object(kRules[int(rule)]));
+    checked(PyList_Append(rules.get(), text.get()));
+  }
   auto flag = [](bool on) { return on ? Py_True : Py_False; };
-  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
                        name_in_space(s).c_str(), "overload", s.overload, "space", kSpaces[int(s.space)], "kind",
                        s.pointwise   ? "pointwise"
                        : s.composite ? "composite"
@@ -161,7 +174,7 @@ PyObject* describe(const Table& t) {
                        flag(s.inplace), "out", flag(s.out), "factory", flag(s.factory), "memory_format",
                        flag(s.memory_format), "deprecated", flag(s.deprecated), "differentiable",
                        flag(s.differentiable), "aliases", names.get(), "parameters", params.get(), "fields",
-                       parts.get(), "returns", t.result, "signature", t.signature.c_str());
+                       parts.get(), "accepts", dtypes.get(), "gives", rules.get(), "returns", t.result, "signature", t.signature.c_str());
 }
 
 PyObject* registry_object(PyObject*, PyObject*) {

@@ -13,7 +13,8 @@
   OP(POINTWISE, erfc, Erfc, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _gelu_erf, GeluErf, (), (), hidden)                                                                    \
   OP(POINTWISE, _gelu_tanh, GeluTanh, (), (), hidden)                                                                  \
-  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out)                 \
+  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out,                 \
+     accepts(kFloats), gives(Gives::floating))                                                                         \
   OP(POINTWISE, elu, Elu, (RealScalar alpha = 1, RealScalar scale = 1, RealScalar input_scale = 1),                    \
    (alpha, scale, input_scale), hidden, inplace, out)                                                                  \
   OP(POINTWISE, celu, Celu, (RealScalar alpha = 1.0), (alpha), no_method, inplace)                                     \
@@ -31,13 +32,13 @@
   OP(POINTWISE, _prelu, Prelu, (const Tensor& weight), (weight), hidden)                                               \
   OP(POINTWISE, _gated, Gated, (const Tensor& gate), (gate), hidden)                                                   \
   OP(POINTWISE, _huber, Huber, (RealScalar delta, RealScalar scale), (delta, scale), hidden)                           \
-  OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite)                                               \
-  OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional)                                            \
-  OP(METHOD, Tensor, softsign, (), (), composite, functional)                                                          \
-  OP(METHOD, Tensor, tanhshrink, (), (), composite, functional)                                                        \
+  OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite, accepts(kFloats))                             \
+  OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional, accepts(kFloats))                          \
+  OP(METHOD, Tensor, softsign, (), (), composite, functional, accepts(kNumbers), gives(Gives::floating))               \
+  OP(METHOD, Tensor, tanhshrink, (), (), composite, functional, gives(Gives::floating))                                \
   OP(FUNCTION, Tensor, rrelu,                                                                                          \
-   (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,       \
-    Generator* generator = nullptr), (input, lower, upper, training, generator), composite)                            \
+     (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,     \
+      Generator* generator = nullptr), (input, lower, upper, training, generator), composite, accepts(kFloats))        \
   OP(FUNCTION, Tensor, rrelu_,                                                                                         \
    (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,       \
     Generator* generator = nullptr), (input, lower, upper, training, generator), composite)

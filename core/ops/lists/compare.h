@@ -26,12 +26,12 @@
      bitwise_or(wrapped(input), other))                                                                                \
   OP(FORM, Tensor, bitwise_xor, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                    \
      bitwise_xor(wrapped(input), other))                                                                               \
-  OP(METHOD, bool, equal, (const Tensor& other), (other), composite, no_gradient)                                      \
+  OP(METHOD, bool, equal, (const Tensor& other), (other), composite, no_gradient, gives(Gives::boolean))               \
   OP(METHOD, Tensor, isclose,                                                                                          \
      (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
-     (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
+     (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(METHOD, bool, allclose, (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),  \
-     (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
+     (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(POINTWISE, signbit, SignBit, (), (), out)                                                                         \
   OP(POINTWISE, isposinf, IsPosInf, (), (), out)                                                                       \
   OP(POINTWISE, isneginf, IsNegInf, (), (), out)                                                                       \
@@ -43,10 +43,11 @@
    bitwise_right_shift(wrapped(self), other))                                                                          \
   OP(POINTWISE, gcd, Gcd, (const Tensor& other), (other), inplace, out)                                                \
   OP(POINTWISE, lcm, Lcm, (const Tensor& other), (other), inplace, out)                                                \
-  OP(METHOD, Tensor, isreal, (), (), composite, no_gradient)                                                           \
+  OP(METHOD, Tensor, isreal, (), (), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(FUNCTION, Tensor, isin,                                                                                           \
-   (const Operand& elements, const Operand& test_elements, Kw<bool> assume_unique = false, bool invert = false),       \
-   (elements, test_elements, assume_unique, invert), composite, out, no_gradient)                                      \
+     (const Operand& elements, const Operand& test_elements, Kw<bool> assume_unique = false, bool invert = false),     \
+     (elements, test_elements, assume_unique, invert), composite, out, no_gradient, accepts(kReals),                   \
+     gives(Gives::boolean))                                                                                            \
   OP(PYTHON_FORM, Tensor, isin, Scalar_Tensor,                                                                         \
      (Scalar element, const Tensor& test_elements, Kw<bool> assume_unique = false, bool invert = false),               \
      (element, test_elements, assume_unique, invert),                                                                  \

@@ -3,30 +3,32 @@
 
 // clang-format off
 #define VESTA_OPS_DISTANCE(OP)                                                                                         \
-  OP(METHOD, Tensor, dist, (const Tensor& other, RealScalar p = 2), (other, p), composite, casts(none, float32))       \
+  OP(METHOD, Tensor, dist, (const Tensor& other, RealScalar p = 2), (other, p), composite, casts(none, float32),       \
+     accepts(kFloats | kComplexes), gives(Gives::real))                                                                \
   OP(FUNCTION, Tensor, cdist,                                                                                          \
      (const Tensor& x1, const Tensor& x2, double p = 2.0, Text compute_mode = "use_mm_for_euclid_dist_if_necessary"),  \
-     (x1, x2, p, compute_mode), composite, casts(float32, float32))                                                    \
-  OP(FUNCTION, Tensor, pdist, (const Tensor& input, double p = 2), (input, p), composite, casts(none, float32))        \
-  OP(FUNCTION, Tensor, _distances, (const Tensor& x1, MaybeTensor x2, double p), (x1, x2, p), composite, hidden)       \
+     (x1, x2, p, compute_mode), composite, casts(float32, float32), accepts(kFloats))                                  \
+  OP(FUNCTION, Tensor, pdist, (const Tensor& input, double p = 2), (input, p), composite, casts(none, float32),        \
+     accepts(kFloats))                                                                                                 \
+  OP(FUNCTION, Tensor, _distances, (const Tensor& x1, MaybeTensor x2, double p), (x1, x2, p), composite, hidden,       \
+     accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, _distances_backward,                                                                            \
      (const Tensor& grad, const Tensor& x1, MaybeTensor x2, double p, const Tensor& distances),                        \
-     (grad, x1, x2, p, distances), composite, hidden)                                                                  \
+     (grad, x1, x2, p, distances), composite, hidden, accepts(kFloats))                                                \
   OP(FUNCTION, Tensor, pairwise_distance,                                                                              \
      (const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6, bool keepdim = false),                      \
-     (x1, x2, p, eps, keepdim), composite)                                                                             \
-  OP(FUNCTION, Tensor, cosine_similarity,                                                                              \
-     (const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8), (x1, x2, dim, eps), composite,          \
-     casts(none, float32))                                                                                             \
+     (x1, x2, p, eps, keepdim), composite, accepts(kNumbers))                                                          \
+  OP(FUNCTION, Tensor, cosine_similarity, (const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8),    \
+     (x1, x2, dim, eps), composite, casts(none, float32), accepts(kFloats))                                            \
   OP(METHOD_INPLACE, Tensor, renorm, (RealScalar p, int64_t dim, RealScalar maxnorm), (p, dim, maxnorm), composite,    \
-     out, casts(none, float32))                                                                                        \
+     out, casts(none, float32), accepts(kFloats | kComplexes))                                                         \
   OP(METHOD, Tensor, cross, (const Tensor& other, MaybeInt dim = {}), (other, dim), composite, out,                    \
-     casts(none, widest))                                                                                              \
+     casts(none, widest), accepts(kNumbers))                                                                           \
   OP(IN, linalg, Tensor, cross, (const Tensor& input, const Tensor& other, Kw<int64_t> dim = -1),                      \
-     (input, other, dim), composite, out)                                                                              \
+     (input, other, dim), composite, out, accepts(kNumbers))                                                           \
   OP(FUNCTION, Tensor, vander, (const Tensor& x, MaybeInt N = {}, bool increasing = false), (x, N, increasing),        \
      composite)                                                                                                        \
   OP(IN, linalg, Tensor, vander, (const Tensor& x, Kw<MaybeInt> N = {}), (x, N), composite)                            \
   OP(METHOD, Tensor, cov, (Kw<int64_t> correction = 1, MaybeTensor fweights = {}, MaybeTensor aweights = {}),          \
-     (correction, fweights, aweights), composite)                                                                      \
-  OP(METHOD, Tensor, corrcoef, (), (), composite)
+     (correction, fweights, aweights), composite, accepts(kNumbers))                                                   \
+  OP(METHOD, Tensor, corrcoef, (), (), composite, accepts(kNumbers))

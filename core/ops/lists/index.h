@@ -21,7 +21,7 @@
      tensor_only)                                                                                                      \
   OP(METHOD, Tensor, scatter_add, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),            \
      composite, out, casts(none, widest))                                                                              \
-  OP(METHOD, Tensor, nonzero, (), (), out, no_gradient)                                                                \
+  OP(METHOD, Tensor, nonzero, (), (), out, no_gradient, gives(Gives::int64))                                           \
   OP(FORM_METHOD, TensorOrTensors, nonzero, as_tuple, (Kw<bool> as_tuple), (as_tuple), _nonzero(input, as_tuple),      \
      no_gradient)                                                                                                      \
   OP(FORM_METHOD, Tensor, argwhere, all, (), (), nonzero(input), no_gradient)                                          \
@@ -89,10 +89,11 @@
   OP(METHOD, Tensor, diagonal_scatter,                                                                                 \
      (const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), (src, offset, dim1, dim2),           \
      composite)                                                                                                        \
-  OP(METHOD, Tensor, one_hot, (int64_t num_classes = -1), (num_classes), composite, functional, no_gradient)           \
+  OP(METHOD, Tensor, one_hot, (int64_t num_classes = -1), (num_classes), composite, functional, no_gradient,           \
+     gives(Gives::int64))                                                                                              \
   OP(FUNCTION, Tensor, segment_reduce,                                                                                 \
      (const Tensor& data, Text reduce, Kw<MaybeTensor> lengths = {}, Kw<MaybeTensor> indices = {},                     \
       Kw<MaybeTensor> offsets = {}, Kw<int64_t> axis = 0, Kw<bool> unsafe = false, Kw<MaybeScalar> initial = {}),      \
-     (data, reduce, lengths, indices, offsets, axis, unsafe, initial), composite)                                      \
+     (data, reduce, lengths, indices, offsets, axis, unsafe, initial), composite, accepts(kFloats))                    \
   OP(ALIAS, concat, cat)                                                                                               \
   OP(ALIAS, concatenate, cat)

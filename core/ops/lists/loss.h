@@ -5,73 +5,69 @@
 #define VESTA_OPS_LOSS(OP)                                                                                             \
   OP(FUNCTION, TensorPair, _cross_entropy,                                                                             \
      (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, double label_smoothing,     \
-      Kw<MaybeDType> dtype = {}),                                                                                      \
-     (input, target, weight, ignore_index, label_smoothing, dtype), hidden)                                            \
+      Kw<MaybeDType> dtype = {}), (input, target, weight, ignore_index, label_smoothing, dtype), hidden,               \
+     accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, _cross_entropy_backward,                                                                        \
      (const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight, const Tensor& exp_sums,       \
       int64_t ignore_index, double label_smoothing),                                                                   \
-     (grad, input, target, weight, exp_sums, ignore_index, label_smoothing), hidden)                                   \
+     (grad, input, target, weight, exp_sums, ignore_index, label_smoothing), hidden, accepts(kFloats))                 \
   OP(FUNCTION, Tensor, cross_entropy,                                                                                  \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
       Text reduction = "mean", double label_smoothing = 0, Kw<MaybeDType> dtype = {}),                                 \
      (input, target, weight, ignore_index, reduction, label_smoothing, dtype), composite, hidden,                      \
-     casts(float32_result, float32_result))                                                                            \
+     casts(float32_result, float32_result), accepts(kFloats))                                                          \
   OP(FUNCTION, Tensor, nll_loss,                                                                                       \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
       Text reduction = "mean"), (input, target, weight, ignore_index, reduction), composite, hidden,                   \
-     casts(float32, float32))                                                                                          \
+     casts(float32, float32), accepts(kFloats))                                                                        \
   OP(FUNCTION, Tensor, mse_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),                 \
-     (input, target, reduction), composite, hidden, casts(float32, float32))                                           \
+     (input, target, reduction), composite, hidden, casts(float32, float32), accepts(kFloats | kComplexes))            \
   OP(FUNCTION, Tensor, binary_cross_entropy_with_logits,                                                               \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, Text reduction = "mean",                     \
       MaybeTensor pos_weight = {}), (input, target, weight, reduction, pos_weight), composite, hidden,                 \
-     casts(none, float32))                                                                                             \
-  OP(FUNCTION, Tensor, l1_loss,                                                                                        \
-     (const Tensor& input, const Tensor& target, Text reduction = "mean"),                                             \
-     (input, target, reduction), composite, hidden, casts(none, float32))                                              \
+     casts(none, float32), accepts(kFloats))                                                                           \
+  OP(FUNCTION, Tensor, l1_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),                  \
+     (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes))               \
   OP(FUNCTION, Tensor, smooth_l1_loss,                                                                                 \
      (const Tensor& input, const Tensor& target, Text reduction = "mean", double beta = 1),                            \
-     (input, target, reduction, beta), composite, hidden, casts(none, float32))                                        \
+     (input, target, reduction, beta), composite, hidden, casts(none, float32), accepts(kFloats))                      \
   OP(FUNCTION, Tensor, huber_loss,                                                                                     \
      (const Tensor& input, const Tensor& target, Text reduction = "mean", double delta = 1),                           \
-     (input, target, reduction, delta), composite, hidden, casts(none, float32))                                       \
+     (input, target, reduction, delta), composite, hidden, casts(none, float32), accepts(kFloats))                     \
   OP(FUNCTION, Tensor, binary_cross_entropy,                                                                           \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, Text reduction = "mean"),                    \
-     (input, target, weight, reduction), composite, hidden, casts(none, float32))                                      \
+     (input, target, weight, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                    \
   OP(FUNCTION, Tensor, kl_div,                                                                                         \
      (const Tensor& input, const Tensor& target, Text reduction = "mean", bool log_target = false),                    \
-     (input, target, reduction, log_target), composite, hidden, casts(none, float32))                                  \
+     (input, target, reduction, log_target), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes))   \
   OP(FUNCTION, Tensor, poisson_nll_loss,                                                                               \
      (const Tensor& input, const Tensor& target, bool log_input = true, bool full = false, double eps = 1e-8,          \
-      Text reduction = "mean"),                                                                                        \
-     (input, target, log_input, full, eps, reduction), composite, hidden, casts(none, float32))                        \
+      Text reduction = "mean"), (input, target, log_input, full, eps, reduction), composite, hidden,                   \
+     casts(none, float32), accepts(kReals))                                                                            \
   OP(FUNCTION, Tensor, hinge_embedding_loss,                                                                           \
      (const Tensor& input, const Tensor& target, double margin = 1, Text reduction = "mean"),                          \
-     (input, target, margin, reduction), composite, hidden, casts(none, float32))                                      \
-  OP(FUNCTION, Tensor, soft_margin_loss,                                                                               \
-     (const Tensor& input, const Tensor& target, Text reduction = "mean"),                                             \
-     (input, target, reduction), composite, hidden, casts(none, float32))                                              \
+     (input, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                    \
+  OP(FUNCTION, Tensor, soft_margin_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),         \
+     (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                            \
   OP(FUNCTION, Tensor, margin_ranking_loss,                                                                            \
-     (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,                             \
-      Text reduction = "mean"),                                                                                        \
-     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32))                             \
+     (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0, Text reduction = "mean"),   \
+     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kReals))            \
   OP(FUNCTION, Tensor, cosine_embedding_loss,                                                                          \
-     (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,                             \
-      Text reduction = "mean"),                                                                                        \
-     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32))                             \
+     (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0, Text reduction = "mean"),   \
+     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kBool | kReals))    \
   OP(FUNCTION, Tensor, triplet_margin_loss,                                                                            \
      (const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1, double p = 2,           \
       double eps = 1e-6, bool swap = false, Text reduction = "mean"),                                                  \
-     (anchor, positive, negative, margin, p, eps, swap, reduction), composite, hidden, casts(none, float32))           \
+     (anchor, positive, negative, margin, p, eps, swap, reduction), composite, hidden, casts(none, float32),           \
+     accepts(kReals))                                                                                                  \
   OP(FUNCTION, Tensor, multi_margin_loss,                                                                              \
      (const Tensor& input, const Tensor& target, double p = 1, double margin = 1, MaybeTensor weight = {},             \
-      Text reduction = "mean"),                                                                                        \
-     (input, target, p, margin, weight, reduction), composite, hidden, casts(none, float32))                           \
-  OP(FUNCTION, Tensor, multilabel_margin_loss,                                                                         \
-     (const Tensor& input, const Tensor& target, Text reduction = "mean"),                                             \
-     (input, target, reduction), composite, hidden, casts(none, float32))                                              \
+      Text reduction = "mean"), (input, target, p, margin, weight, reduction), composite, hidden,                      \
+     casts(none, float32), accepts(kFloats))                                                                           \
+  OP(FUNCTION, Tensor, multilabel_margin_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),   \
+     (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                            \
   OP(FUNCTION, Tensor, ctc_loss,                                                                                       \
      (const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,                   \
       int64_t blank = 0, Text reduction = "mean", bool zero_infinity = false),                                         \
      (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity), composite, hidden,          \
-     casts(none, float32))
+     casts(none, float32), accepts(kFloats))

@@ -3,25 +3,25 @@
 
 // clang-format off
 #define VESTA_OPS_MATMUL(OP)                                                                                           \
-  OP(METHOD, Tensor, matmul, (const Tensor& other), (other), out, casts(lower, lower))                                 \
+  OP(METHOD, Tensor, matmul, (const Tensor& other), (other), out, casts(lower, lower), accepts(kNumbers))              \
   OP(FUNCTION, Tensor, linear, (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}),                     \
-     (input, weight, bias), functional, out, casts(lower, lower))                                                      \
+     (input, weight, bias), functional, out, casts(lower, lower), accepts(kNumbers))                                   \
   OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
-     composite, hidden)                                                                                                \
+     composite, hidden, accepts(kNumbers))                                                                             \
   OP(FUNCTION, Tensor, _linear_backward_activation,                                                                    \
      (const Tensor& grad, const Tensor& weight, const Tensor& used, bool use_gelu, MaybeTensor kept = {}),             \
-     (grad, weight, used, use_gelu, kept), composite, hidden)                                                          \
+     (grad, weight, used, use_gelu, kept), composite, hidden, accepts(kReals))                                         \
   OP(FUNCTION, TensorPair, _fused_linear,                                                                              \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu, bool keep),                          \
-     (input, weight, bias, use_gelu, keep), composite, hidden)                                                         \
+     (input, weight, bias, use_gelu, keep), composite, hidden, accepts(kReals))                                        \
   OP(FUNCTION, Tensor, _linear_activation,                                                                             \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, bool use_gelu = false),                        \
-     (input, weight, bias, use_gelu), composite, hidden, casts(lower, lower))                                          \
+     (input, weight, bias, use_gelu), composite, hidden, casts(lower, lower), accepts(kReals))                         \
   OP(METHOD, Tensor, _addmm_activation,                                                                                \
      (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1, bool use_gelu = false),   \
-     (mat1, mat2, beta, alpha, use_gelu), composite, out, casts(lower, lower))                                         \
-  OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out)                                                 \
-  OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out)                                                \
+     (mat1, mat2, beta, alpha, use_gelu), composite, out, casts(lower, lower), accepts(kReals))                        \
+  OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out, accepts(kNumbers))                              \
+  OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out, accepts(kNumbers))                             \
   OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
      (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, out)                         \
@@ -35,9 +35,9 @@
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
      addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
-     (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))                                                   \
+     (mat1, mat2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                                \
   OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
-     (mat1, mat2, beta, alpha), composite, tensor_only)                                                                \
+     (mat1, mat2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addmm_, method_alpha_beta,                                                                   \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
      (input, beta, alpha, mat1, mat2), addmm_(input, mat1, mat2, beta, alpha), tensor_only, deprecated)                \
@@ -58,10 +58,10 @@
      baddbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                    \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
+     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
   OP(METHOD, Tensor, baddbmm_,                                                                                         \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+     (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
   OP(PYTHON_FORM, Tensor, baddbmm_, method_alpha_beta,                                                                 \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (input, beta, alpha, batch1, batch2), baddbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)      \
@@ -82,10 +82,10 @@
      addbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                     \
   OP(METHOD, Tensor, addbmm,                                                                                           \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
+     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
   OP(METHOD, Tensor, addbmm_,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+     (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
   OP(PYTHON_FORM, Tensor, addbmm_, method_alpha_beta,                                                                  \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (input, beta, alpha, batch1, batch2), addbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)       \
@@ -107,18 +107,17 @@
   OP(METHOD, Tensor, addr,                                                                                             \
      (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
      (vec1, vec2, beta, alpha), composite, out, casts(none, widest))                                                   \
-  OP(METHOD, Tensor, addr_,                                                                                            \
-     (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
-     (vec1, vec2, beta, alpha), composite, tensor_only)                                                                \
+  OP(METHOD, Tensor, addr_, (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
+     (vec1, vec2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addr_, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
      (input, beta, alpha, vec1, vec2), addr_(input, vec1, vec2, beta, alpha), tensor_only, deprecated)                 \
   OP(PYTHON_FORM, Tensor, addr_, method_beta,                                                                          \
      (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
      addr_(input, vec1, vec2, beta), tensor_only, deprecated)                                                          \
-  OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower))                               \
-  OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest))                       \
-  OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest))                        \
+  OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower), accepts(kNumbers))            \
+  OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest), accepts(kNumbers))    \
+  OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest), accepts(kNumbers))     \
   OP(METHOD, Tensor, inner, (const Tensor& other), (other), composite, out)                                            \
   OP(METHOD, Tensor, outer, (const Tensor& vec2), (vec2), composite, out)                                              \
   OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
@@ -133,6 +132,6 @@
      (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
      addmv(input, mat, vec, beta), tensor_only, deprecated)                                                            \
   OP(METHOD, Tensor, addmv, (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1),     \
-     (mat, vec, beta, alpha), composite, out, casts(none, lower))                                                      \
+     (mat, vec, beta, alpha), composite, out, casts(none, lower), accepts(kNumbers))                                   \
   OP(METHOD, Tensor, kron, (const Tensor& other), (other), composite, out)                                             \
   OP(ALIAS, ger, outer)

@@ -29,8 +29,9 @@
    (value, tensor1, tensor2), addcdiv(input, tensor1, tensor2, value), deprecated, out)                                \
   OP(FORM_INPLACE, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcdiv(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
-  OP(METHOD, Tensor, positive, (), (), composite)                                                                      \
-  OP(METHOD_INPLACE, Tensor, float_power, (const Operand& exponent), (exponent), composite, out)                       \
+  OP(METHOD, Tensor, positive, (), (), composite, accepts(kNumbers))                                                   \
+  OP(METHOD_INPLACE, Tensor, float_power, (const Operand& exponent), (exponent), composite, out,                       \
+     gives(Gives::widest))                                                                                             \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
    float_power(wrapped(self), exponent), out)                                                                          \
   OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out)                                    \

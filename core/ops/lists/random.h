@@ -40,10 +40,10 @@
       MaybeDevice device = {}), (high, size, generator, dtype, device),                                                \
      randint(0, high, size, generator, dtype, device), out, factory)                                                   \
   OP(METHOD, Tensor, rand_like, (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
-     (generator, dtype, device), composite, factory, memory_format, no_method)                                         \
+     (generator, dtype, device), composite, factory, memory_format, no_method, accepts(kFloats | kComplexes))          \
   OP(METHOD, Tensor, randn_like,                                                                                       \
      (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),                             \
-     (generator, dtype, device), composite, factory, memory_format, no_method)                                         \
+     (generator, dtype, device), composite, factory, memory_format, no_method, accepts(kFloats | kComplexes))          \
   OP(FUNCTION, Tensor, _dropout, (const Tensor& input, double p = 0.5, bool training = true), (input, p, training),    \
      composite, hidden)                                                                                                \
   OP(FORM, Tensor, dropout, function, (const Tensor& input, double p, bool train), (input, p, train),                  \
@@ -73,7 +73,7 @@
      no_gradient)                                                                                                      \
   OP(METHOD_AS, Tensor, randint_like, low_dtype,                                                                       \
      (int64_t low, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
-     (low, high, generator, dtype, device), composite, factory, memory_format, no_method)                              \
+     (low, high, generator, dtype, device), composite, factory, memory_format, no_method, accepts(kReals))             \
   OP(PYTHON_FORM, Tensor, randint_like, high,                                                                          \
      (const Tensor& input, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                    \
       MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \

@@ -32,7 +32,7 @@
   OP(METHOD, Tensor, diagflat, (int64_t offset = 0), (offset), composite)                                              \
   OP(METHOD, Tensor, fill_diagonal_, (Scalar fill_value, bool wrap = false), (fill_value, wrap), composite,            \
      tensor_only)                                                                                                      \
-  OP(METHOD, Tensor, trace, (), (), composite)                                                                         \
+  OP(METHOD, Tensor, trace, (), (), composite, gives(Gives::sum))                                                      \
   OP(FUNCTION, Tensor, tril_indices,                                                                                   \
      (int64_t row, int64_t col, int64_t offset = 0, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \
      (row, col, offset, dtype, device), composite, factory)                                                            \

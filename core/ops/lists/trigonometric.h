@@ -21,7 +21,7 @@
   OP(POINTWISE, rad2deg, Rad2Deg, (), (), inplace, out)                                                                \
   OP(POINTWISE, hypot, Hypot, (const Tensor& other), (other), inplace, out)                                            \
   OP(POINTWISE, _angle, Angle, (), (), hidden)                                                                         \
-  OP(METHOD, Tensor, angle, (), (), composite, out)                                                                    \
+  OP(METHOD, Tensor, angle, (), (), composite, out, gives(Gives::real_floating))                                       \
   OP(POINTWISE_FUNCTION, complex, MakeComplex, (const Tensor& real, const Tensor& imag), (real, imag), exact_out)      \
   OP(POINTWISE_FUNCTION, polar, Polar, (const Tensor& abs, const Tensor& angle), (abs, angle), exact_out)              \
   OP(ALIAS, arctan2, atan2)                                                                                            \

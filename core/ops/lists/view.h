@@ -43,13 +43,13 @@
      split(input, split_size, dim))                                                                                    \
   OP(FORM_METHOD, TensorVector, unsafe_split_with_sizes, sizes, (IntList split_sizes, int64_t dim = 0),                \
      (split_sizes, dim), split_with_sizes(input, split_sizes, dim))                                                    \
-  OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
+  OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only, gives(Gives::sum))                   \
   OP(FORM_METHOD, Tensor, swapaxes, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                              \
      transpose(input, axis0, axis1))                                                                                   \
-  OP(METHOD, Tensor, view_as_real, (), (), no_method)                                                                  \
-  OP(METHOD, Tensor, view_as_complex, (), (), no_method)                                                               \
-  OP(METHOD, Tensor, real, (), (), composite, no_method)                                                               \
-  OP(METHOD, Tensor, imag, (), (), composite, no_method)                                                               \
+  OP(METHOD, Tensor, view_as_real, (), (), no_method, accepts(kComplexes), gives(Gives::real))                         \
+  OP(METHOD, Tensor, view_as_complex, (), (), no_method, accepts(kWideFloats), gives(Gives::complex))                  \
+  OP(METHOD, Tensor, real, (), (), composite, no_method, gives(Gives::real))                                           \
+  OP(METHOD, Tensor, imag, (), (), composite, no_method, accepts(kComplexes), gives(Gives::real))                      \
   OP(METHOD, Tensor, unsqueeze_, (int64_t dim), (dim), composite, tensor_only)                                         \
   OP(METHOD, Tensor, _squeeze_, (const MaybeDims& dim = {}), (dim), composite, hidden)                                 \
   OP(FORM_METHOD, Tensor, squeeze_, all, (), (), _squeeze_(input, {}), tensor_only)                                    \
