@@ -218,7 +218,9 @@ const char* help_text(const Callable& callable, std::string_view home) {
   for (const Form& f : callable.forms) {
     if (doc.empty()) doc = f.table->doc;
   }
-  if (!doc.empty() && t.schema && t.schema->accepts.bits != kAllTypes.bits) doc += " Takes " + described(t.schema->accepts) + ".";
+  if (!doc.empty() && t.schema && t.schema->accepts.bits != kAllTypes.bits) {
+    doc += " Takes " + described(t.schema->accepts) + ".";
+  }
   return (new std::string(text + doc + example_of(home, callable.name)))->c_str();  // lives as long as the interpreter
 }
 

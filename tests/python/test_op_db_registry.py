@@ -10,7 +10,7 @@ import pytest
 import vesta
 from op_db import OPS
 from op_db_cases import single
-from op_db_row import Row
+from op_db_row import DTYPES, RESULT_RULES, Maker, Row
 
 REGISTRY = op_registry.by_name()
 NAMES = [name for row in OPS for name in row.op_names]
@@ -46,3 +46,23 @@ def test_op_has_help(row: Row) -> None:
     """``help(op)`` has a text: a docstring that contains the op's name."""
     target = getattr(vesta.Tensor, row.name) if row.where == "Tensor" else check.function_of(row)
     assert row.name in (inspect.getdoc(target) or "")
+
+
+@pytest.mark.parametrize("row", single(row for row in OPS if row.kind != "factory"))
+def test_the_schema_states_the_dtypes(row: Row) -> None:
+    """Calls work with the dtypes that the schema accepts and with no other, and give what it says."""
+    entry, function = REGISTRY[row.op_names[0]], check.function_of(row)
+    tried = False
+    for dtype in DTYPES:
+        works = False
+        for sample in list(row.samples(Maker(DTYPES[dtype], row.name)))[:4]:
+            tried = True
+            args, kwargs = check.materialize(sample, dtype)
+            try:
+                results = check.results(function(*args, **kwargs))
+            except check.REFUSALS:
+                continue
+            works = True
+            for tensor, rule in zip(results, entry["gives"]):
+                assert check.name_of(tensor.dtype) == RESULT_RULES[rule](dtype), f"{dtype} {kwargs}"
+        assert not tried or works == (dtype in entry["accepts"]), f"{dtype}: accepted is {entry['accepts']}"
