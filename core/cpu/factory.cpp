@@ -5,6 +5,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/destination.h>
 
 namespace vesta::cpu {
 namespace {
@@ -20,7 +21,7 @@ void generate(const Tensor& to, F value) {
 
 Tensor arange(Scalar start, Scalar end, Scalar step, MaybeDType dtype, MaybeDevice device) {
   ArangePlan plan = arange_plan(start, end, step, dtype);
-  Tensor r = empty_tensor({{plan.length}}, plan.dtype, device.value_or(Device()));
+  Tensor r = result_tensor({{plan.length}}, plan.dtype, device.value_or(Device()));
   visit<kReals>(plan.dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       auto first = uint64_t(start.to<int64_t>("arange")), by = uint64_t(step.to<int64_t>("arange"));
@@ -46,7 +47,7 @@ void fill_linspace(const Tensor& r, C start, C end) {
 
 Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
   DType d = linspace_dtype(start, end, steps, dtype);
-  Tensor r = empty_tensor({{steps}}, d, device.value_or(Device()));
+  Tensor r = result_tensor({{steps}}, d, device.value_or(Device()));
   visit<kNumbers>(d, [&]<class T>() {
     if constexpr (is_complex(dtype_of<T>)) {
       fill_linspace<T, T>(r, start.to<T>("linspace"), end.to<T>("linspace"));

@@ -7,6 +7,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/kernel_checks.h>
 
@@ -120,7 +121,7 @@ void transform_all(const Tensor& x, const Tensor& y, const Dims& dims, size_t le
 /// Transforms an operand, complex or real, to as many complex points.
 Tensor transform_whole(const Tensor& input, const Dims& dims, int64_t normalization, bool forward) {
   const double scale = fft_scale(normalization, input.sizes(), dims);
-  Tensor y = empty_tensor(input.sizes(), complex_type(real_type(input.dtype())), input.device());
+  Tensor y = result_tensor(input.sizes(), complex_type(real_type(input.dtype())), input.device());
   if (y.numel()) transform_all(input, y, dims, 0, forward, scale);
   return y;
 }
@@ -148,7 +149,7 @@ Tensor r2c_kernel(const Tensor& input, IntList dim, int64_t normalization, bool 
   Dims sizes(input.sizes());
   int64_t& size = sizes[size_t(dims.back())];
   size = size / 2 + 1;
-  Tensor y = empty_tensor(sizes, complex_type(input.dtype()), input.device());
+  Tensor y = result_tensor(sizes, complex_type(input.dtype()), input.device());
   if (!y.numel()) return y;
   visit<kReal>(input.dtype(), [&]<class T>() { transform_real_lines<T>(input, y, dims.back(), scale); });
   transform_all(y, y, dims, 1, true, 1);
@@ -179,7 +180,7 @@ Tensor c2r_kernel(const Tensor& input, IntList dim, int64_t normalization, int64
   Dims sizes(input.sizes());
   sizes[size_t(dims.back())] = last_dim_size;
   const double scale = fft_scale(normalization, sizes, dims);
-  Tensor y = empty_tensor(sizes, real_type(input.dtype()), input.device());
+  Tensor y = result_tensor(sizes, real_type(input.dtype()), input.device());
   if (!y.numel()) return y;
   Tensor x = input;
   if (dims.size() > 1) {

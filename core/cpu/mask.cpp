@@ -12,6 +12,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 
 VESTA_DECLARE_ON_ISA(void register_mask_kernels(vesta::cpu::MaskKernels& kernels))
@@ -101,7 +102,7 @@ Tensor elements_of_mask(const Tensor& input, const Tensor& mask) {
   const auto* const p = static_cast<const uint8_t*>(mask.data_ptr());
   const int64_t n = mask.numel(), chunk = chunk_size(n, kElementGrain), item = itemsize(input.dtype());
   const std::vector<int64_t> first = places_of_pieces(p, n);
-  Tensor r = empty_tensor({{first.back()}}, input.dtype());
+  Tensor r = result_tensor({{first.back()}}, input.dtype());
   const auto compress = mask_kernels.compress[std::countr_zero(uint64_t(item))];
   const char* const x = input.impl()->data();
   char* const out = r.impl()->data();

@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/random.h>
 
 VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[vesta::kNumDTypes]))
@@ -109,7 +110,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
     const T* v = probabilities.data_ptr<T>();
     for (int64_t i = 0; i < p.numel(); ++i) check_probability(double(compute_t<T>(v[i])), "bernoulli");
   });
-  Tensor out = empty_tensor(p.sizes(), p.dtype());
+  Tensor out = result_tensor(p.sizes(), p.dtype());
   RandomRun r{};
   r.stream = next_stream(generator, Device(), "bernoulli");
   run(random_kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
@@ -174,7 +175,7 @@ void sort_cards(const Card* from, Card* to, int64_t n) {
 
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) {
   DType d = check_randperm(n, dtype);
-  Tensor memory = empty_tensor({{2, n, 2}}, DType::int64), order = empty_tensor({{n}}, DType::int64);
+  Tensor memory = empty_tensor({{2, n, 2}}, DType::int64), order = result_tensor({{n}}, DType::int64);
   auto* cards = static_cast<Card*>(memory.data_ptr());
   auto* p = order.data_ptr<int64_t>();
   RandomStream s = next_stream(generator, Device(), "randperm");
@@ -184,7 +185,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
   sort_cards(cards, cards + n, n);
   for (int64_t i = 0; i < n; ++i) p[i] = cards[n + i].number;
   if (d == DType::int64) return order;
-  Tensor r = empty_tensor({{n}}, d);
+  Tensor r = result_tensor({{n}}, d);
   copy_values(r, order);
   return r;
 }

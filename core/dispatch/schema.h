@@ -34,7 +34,10 @@ enum class Rule : uint8_t {
 /// The dtype of a result, from the one that the operands are promoted to.
 enum class Gives : uint8_t {
   same,           // theirs
-  boolean, int32, int64, float64,
+  boolean,
+  int32,
+  int64,
+  float64,
   floating,       // theirs; the default dtype for integers and bool
   real,           // theirs; that of their parts for complex numbers
   real_floating,  // real and floating

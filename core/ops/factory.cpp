@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/torch_rules.h>
 
@@ -56,13 +57,13 @@ namespace factory_ops {
 namespace {
 
 Tensor empty(IntList size, MaybeDType dtype, MaybeDevice device) {
-  return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device()));
+  return result_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device()));
 }
 
 Tensor full(IntList size, Scalar value, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype ? *dtype : dtype_of_value(value);
   checked_mul(numel_of(size, "full"), itemsize(d), "full");
-  Tensor r = empty_tensor(size, d, device.value_or(Device()));
+  Tensor r = result_tensor(size, d, device.value_or(Device()));
   fill_values(r, value, "full");
   return r;
 }

@@ -152,7 +152,7 @@ PyObject* describe(const Table& t) {
     checked(PyList_Append(parts.get(), text.get()));
   }
   // By the enumerators of Gives.
-  static constexpr const char* kRules[] = {"same",          "bool",    "int32", "int64",      "float64", "float", "real",
+  static constexpr const char* kRules[] = {"same",       "bool",    "int32", "int64",      "float64", "float", "real",
                                            "real float", "complex", "sum",   "arithmetic", "truth",   "widest"};
   Ref dtypes(checked(PyList_New(0))), rules(checked(PyList_New(0)));
   for (int d = 0; d < kNumDTypes; ++d) {
@@ -174,7 +174,8 @@ PyObject* describe(const Table& t) {
                        flag(s.inplace), "out", flag(s.out), "factory", flag(s.factory), "memory_format",
                        flag(s.memory_format), "deprecated", flag(s.deprecated), "differentiable",
                        flag(s.differentiable), "aliases", names.get(), "parameters", params.get(), "fields",
-                       parts.get(), "accepts", dtypes.get(), "gives", rules.get(), "returns", t.result, "signature", t.signature.c_str());
+                       parts.get(), "accepts", dtypes.get(), "gives", rules.get(), "returns", t.result, "signature",
+                       t.signature.c_str());
 }
 
 PyObject* registry_object(PyObject*, PyObject*) {
