@@ -10,8 +10,8 @@ from vesta import Tensor
 from vesta._arguments import checked
 
 from . import constraints
+from ._transform import Transform, _expect_dims
 from .constraints import _expect
-from .transforms import Transform, _expect_dims
 from .utils import _sum_rightmost, lazy_property
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import Any
 import vesta
 from vesta import Tensor
 
-from ._special import digamma, lgamma, xlogy
+from ._kl_registry import register_kl
+from ._special import digamma, lgamma, log_beta, xlogy
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -21,7 +22,6 @@ from .continuous_bernoulli import ContinuousBernoulli
 from .exponential import Exponential
 from .gamma import Gamma
 from .gumbel import Gumbel
-from .kl import _log_beta, register_kl
 from .laplace import Laplace
 from .normal import Normal
 from .pareto import Pareto
@@ -125,7 +125,7 @@ def _of_beta(p: Any, q: Any) -> Tensor:
     """For a uniform p."""
     a, b = q.concentration1, q.concentration0
     logs = (a - 1) * _uniform_log(p.low, p.high) + (b - 1) * _uniform_log(1 - p.high, 1 - p.low)
-    value = _log_beta(a, b) - logs
+    value = log_beta(a, b) - logs
     return vesta.where(_outside(p, 0.0, 1.0, value), math.inf, value)
 
 

@@ -11,7 +11,7 @@ from vesta.nn.functional import logsigmoid, softplus
 
 from . import constraints
 from ._special import cumprod
-from .transforms import Transform, _expect_dims, _unit_clamp
+from ._transform import Transform, _expect_dims, _unit_clamp
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 if TYPE_CHECKING:

@@ -297,3 +297,8 @@ def log_bessel(x: Tensor, order: int) -> Tensor:
         series = series + term
     asymptotic = series.log() - 0.5 * (2 * math.pi * large).log()
     return (wide + vesta.where(is_small, value.log(), asymptotic)).to(x.dtype)
+
+
+def log_beta(a: Tensor, b: Tensor) -> Tensor:
+    """The logarithm of the beta function, log B(a, b), [AS] 6.2.2."""
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
