@@ -70,11 +70,11 @@ def install() -> None:
             "anything imports torch, or run the program by: python -m vesta.as_torch script.py"
         )
     from . import behaviour, naming
-    from .finder import Finder
+    from .finder import Finder, adopt
 
     _finder = Finder()
     sys.meta_path.insert(0, _finder)
-    naming.install()
+    naming.install(adopt)
     behaviour.install()
     sys.modules["torch"] = vesta
     importlib.import_module("vesta.utils")  # PyTorch's is loaded with it, and programs rely on sys.modules

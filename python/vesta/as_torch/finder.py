@@ -28,9 +28,6 @@ _ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
 #: Modules of PyTorch that refuse although Vesta has one of the name: what programs give to them is PyTorch's alone.
 _OTHERS = ("torch.utils.cpp_extension",)
 
-#: How a module of Vesta finds its own names, by its name in PyTorch.
-own_attributes: dict[str, Callable[[str], Any]] = {}
-
 
 def locate(theirs: str) -> Callable[[], ModuleType] | None:
     """Returns what imports the module of Vesta for a module ``torch...``; None if PyTorch has no such module either."""
@@ -134,7 +131,7 @@ def attach(module: ModuleType, theirs: str) -> None:
 
         return missing.attribute(module, theirs, name)
 
-    own_attributes[theirs] = own_attribute
+    naming.own_attributes[theirs] = own_attribute
     values["__getattr__"] = __getattr__
     values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not
 

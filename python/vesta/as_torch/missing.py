@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from . import extras
-from .finder import own_attributes
+from .naming import own_attributes
 
 #: Why something is missing, by the beginning of its name; the longest beginning holds.
 REASONS = {

@@ -16,6 +16,9 @@ from typing import Any
 from vesta import _C
 from vesta._torch_homes import MOVED
 
+#: How a module of Vesta finds its own names, by its name in PyTorch; the finder enters each.
+own_attributes: dict[str, Callable[[str], Any]] = {}
+
 _NAMED = (type, FunctionType, BuiltinFunctionType)
 
 
@@ -107,10 +110,8 @@ def _rename_errors() -> None:
         copyreg.pickle(kind, lambda error, ours=ours: (_error, (ours, error.args)))
 
 
-def install() -> None:
-    """Renames what is loaded; what is loaded later is renamed by its loader."""
-    from .finder import adopt
-
+def install(adopt: Callable[[ModuleType], None]) -> None:
+    """Renames what is loaded and has ``adopt`` do the rest; what is loaded later is renamed by its loader."""
     _rename_values()
     _rename_errors()
     for value in list(vars(_C).values()):  # parts of the extension, which is one file

@@ -7,6 +7,7 @@ made over it; nothing here allocates what a file claims.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import vesta
@@ -40,6 +41,8 @@ class _Pending(threading.local):
 
 
 pending = _Pending()
+#: What is run when a file calls an allowed name, by what the name stands for; ``safe_globals.calls`` fills it.
+checked_calls: dict[Any, Callable[..., Any]] = {}
 _LARGEST = (1 << 63) - 1
 
 
@@ -193,11 +196,11 @@ def _set_state(made: Any, state: Any) -> Any:
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
-    from .safe_globals import calls
-
     if not callable(func) or not isinstance(args, tuple):
         _fail("a function that makes a tensor, and its arguments", f"{type(func).__name__} and {type(args).__name__}")
-    made = calls().get(func, func)(*args)  # what a file may call with any arguments, else what the program has allowed
+    made = checked_calls.get(func, func)(
+        *args
+    )  # what a file may call with any arguments, else what the program has allowed
     if not isinstance(made, Tensor) or not isinstance(new_type, type) or not issubclass(new_type, Tensor):
         _fail("a tensor and its class", f"{type(made).__name__} and {getattr(new_type, '__name__', 'no class')}")
     if new_type is Tensor and isinstance(state, dict) and state.get("_is_buffer"):

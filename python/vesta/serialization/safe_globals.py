@@ -179,9 +179,6 @@ def _no_storage(*args: Any) -> Any:
     raise ValueError("a storage is expected in a record of its own")
 
 
-_calls: dict[Any, Callable[..., Any]] = {}
-
-
 def plain_globals() -> dict[str, Any]:
     """Returns the names outside of PyTorch that are allowed."""
     return {
@@ -196,15 +193,16 @@ def plain_globals() -> dict[str, Any]:
 
 def calls() -> dict[Any, Callable[..., Any]]:
     """Returns what is run when a file calls an allowed name, by what the name stands for."""
-    if not _calls:
+    table = rebuilding.checked_calls
+    if not table:
         from .torch_names import Missing, weights_only_globals
 
         for value in weights_only_globals().values():
             if isinstance(value, (rebuilding.LegacyTensorType, Missing)) or getattr(value, "__module__", "") == (
                 rebuilding.__name__
             ):
-                _calls[value] = value
-        _calls.update({OrderedDict: _ordered_dict, Counter: _counter, set: _set, bytearray: _bytearray})
-        _calls.update({complex: _complex, encode: _encode, Tensor: _empty_tensor, Parameter: _parameter})
-        _calls.update({TypedStorage: _no_storage, UntypedStorage: _no_storage})
-    return _calls
+                table[value] = value
+        table.update({OrderedDict: _ordered_dict, Counter: _counter, set: _set, bytearray: _bytearray})
+        table.update({complex: _complex, encode: _encode, Tensor: _empty_tensor, Parameter: _parameter})
+        table.update({TypedStorage: _no_storage, UntypedStorage: _no_storage})
+    return table

@@ -13,7 +13,7 @@ import vesta
 from vesta import _C, Tensor
 from vesta.storage import TypedStorage, UntypedStorage
 
-from . import locations
+from . import locations, safe_globals
 from .options import LoadEndianness, get_default_load_endianness, get_default_mmap_options, local
 from .read_ahead import ReadAhead
 from .torch_names import StorageType, find
@@ -47,6 +47,7 @@ class Unpickling:
             def persistent_load(self, description: Any) -> Any:
                 return persistent_load(description)
 
+        safe_globals.calls()  # functions of the file call them
         try:
             return Unpickler(file, **self.arguments).load()
         except EOFError as error:
