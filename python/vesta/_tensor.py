@@ -151,9 +151,10 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
 
 def _repr_html_(self: Tensor) -> str | None:
     """Returns how a notebook shows the tensor (``vesta.notebook``)."""
-    from .notebook import show
+    from .notebook import rendered
+    from .notebook.tensors import tensor_html
 
-    return show(self)
+    return rendered(tensor_html, self)
 
 
 def to_numpy(self: Tensor) -> NDArray[Any]:

@@ -12,10 +12,12 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from vesta import _C
 from vesta._names import listing
+from vesta.autograd import no_grad
 
 __all__ = ["show"]
 
@@ -36,32 +38,20 @@ def show(value: Any) -> str | None:
         >>> "NaN" in vesta.notebook.show(vesta.tensor([1.0, float("nan")]))
         True
     """
+    page = getattr(value, "_repr_html_", None)
+    return rendered(page) if callable(page) else None
+
+
+def rendered(page: Callable[..., str | None], *args: Any) -> str | None:
+    """Returns the HTML that ``page`` makes of an object; None where it raises. Nothing is recorded or overridden."""
     enabled = _C._set_torch_function_enabled(False)
     try:
-        from vesta.autograd import no_grad
-
         with no_grad():
-            return _html(value)
+            return page(*args)
     except Exception:  # of any kind: an object that cannot be shown must not break the cell
         return None
     finally:
         _C._set_torch_function_enabled(enabled)
-
-
-def _html(value: Any) -> str | None:
-    if isinstance(value, _C.Tensor):
-        from .tensors import tensor_html
-
-        return tensor_html(value)
-    from vesta.nn import Module
-
-    if isinstance(value, Module):
-        from .modules import module_html
-
-        return module_html(value)
-    from .datasets import dataset_html
-
-    return dataset_html(value)
 
 
 __dir__ = listing(globals())

@@ -14,15 +14,15 @@ ATTRIBUTES, PARTS, DEPTH = 12, 8, 4
 _OF_LOADERS = ("batch_size", "sampler", "num_workers", "drop_last", "pin_memory", "collate_fn")
 
 
-def dataset_html(value: Any) -> str:
-    """Returns the HTML of a dataset or a ``DataLoader``.
+def dataset_html(value: Any, dataset: type, stream: type) -> str:
+    """Returns the HTML of a dataset or a ``DataLoader``; ``dataset`` and ``stream`` are the classes of datasets.
 
     Of a dataset of the user's own class, or of the loader's, the first sample is made; random states are put back.
     """
-    return markup.block(*_parts(value, 0, True))
+    return markup.block(*_parts(value, (dataset, stream), 0, True))
 
 
-def _parts(value: Any, depth: int, sampled: bool) -> list[str]:
+def _parts(value: Any, kinds: tuple[type, type], depth: int, sampled: bool) -> list[str]:
     length = _length(value)
     loader = hasattr(value, "batch_sampler") and hasattr(value, "collate_fn")
     unit = "batches" if loader else "samples"
@@ -33,7 +33,7 @@ def _parts(value: Any, depth: int, sampled: bool) -> list[str]:
         inner = {"dataset": value.dataset}
     else:
         attributes = {name: item for name, item in vars(value).items() if not name.startswith("_")}
-        inner = {name: item for name, item in attributes.items() if _is_dataset(item)}
+        inner = {name: item for name, item in attributes.items() if isinstance(item, kinds[0])}
         for name, item in attributes.items():
             if isinstance(item, (list, tuple, dict)) and name in ("datasets", "tensors"):
                 pairs = item.items() if isinstance(item, dict) else enumerate(item)
@@ -42,13 +42,13 @@ def _parts(value: Any, depth: int, sampled: bool) -> list[str]:
         parts.append(markup.rows((name, _brief(item)) for name, item in others[:ATTRIBUTES]))
         if len(others) > ATTRIBUTES:
             parts.append(markup.folded(f"… {len(others) - ATTRIBUTES} more", ""))
-        if sampled and length and _is_own(value):
+        if sampled and length and _is_own(value, kinds[1]):
             parts.append(markup.rows([("first sample", _first_sample(value))]))
     for name, item in inner.items():
-        if _is_dataset(item) and depth < DEPTH:
+        if isinstance(item, kinds[0]) and depth < DEPTH:
             parts.append(
                 markup.folded(
-                    markup.text(name), "".join(_parts(item, depth + 1, sampled and loader)), is_open=depth == 0
+                    markup.text(name), "".join(_parts(item, kinds, depth + 1, sampled and loader)), is_open=depth == 0
                 )
             )
         else:
@@ -56,17 +56,9 @@ def _parts(value: Any, depth: int, sampled: bool) -> list[str]:
     return parts
 
 
-def _is_dataset(value: Any) -> bool:
-    from vesta.utils.data import Dataset
-
-    return isinstance(value, Dataset)
-
-
-def _is_own(value: Any) -> bool:
+def _is_own(value: Any, stream: type) -> bool:
     """Returns whether samples are made by a class of the user's, and by number."""
-    from vesta.utils.data import IterableDataset
-
-    return not isinstance(value, IterableDataset) and not type(value).__module__.startswith("vesta.")
+    return not isinstance(value, stream) and not type(value).__module__.startswith("vesta.")
 
 
 def _first_sample(dataset: Any) -> str:

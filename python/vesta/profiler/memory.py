@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from vesta.autograd.profiler_util import _format_memory as _size
+from vesta.autograd.units import _format_memory as _size
 
 if TYPE_CHECKING:
     from vesta.autograd.profiler_util import FunctionEvent

@@ -662,9 +662,10 @@ class Module(HooksMixin, StateDictMixin):
 
     def _repr_html_(self) -> str | None:
         """Returns how a notebook shows the module: a tree of its parts (``vesta.notebook``)."""
-        from vesta.notebook import show
+        from vesta.notebook import rendered
+        from vesta.notebook.modules import module_html
 
-        return show(self)
+        return rendered(module_html, self)
 
     def __repr__(self) -> str:
         extra = self.extra_repr()

@@ -279,9 +279,10 @@ class DataLoader(Generic[T_co]):
 
     def _repr_html_(self) -> str | None:
         """Returns how a notebook shows the loader (``vesta.notebook``)."""
-        from vesta.notebook import show
+        from vesta.notebook import rendered
+        from vesta.notebook.datasets import dataset_html
 
-        return show(self)
+        return rendered(dataset_html, self, Dataset, IterableDataset)
 
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:

@@ -65,9 +65,10 @@ class Dataset(Generic[T_co]):
 
     def _repr_html_(self) -> str | None:
         """Returns how a notebook shows the dataset (``vesta.notebook``)."""
-        from vesta.notebook import show
+        from vesta.notebook import rendered
+        from vesta.notebook.datasets import dataset_html
 
-        return show(self)
+        return rendered(dataset_html, self, Dataset, IterableDataset)
 
     def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
