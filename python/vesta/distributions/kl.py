@@ -14,7 +14,7 @@ from vesta import Tensor
 from vesta.nn.functional import softplus
 
 from . import _kl_cross, _linalg  # noqa: F401  (registers the pairs of two families)
-from ._kl_registry import kl_divergence, register_kl
+from ._kl_registry import _KL_MEMOIZE, _KL_REGISTRY, _dispatch_kl, kl_divergence, register_kl  # noqa: F401
 from ._special import digamma, lgamma
 from .bernoulli import Bernoulli
 from .beta import Beta
