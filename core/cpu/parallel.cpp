@@ -3,12 +3,13 @@
 #include <vesta/core/base/interrupt.h>
 #include <vesta/core/denormals.h>
 
-#include <omp.h>
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif
@@ -22,16 +23,23 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
+
+// OpenMP's, if the program uses it: a loop in one of its regions has the CPUs that it can have.
+extern "C" [[gnu::weak]] int omp_in_parallel();
 
 namespace vesta::cpu {
 namespace {
+
+constexpr std::int64_t kMostThreads = 1 << 14;
 
 std::atomic<int> chosen_threads{0};  // 0: not set yet
 std::atomic<bool> forked_child{false};
 thread_local bool inside_loop = false;
 
-// libgomp's worker threads do not survive fork(), and the child would wait for them forever: it must never open a
-// region. The handler is installed when the library is loaded, before any thread of ours can exist.
+// Threads do not survive fork(), and the child would wait for the workers forever: it must never ask them. The handler
+// is installed when the library is loaded, before any thread of ours can exist.
 [[gnu::constructor]] void watch_for_fork() {
   pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });
 }
@@ -92,104 +100,6 @@ int default_threads() {
   return available_cpus();
 }
 
-// What the threads of one loop share. Each thread has a share of neighbouring pieces and takes them in order, so that
-// it reads memory as one stream (5 to 10 % more bandwidth than taking turns, bin/bandwidth); then it helps the others.
-struct Loop {
-  static constexpr int kShares = 64;
-  struct alignas(64) Share {
-    std::atomic<std::int64_t> next;
-    std::int64_t end;
-  };
-  std::int64_t n, chunk;
-  RangeFn body;
-  int shares;
-  std::atomic<bool> failed{false};
-  std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
-  Share share[kShares];
-
-  Loop(std::int64_t length, std::int64_t piece, std::int64_t pieces, RangeFn f, int team)
-      : n(length), chunk(piece), body(f), shares(std::min(team, kShares)) {
-    for (int s = 0; s < shares; ++s) {
-      share[s].next.store(pieces * s / shares, std::memory_order_relaxed);
-      share[s].end = pieces * (s + 1) / shares;
-    }
-  }
-
-  // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop, number 0,
-  // runs the interrupt check: the check may need to run there.
-  std::int64_t work(int thread) noexcept {
-    const InterruptCheck hook = thread == 0 ? interrupt_check() : nullptr;
-    std::int64_t taken = 0;
-    for (int s = 0; s < shares; ++s) {
-      Share& from = share[(thread + s) % shares];
-      while (!failed.load(std::memory_order_relaxed)) {
-        const std::int64_t i = from.next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= from.end) break;
-        try {
-          if (hook != nullptr && taken > 0) hook();
-          ++taken;
-          body(i * chunk, std::min(n, (i + 1) * chunk));
-        } catch (...) {
-          if (!failed.exchange(true)) error = std::current_exception();
-        }
-      }
-    }
-    return taken;
-  }
-};
-
-// Note [A crowded machine]
-// A region ends when all its threads have arrived, those that found no piece to do included. Where other processes
-// keep the CPUs busy a thread may wait for its turn for milliseconds, and a loop of 100 us takes that long: steps of a
-// small network slow down many times over instead of by the share lost. So the thread that entered compares what the
-// region took with what it would have taken alone (its own pieces, scaled up); if it lost more than kNotice, it runs
-// alone for kRest times the loss, longer each time in a row. Results do not change: no bit depends on the number of
-// threads.
-class Crowd {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  bool is_alone() const { return until_ != Clock::time_point{} && Clock::now() < until_; }
-
-  void judge(Clock::duration took, Clock::duration worked, std::int64_t taken, std::int64_t chunks) {
-    if (taken == 0) return;
-    const Clock::duration alone = worked * chunks / taken, loss = took - alone;
-    if (loss < kNotice) {
-      if (took < alone) in_a_row_ = std::max(in_a_row_ - 1, 0);
-      return;
-    }
-    in_a_row_ = std::min(in_a_row_ + 1, 4);
-    until_ = Clock::now() + std::min<Clock::duration>(loss * (kRest << in_a_row_), std::chrono::milliseconds(500));
-  }
-
- private:
-  // On an idle machine a sleeping thread starts within 50 us; the scheduler's time slices last from 750 us.
-  static constexpr Clock::duration kNotice = std::chrono::microseconds(300);
-  static constexpr int kRest = 8;
-  Clock::time_point until_{};
-  int in_a_row_ = 0;
-};
-
-thread_local Crowd crowd;
-
-// Note [Loops under ThreadSanitizer]
-// libgomp is not built for ThreadSanitizer, which sees neither its threads wait nor its barriers, and would take all
-// that a loop's threads see of each other for races. So they say it themselves: all that is done before enter() is
-// seen by a thread after begin(), and all before end() after leave(). The compiler's own record of a region's variables
-// is written after enter() and read before begin(): the function with the region is not watched.
-#ifdef __SANITIZE_THREAD__
-char gate;
-void enter() { __tsan_release(&gate); }
-void begin() { __tsan_acquire(&gate); }
-void end() { __tsan_release(&gate); }
-void leave() { __tsan_acquire(&gate); }
-#else
-void enter() {}
-void begin() {}
-void end() {}
-void leave() {}
-#endif
-
 // How a thread takes denormal numbers is a state of its processor (the bits "flush to zero" and "denormals are zero"),
 // which the threads of a loop take over from the one that entered it. Until somebody asks, nothing is read or written.
 std::atomic<bool> denormals_asked{false};
@@ -203,6 +113,198 @@ unsigned flush_bits() { return 0; }
 void set_flush_bits(unsigned) {}
 #endif
 
+// What the threads of one loop share. Each thread has a share of neighbouring pieces and takes them in order, so that
+// it reads memory as one stream (5 to 10 % more bandwidth than taking turns, bin/bandwidth); then it helps the others.
+struct Loop {
+  static constexpr int kShares = 64;
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
+  };
+  std::int64_t n, chunk;
+  RangeFn body;
+  int shares;
+  bool asked = denormals_asked.load(std::memory_order_relaxed);
+  unsigned bits = asked ? flush_bits() : 0;  // of the thread that entered
+  std::atomic<bool> failed{false};
+  std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
+  Share share[kShares];
+
+  Loop(std::int64_t length, std::int64_t piece, std::int64_t pieces, RangeFn f, int team)
+      : n(length), chunk(piece), body(f), shares(std::min(team, kShares)) {
+    for (int s = 0; s < shares; ++s) {
+      share[s].next.store(pieces * s / shares, std::memory_order_relaxed);
+      share[s].end = pieces * (s + 1) / shares;
+    }
+  }
+
+  // Takes pieces until none is left. Only the thread that entered the loop, number 0, runs the interrupt check: the
+  // check may need to run there.
+  void work(int thread) noexcept {
+    const InterruptCheck hook = thread == 0 ? interrupt_check() : nullptr;
+    bool began = false;
+    inside_loop = true;
+    if (asked) set_flush_bits(bits);
+    for (int s = 0; s < shares; ++s) {
+      Share& from = share[(thread + s) % shares];
+      while (!failed.load(std::memory_order_relaxed)) {
+        const std::int64_t i = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= from.end) break;
+        try {
+          if (hook != nullptr && began) hook();
+          began = true;
+          body(i * chunk, std::min(n, (i + 1) * chunk));
+        } catch (...) {
+          if (!failed.exchange(true)) error = std::current_exception();
+        }
+      }
+    }
+    inside_loop = false;
+  }
+};
+
+// Note [Own threads]
+// libgomp ends a region when all its threads have arrived, those that found no piece to do included, and waits for them
+// and for the next region by spinning for 300,000 pauses: 5 ms on a Zen 4, 17 ms on a Sapphire Rapids. Where another
+// process keeps a CPU busy, a thread that has lost its turn is then waited for by one that burns the CPU on which it
+// could have run: steps of small networks took twice as long, where the share lost is a third. So the workers are our
+// own. A loop is a gate that is open while it has pieces: a worker that comes late finds it shut and nobody waits for
+// it. Who waits spins for kSpin, which covers the gaps between the ops of a step, and then sleeps, so that the kernel
+// can move the thread that it waits for to the CPU that it leaves. No bit of a result depends on who computes what.
+//
+// There is one team a process. A thread whose loop begins while the team works for another runs it alone: two threads
+// that compute at once have all CPUs busy anyway.
+
+void relax() {
+#ifdef __x86_64__
+  _mm_pause();
+#endif
+}
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<Clock::rep> crowded_until{0};
+
+// Tells whether a thread of the team has lost its CPU to another process within the last 100 ms.
+bool is_crowded(Clock::time_point now) {
+  constexpr auto kMemory = std::chrono::milliseconds(100);
+  thread_local long seen = -1;
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  const long before = std::exchange(seen, used.ru_nivcsw);
+  if (before >= 0 && before != used.ru_nivcsw) crowded_until = (now + kMemory).time_since_epoch().count();
+  return now.time_since_epoch().count() < crowded_until.load(std::memory_order_relaxed);
+}
+
+// Spins until `ready()` holds, kSpin at most, or kCrowdedSpin on a crowded machine; returns whether it does.
+template <class F>
+bool spin_until(F ready) {
+  constexpr auto kSpin = std::chrono::microseconds(2000), kCrowdedSpin = std::chrono::microseconds(50);
+  Clock::time_point start{};
+  bool alone = false;
+  while (true) {
+    for (int i = 0; i < 32; ++i) {
+      if (ready()) return true;
+      relax();
+    }
+    const auto now = Clock::now();
+    if (start == Clock::time_point{}) start = now;
+    if (now - start < kCrowdedSpin) continue;
+    if (!alone && is_crowded(now)) return false;
+    alone = true;
+    if (now - start > kSpin) return false;
+  }
+}
+
+void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake(std::atomic<std::uint32_t>& word, int count) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+static_assert(sizeof(std::atomic<std::uint32_t>) == 4, "a futex is 4 bytes");
+
+class Team {
+ public:
+  // Returns the team of the process, whose threads live until it ends.
+  static Team& of_process() {
+    static Team* const team = new Team;
+    return *team;
+  }
+
+  // Runs a loop on the calling thread and on `helpers` workers. Returns false, and does nothing, while the team works
+  // for another thread.
+  bool run(Loop& loop, int helpers) {
+    if (working_.exchange(true, std::memory_order_acquire)) return false;
+    grow(helpers);
+    loop_ = &loop;
+    gate_.store(kOpen | std::uint32_t(helpers) << kLimit, std::memory_order_release);
+    epoch_.fetch_add(1);
+    if (sleepers_.load() > 0) wake(epoch_, helpers);
+    loop.work(0);
+    const std::uint32_t left = gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+    if ((left & kCount) != 0) wait_for_workers();
+    working_.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  // The gate: whether it is open, whether the caller sleeps, how many workers may enter, and how many are inside.
+  static constexpr std::uint32_t kOpen = 1u << 31, kWaiting = 1u << 30, kCount = 0x7fff;
+  static constexpr int kLimit = 15;
+
+  void wait_for_workers() {
+    if (spin_until([&] { return (gate_.load(std::memory_order_acquire) & kCount) == 0; })) return;
+    for (std::uint32_t g = gate_.load(std::memory_order_acquire); (g & kCount) != 0;
+         g = gate_.load(std::memory_order_acquire)) {
+      if ((g & kWaiting) != 0 || gate_.compare_exchange_weak(g, g | kWaiting)) sleep_while(gate_, g | kWaiting);
+    }
+  }
+
+  // Starts workers until there are `wanted`; fewer if the system refuses. They take no signals: those are the
+  // program's.
+  void grow(int wanted) {
+    if (workers_ >= wanted) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (pthread_t thread; workers_ < wanted; ++workers_) {
+      const auto main = [](void* team) -> void* { static_cast<Team*>(team)->serve(); };
+      if (pthread_create(&thread, nullptr, main, this) != 0) break;
+      pthread_setname_np(thread, "vesta-worker");
+      pthread_detach(thread);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  [[noreturn]] void serve() {
+    std::uint32_t seen = epoch_.load(std::memory_order_acquire) - 1;  // the loop for which it was started may be open
+    while (true) {
+      if (!spin_until([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
+        sleepers_.fetch_add(1);
+        while (epoch_.load() == seen) sleep_while(epoch_, seen);
+        sleepers_.fetch_sub(1);
+      }
+      seen = epoch_.load(std::memory_order_acquire);
+      for (std::uint32_t g = gate_.load(std::memory_order_acquire);
+           (g & kOpen) != 0 && (g & kCount) < (g >> kLimit & kCount);) {
+        if (!gate_.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) continue;
+        loop_->work(int(g & kCount) + 1);
+        const std::uint32_t old = gate_.fetch_sub(1, std::memory_order_acq_rel);
+        if ((old & kCount) == 1 && (old & kWaiting) != 0) wake(gate_, 1);
+        break;
+      }
+    }
+  }
+
+  alignas(64) std::atomic<std::uint32_t> gate_{0};
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};  // counts loops
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<bool> working_{false};
+  Loop* loop_ = nullptr;  // written before the gate opens
+  int workers_ = 0;  // of the thread whose loop runs
+};
+
 void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
   const InterruptCheck hook = in_parallel_region() ? nullptr : interrupt_check();
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
@@ -213,30 +315,12 @@ void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
 
 }  // namespace
 
-[[gnu::no_sanitize("thread")]] void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
+void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
   const std::int64_t chunks = n / chunk + (n % chunk != 0);
-  const int team = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
-  if (team <= 1 || in_parallel_region() || is_forked_child() || crowd.is_alone()) return run_serially(n, chunk, body);
+  const int team = static_cast<int>(std::min<std::int64_t>({num_threads(), chunks, kMostThreads}));
+  if (team <= 1 || in_parallel_region() || is_forked_child()) return run_serially(n, chunk, body);
   Loop loop(n, chunk, chunks, body, team);
-  const auto start = Crowd::Clock::now();
-  auto worked = start;
-  std::int64_t taken = 0;
-  const bool asked = denormals_asked.load(std::memory_order_relaxed);
-  const unsigned bits = asked ? flush_bits() : 0;
-  enter();
-#pragma omp parallel num_threads(team)
-  {
-    begin();
-    inside_loop = true;
-    if (asked) set_flush_bits(bits);
-    const int thread = omp_get_thread_num();
-    const std::int64_t pieces = loop.work(thread);
-    if (thread == 0) taken = pieces, worked = Crowd::Clock::now();
-    inside_loop = false;
-    end();
-  }
-  leave();
-  crowd.judge(Crowd::Clock::now() - start, worked - start, taken, chunks);
+  if (!Team::of_process().run(loop, team - 1)) return run_serially(n, chunk, body);
   if (loop.error) std::rethrow_exception(loop.error);
 }
 
@@ -244,7 +328,7 @@ int available_cpus() {
   cpu_set_t set;
   int cpus = 0;
   if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = CPU_COUNT(&set);
-  if (cpus < 1) cpus = omp_get_num_procs();
+  if (cpus < 1) cpus = static_cast<int>(std::thread::hardware_concurrency());
   if (const double quota = cgroup_quota(); quota > 0) cpus = std::min(cpus, static_cast<int>(std::ceil(quota)));
   return std::max(cpus, 1);
 }
@@ -259,7 +343,7 @@ int num_threads() {
 
 void set_num_threads(int n) { chosen_threads.store(std::max(n, 1), std::memory_order_relaxed); }
 
-bool in_parallel_region() { return inside_loop || omp_in_parallel() != 0; }
+bool in_parallel_region() { return inside_loop || (omp_in_parallel != nullptr && omp_in_parallel() != 0); }
 
 bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
 

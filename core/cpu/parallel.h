@@ -1,4 +1,4 @@
-// Threads of the CPU backend: one loop over OpenMP whose results never depend on how many threads ran it.
+// Threads of the CPU backend: one loop whose results never depend on how many threads ran it.
 #pragma once
 
 #include <vesta/core/base/macros.h>
@@ -50,9 +50,9 @@ namespace detail { VESTA_API void run_chunks(std::int64_t n, std::int64_t chunk,
 ///
 /// The pieces depend on `n` and `grain` only (see chunk_size). Threads take pieces as they become free, so that a
 /// thread delayed by another process holds up one piece and not its share of the loop. The loop is serial, over the
-/// same pieces, if n <= grain, inside another parallel region, after fork() in the child, with one thread, and for a
-/// while after other processes kept the CPUs so busy that several threads lost time (Note [A crowded machine]). The
-/// first exception a piece throws stops the loop and is thrown here; pieces not begun are then skipped.
+/// same pieces, if n <= grain, inside another parallel region, after fork() in the child, with one thread, and while
+/// the workers run the loop of another thread (Note [Own threads]). The first exception a piece throws stops the loop
+/// and is thrown here; pieces not begun are then skipped.
 inline void parallel_for(std::int64_t n, std::int64_t grain, RangeFn body) {
   if (n <= 0) return;
   if (n <= grain) return body(0, n);

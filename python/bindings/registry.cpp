@@ -157,7 +157,7 @@ PyObject* describe(const Table& t) {
   Ref dtypes(checked(PyList_New(0))), rules(checked(PyList_New(0)));
   for (int d = 0; d < kNumDTypes; ++d) {
     if (!s.accepts.has(DType(d))) continue;
-    Ref text(text_object(name(DType(d))));
+    Ref text(text_object(std::string(name(DType(d)))));
     checked(PyList_Append(dtypes.get(), text.get()));
   }
   for (const Gives rule : s.gives) {

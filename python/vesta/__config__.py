@@ -20,7 +20,6 @@ _LIBRARIES = {
     "Vesta": r"libvesta\.so",
     "Vesta for CUDA": r"libvesta_cuda(_emulation)?\.so",
     "Vesta for Gloo": r"libvesta_gloo\.so",
-    "OpenMP": r"lib(gomp|omp|iomp5)\b.*\.so",
     "SLEEF": r"libsleef\b.*\.so",
     "LAPACK": r"lib(scipy_)?(openblas|lapack|mkl_rt|blis|flexiblas)\w*[.-]",
     "Gloo": r"libgloo\b.*\.so",
@@ -34,7 +33,7 @@ _LIBRARIES = {
 def libraries() -> dict[str, list[str]]:
     """Returns the files of the libraries that this process has opened so far, by what they are; none where none is.
 
-    Several files of one kind are a sign of trouble to come: two OpenMP libraries make two pools of threads.
+    Several files of one kind are a sign of trouble to come: two builds of Vesta know nothing of each other.
 
     Example::
 
@@ -87,7 +86,7 @@ def show() -> str:
     cuda = "available" if vesta.cuda.is_available() else "not available"
     lines = [
         f"Vesta {vesta.__version__}, built with:",
-        f"  - C++20, OpenMP; Python {platform.python_version()} on {platform.system()} {platform.machine()}",
+        f"  - C++20; Python {platform.python_version()} on {platform.system()} {platform.machine()}",
         f"  - instructions of the CPU: {vesta.backends.cpu.get_cpu_capability()}",
         f"  - CUDA: {cuda}",
         f"  - threads: {vesta.get_num_threads()}",
@@ -104,8 +103,8 @@ def _show_at_the_end() -> None:
 
 def parallel_info() -> str:
     """Returns a readable text of how many threads are used, and what they could use."""
-    names = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND")
+    names = ("OMP_NUM_THREADS",)
     settings = [f"\t{name} : {os.environ.get(name, '[not set]')}" for name in names]
     head = ["Parallel:", f"\tget_num_threads() : {vesta.get_num_threads()}"]
     tail = [f"cores : {os.cpu_count()}", "Environment variables:", *settings]
-    return "\n".join([*head, *tail, "parallel backend: OpenMP"]) + "\n"
+    return "\n".join([*head, *tail, "parallel backend: native thread pool"]) + "\n"

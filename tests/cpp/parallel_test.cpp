@@ -159,6 +159,54 @@ TEST_CASE("a loop inside a loop is serial", "[parallel]") {
   CHECK_FALSE(in_parallel_region());
 }
 
+TEST_CASE("loops of several threads at once visit every piece once", "[parallel]") {
+  const Threads threads(4);
+  std::atomic<int> wrong{0};
+  const auto caller = [&](int64_t seed) {
+    for (int64_t round = 0; round < 300; ++round) {
+      const int64_t n = 2 + (seed * 7919 + round * 104729) % 700;
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+      parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      });
+      for (const auto& count : seen) wrong += count != 1;
+      // Longer than workers spin: they sleep, and are woken.
+      if (round % 60 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int64_t i = 1; i < 4; ++i) callers.emplace_back(caller, i);
+  caller(0);
+  for (std::thread& thread : callers) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a loop waits, asleep, for a piece that takes long elsewhere", "[parallel]") {
+  const Threads threads(2);
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<int> done{0};
+    const auto caller = std::this_thread::get_id();
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() != caller) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ++done;
+    });
+    CHECK(done == 2);
+  }
+}
+
+TEST_CASE("workers take no signals", "[parallel]") {
+  const Threads threads(2);
+  std::atomic<bool> blocked{true};
+  const auto caller = std::this_thread::get_id();
+  parallel_for(64, 1, [&](int64_t, int64_t) {
+    if (std::this_thread::get_id() == caller) return std::this_thread::sleep_for(std::chrono::microseconds(200));
+    sigset_t set;
+    sigemptyset(&set);
+    if (pthread_sigmask(SIG_SETMASK, nullptr, &set) != 0 || sigismember(&set, SIGINT) != 1) blocked = false;
+  });
+  CHECK(blocked);
+}
+
 TEST_CASE("the thread count holds for threads born later", "[parallel]") {
   const Threads threads(3);
   int seen = 0;

@@ -1,4 +1,4 @@
-"""OpenMP, whose threads Vesta uses."""
+"""OpenMP, which Vesta does not use: its threads are its own."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Returns True."""
-    return True
+    """Returns False."""
+    return False
