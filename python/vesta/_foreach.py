@@ -109,8 +109,8 @@ _OPS = {
     **dict.fromkeys(
         (
             "abs acos add asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp "
-            "lgamma log log10 log1p log2 maximum minimum neg reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh "
-            "trunc"
+            "lgamma log log10 log1p log2 maximum minimum neg reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan "
+            "tanh trunc"
         ).split(),
         _Op(),
     ),
