@@ -427,7 +427,7 @@ def var(
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
-    correction: float | None = None,
+    correction: int | None = None,
     keepdim: bool | None = False,
     dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -451,7 +451,7 @@ def std(
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
-    correction: float | None = None,
+    correction: int | None = None,
     keepdim: bool | None = False,
     dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -473,7 +473,7 @@ def std(
 class MaskedTensor:
     """The class of tensors that carry a mask. Not available: give ``mask`` to the functions of this module."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
         raise NotImplementedError(
             "MaskedTensor is not available: keep data and mask apart, and give mask= to the functions of vesta.masked."
         )

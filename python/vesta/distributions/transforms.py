@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._names import listing
 from vesta.nn.functional import softplus
 
 from . import constraints
@@ -581,3 +582,6 @@ from ._matrix_transforms import (  # noqa: E402
 )
 
 identity_transform = ComposeTransform([])
+
+
+__dir__ = listing(globals())

@@ -8,6 +8,7 @@ from typing import Callable, NamedTuple, Union
 from vesta import _C, Tensor
 from vesta._arguments import called, expect
 from vesta._memory_format import channels_last_of
+from vesta._names import listing
 
 Ints = Union[int, Sequence[int]]
 
@@ -178,3 +179,6 @@ def conv3d_weight(
         tensor([[[[[1., 1.]]]]])
     """
     return _gradient(_WEIGHT, 3, weight_size, input, grad_output, (stride, padding, dilation, groups))
+
+
+__dir__ = listing(globals())
