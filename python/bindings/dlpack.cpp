@@ -181,8 +181,9 @@ struct FromDlpack {
   static constexpr char
       name[] = "from_dlpack",
       params[] = "(object ext_tensor, Kw<MaybeDevice> device = {}, Kw<object> copy = {})",
-      doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy, unless copy=True "
-              "or another device asks for one.";
+      doc[] =
+          "A tensor over the memory of another library's array (or a DLPack capsule), without a copy, unless copy=True "
+          "or another device asks for one.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDevice> device(t, 1, b);
     PyObject* copy = b.slot[2] == Py_None ? nullptr : b.slot[2];

@@ -34,9 +34,10 @@ struct Hand {
  private:
   static void add(Callable& to, const std::string& params, bool method) {
     auto* table = new Table;  // lives as long as the interpreter
-    table->read(M::name, (method ? params == "()" ? "(const Tensor& input)" : "(const Tensor& input, " + params.substr(1)
-                                 : params)
-                             .c_str());
+    table->read(
+        M::name,
+        (method ? params == "()" ? "(const Tensor& input)" : "(const Tensor& input, " + params.substr(1) : params)
+            .c_str());
     table->doc = M::doc;
     to.forms.push_back({table, thin, false});
   }

@@ -114,7 +114,7 @@ std::string shown_type(const Param& p) {
       default: return "any";
     }
   }();
-  return p.none_allowed ? text + "?" : text;
+  return p.none_allowed && p.kind != Kind::object ? text + "?" : text;
 }
 
 PyObject* text_object(const std::string& s) {
