@@ -282,7 +282,7 @@ def home_of(name: str, value: Any) -> str:
             home += f".{name}"
         private = "  # pyright: ignore[reportPrivateUsage]  (PyTorch offers it)" if home and name[0] == "_" else ""
         return f"from {home or '.'} import {name} as {name}{private}"
-    if name in vars(_C._ops) or name.removesuffix("_") in vesta._IN_PLACE.split():
+    if name in vars(_C._ops):
         return f"from ._C._ops import {name} as {name}"
     if getattr(_C, name, None) is value:
         return f"from ._C import {name} as {name}"

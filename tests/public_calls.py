@@ -105,6 +105,7 @@ def of_module(module: nn.Module, *inputs: Any) -> Call:
 FUNCTIONS = [
     call("F.relu", F.relu, x, False),
     call("F.leaky_relu", F.leaky_relu, x, 0.1, False),
+    call("F.relu_", F.relu_, x),
     call("F.sigmoid", F.sigmoid, x),
     call("F.tanh", F.tanh, x),
     call("F.softmax", F.softmax, x, 1, _stacklevel=3, dtype=vesta.float32),

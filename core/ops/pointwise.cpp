@@ -113,8 +113,9 @@ bool fits(const Tensor& number, DType to) {
 
 class Call {
  public:
-  Call(const char* op, int inputs) : op_(op), inputs_(inputs) {}
+  Call(const char* op, int inputs, const Schema* schema = nullptr) : op_(op), schema_(schema), inputs_(inputs) {}
   const char* op_;
+  const Schema* schema_;  // whose first parameters the inputs are; null for gradients and copies
   int inputs_;
   Tensor in_[kMaxInputs];
   bool typed_[kMaxInputs] = {};  // a mask, which keeps its own dtype
@@ -133,10 +134,13 @@ class Call {
       if (owner < 0) {
         owner = i, device_ = t.device();
       } else {
-        VESTA_CHECK(t.device() == device_, device, op_, ": expected all tensors on one device, got ", device_,
-                    " (argument ", owner + 1, ") and ", t.device(), " (argument ", i + 1, "). Move one with .to().");
+        VESTA_CHECK(t.device() == device_, device, op_, ": expected all tensors on one device, got ", device_, " (",
+                    name_of(owner), ") and ", t.device(), " (", name_of(i), "). Move one with .to().");
       }
     }
+  }
+  std::string name_of(int i) const {
+    return schema_ ? std::string(parameters_of(schema_->parameters)[size_t(i)].name) : text("operand ", i + 1);
   }
   void find_shape() {
     shape_ = Dims(in_[0].sizes());
@@ -339,7 +343,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
 }
 
 [[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
-  Call call(info.name, info.inputs);
+  Call call(info.name, info.inputs, info.schema);
   const Decided d = decide(call, info, in, params, out);
   Tensor r = call.run(d.kernel, d.compute, result_dtype(info, d.compute), params, out);
   if (d.numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
@@ -481,7 +485,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
 }
 
 TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params) {
-  Call call(info.name, info.inputs);
+  Call call(info.name, info.inputs, info.schema);
   const Decided d = decide(call, info, in, params, {});
   const DType second = info.second == Result::int32     ? DType::int32
                        : info.second == Result::boolean ? DType::bool_

@@ -18,16 +18,18 @@ DeviceType device_type_of(const Table& t, int i, Bound& b) {
 }
 
 struct IsAutocastEnabled {
-  static constexpr char name[] = "is_autocast_enabled", params[] = "(object device_type = \"cuda\")",
-                        doc[] = "Whether autocast is on in this thread for a device type.";
+  static constexpr char name[] = "is_autocast_enabled",
+                        doc[] = "Whether autocast is on in this thread for a device type, CUDA unless one is given.";
+  static constexpr const char* forms[] = {"()", "(Text device_type)"};
   static PyObject* run(const Table& t, Bound& b) {
     const DeviceType d = b.slot[0] ? device_type_of(t, 0, b) : DeviceType::cuda;
     return PyBool_FromLong(autocast::mode(d).enabled);
   }
 };
 struct SetAutocastEnabled {
-  static constexpr char name[] = "set_autocast_enabled", params[] = "(object device_type, object enabled = None)",
+  static constexpr char name[] = "set_autocast_enabled",
                         doc[] = "Switches autocast in this thread for a device type; with a bool alone, for CUDA.";
+  static constexpr const char* forms[] = {"(Text device_type, bool enabled)", "(bool enabled)"};
   static PyObject* run(const Table& t, Bound& b) {
     PyObject* flag = b.slot[1] ? b.slot[1] : b.slot[0];
     if (!PyBool_Check(flag)) wrong_type(t, b.slot[1] ? 1 : 0, "bool", flag);

@@ -143,6 +143,8 @@ PyObject* run(const Callable& callable, const Form& form, Bound& b, PyObject* se
   const Table& t = *form.table;
   if (t.schema && t.schema->deprecated) [[unlikely]]
     warn_deprecated(callable, t, self != nullptr);
+  if (names && t.has(kOut) && (self || form.inplace) && b.extra(t, kOut)) [[unlikely]]  // only functions take it
+    wrong_call(t, "() got an unexpected keyword argument 'out'");
   if (form.inplace) return form.thin(t, b, Out{&unwrap(self ? self : b.slot[0]), Out::inplace});
   if (!t.extras) return form.thin(t, b, Out{});
   if (names) return run_with_extras(t, form.thin, b);
@@ -180,7 +182,7 @@ std::string shown(const Callable& callable, const Table& t, bool method) {
 PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   std::vector<const Form*> current, likely;
   for (const Form& f : callable.forms) {
-    if (f.table->schema->deprecated) continue;
+    if (f.table->schema && f.table->schema->deprecated) continue;
     current.push_back(&f);
     Bound b;
     if (b.matches(*f.table, self, args, count, names)) likely.push_back(&f);
@@ -206,7 +208,7 @@ const char* help_text(const Callable& callable, std::string_view home) {
   std::string text;
   if (callable.forms.size() == 1) {
     std::string more;
-    if (t.has(kOut) && !method) more += ", out=None";
+    if (t.has(kOut) && !method && !callable.forms[0].inplace) more += ", out=None";
     if (t.has(kRequiresGrad)) more += ", requires_grad=False, pin_memory=False, layout=None";
     if (t.has(kMemoryFormat)) more += ", memory_format=None";
     const size_t first = t.params.empty() ? 0 : t.params[0].name.size();

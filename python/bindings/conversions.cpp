@@ -32,11 +32,11 @@ struct To {
   static constexpr char
       name[] = "to",
       params[] =
-          "(object other = {}, object dtype = {}, object non_blocking = {}, object copy = {}, "
-          "object device = {}, object memory_format = {})",
+          "(object tensor = {}, object dtype = {}, object non_blocking = {}, object copy = {}, "
+          "object device = {}, Kw<object> memory_format = {})",
       doc[] =
-          "to(dtype), to(device, dtype=None), to(other): the tensor in that dtype, on that device, or "
-          "as `other` is in both; itself where nothing changes, unless copy=True.";
+          "to(dtype), to(device, dtype=None), to(tensor): the tensor in that dtype, on that device, or "
+          "as `tensor` is in both; itself where nothing changes, unless copy=True.";
   static PyObject* run(const Table& t, Bound& b) {
     MaybeDType dtype;
     MaybeDevice device;
@@ -74,7 +74,7 @@ struct To {
 
 #define VESTA_CAST(Struct, name_, to_)                                                                        \
   struct Struct {                                                                                             \
-    static constexpr char name[] = name_, params[] = "(object memory_format = {})",                           \
+    static constexpr char name[] = name_, params[] = "(Kw<object> memory_format = {})",                       \
                           doc[] = "The values as " #to_ "; the tensor itself where it is of that dtype.";     \
     static PyObject* run(const Table& t, Bound& b) {                                                          \
       const Format f = format_of(t, 1, b.slot[1]);                                                            \
@@ -96,7 +96,7 @@ VESTA_CAST(CDouble, "cdouble", complex128)
 #undef VESTA_CAST
 
 struct Cpu {
-  static constexpr char name[] = "cpu", params[] = "(object memory_format = {})",
+  static constexpr char name[] = "cpu", params[] = "(Kw<object> memory_format = {})",
                         doc[] = "The tensor in host memory; itself where it is there.";
   static PyObject* run(const Table& t, Bound& b) {
     const Format f = format_of(t, 1, b.slot[1]);
@@ -105,7 +105,7 @@ struct Cpu {
 };
 struct Cuda {
   static constexpr char name[] = "cuda",
-                        params[] = "(object device = {}, bool non_blocking = false, object memory_format = {})",
+                        params[] = "(object device = {}, bool non_blocking = false, Kw<object> memory_format = {})",
                         doc[] = "The tensor on a CUDA device, the current one unless `device` says; itself if there.";
   static PyObject* run(const Table& t, Bound& b) {
     Device d(DeviceType::cuda, -1);
@@ -151,7 +151,8 @@ struct RecordStream {
 struct NewTensor {
   static constexpr char name[] = "new_tensor",
                         params[] =
-                            "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, bool requires_grad = false)",
+                            "(object data, Kw<MaybeDType> dtype = {}, Kw<MaybeDevice> device = {}, "
+                            "Kw<bool> requires_grad = false)",
                         doc[] = "A tensor of a copy of data, with the tensor's dtype and device.";
   static PyObject* run(const Table& t, Bound& b) {
     const Tensor& like = unwrap(b.slot[0]);

@@ -180,9 +180,21 @@ Ref capsule_of(PyObject* o) {
 struct FromDlpack {
   static constexpr char
       name[] = "from_dlpack",
-      params[] = "(object ext_tensor)",
-      doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
-  static PyObject* run(const Table&, Bound& b) { return wrap(from_dlpack(b.slot[0])); }
+      params[] = "(object ext_tensor, Kw<MaybeDevice> device = {}, Kw<object> copy = {})",
+      doc[] =
+          "A tensor over the memory of another library's array (or a DLPack capsule), without a copy, unless copy=True "
+          "or another device asks for one.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<MaybeDevice> device(t, 1, b);
+    PyObject* copy = b.slot[2] == Py_None ? nullptr : b.slot[2];
+    const bool copies = copy && to_bool(t, 2, copy);
+    Tensor shared = from_dlpack(b.slot[0]);
+    Tensor made = device.get() ? shared.to(*device.get()) : shared;
+    const bool moved = made.impl() != shared.impl();
+    VESTA_CHECK(!copy || copies || !moved, value, "from_dlpack: expected the device of the memory, ", shared.device(),
+                ", or copy=True, got ", made.device(), " (device).");
+    return wrap(copies && !moved ? ops::clone(made, "preserve_format") : std::move(made));
+  }
 };
 
 }  // namespace

@@ -220,8 +220,8 @@ bool is_array(PyObject* o) {
 struct TensorFunction {
   static constexpr char name[] = "tensor",
                         params[] =
-                            "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, "
-                            "bool requires_grad = false, bool pin_memory = false)",
+                            "(object data, Kw<MaybeDType> dtype = {}, Kw<MaybeDevice> device = {}, "
+                            "Kw<bool> pin_memory = false, Kw<bool> requires_grad = false)",
                         doc[] =
                             "A tensor of a copy of data: numbers, nested lists, arrays, tensors. The dtype follows the "
                             "data unless given: bool, int64, the default floating dtype or its complex one. Raises "
@@ -229,7 +229,7 @@ struct TensorFunction {
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
     Arg<MaybeDevice> device(t, 2, b);
-    const bool wants = Arg<bool>(t, 3, b).get(), pin = Arg<bool>(t, 4, b).get();
+    const bool pin = Arg<bool>(t, 3, b).get(), wants = Arg<bool>(t, 4, b).get();
     Tensor r = make_tensor(b.slot[0], dtype.get(), device.get(), "tensor");
     if (pin) r = pin_memory(r);
     if (wants) r.set_requires_grad(true);
@@ -239,7 +239,7 @@ struct TensorFunction {
 
 struct AsTensor {
   static constexpr char name[] = "as_tensor",
-                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {})",
+                        params[] = "(object data, Kw<MaybeDType> dtype = {}, Kw<MaybeDevice> device = {})",
                         doc[] =
                             "A tensor of data, sharing its memory where dtype and device allow: a tensor comes back as "
                             "it is, a NumPy array is not copied.";

@@ -5,25 +5,41 @@
 //     static PyObject* run(const Table& t, Bound& b) { ... }
 //   };
 //
+// Several forms stand in `static constexpr const char* forms[]` instead of `params`; the first that fits is taken.
 // `params` is written as in an op list; a method's b.slot[0] is self. A parameter of type `object` is not converted.
 #pragma once
 #include "callable.h"
 
 namespace vesta::python {
 
+/// All callables written by hand, and whether they are methods; for the registry.
+std::vector<std::pair<const Callable*, bool>>& written_by_hand();
+
 template <class M>
 struct Hand {
-  static inline Table table;
   static PyObject* thin(const Table& t, Bound& b, Out) { return M::run(t, b); }
-  /// Reads the table and makes it the only form of M's callable.
+  /// Reads a table per form and makes them the forms of M's callable.
   static Callable& callable(bool method) {
-    const std::string params = M::params;
-    table.read(M::name, (method ? params == "()" ? "(const Tensor& input)" : "(const Tensor& input, " + params.substr(1)
-                                : params)
-                            .c_str());
-    table.doc = M::doc;
-    Entry<M>::callable = Callable{M::name, nullptr, {Form{&table, thin, false}}};
-    return Entry<M>::callable;
+    Callable& made = Entry<M>::callable;
+    made.name = M::name;
+    if constexpr (requires { M::forms; }) {
+      for (const char* form : M::forms) add(made, form, method);
+    } else {
+      add(made, M::params, method);
+    }
+    written_by_hand().push_back({&made, method});
+    return made;
+  }
+
+ private:
+  static void add(Callable& to, const std::string& params, bool method) {
+    auto* table = new Table;  // lives as long as the interpreter
+    table->read(
+        M::name,
+        (method ? params == "()" ? "(const Tensor& input)" : "(const Tensor& input, " + params.substr(1) : params)
+            .c_str());
+    table->doc = M::doc;
+    to.forms.push_back({table, thin, false});
   }
 };
 

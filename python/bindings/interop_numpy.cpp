@@ -150,8 +150,8 @@ struct FromBuffer {
   static constexpr char
       name[] = "frombuffer",
       params[] =
-          "(object buffer, MaybeDType dtype, int64_t count = -1, int64_t offset = 0, "
-          "bool requires_grad = false)",
+          "(object buffer, Kw<MaybeDType> dtype, Kw<int64_t> count = -1, Kw<int64_t> offset = 0, "
+          "Kw<bool> requires_grad = false)",
       doc[] =
           "A 1-d tensor over the memory of any buffer (bytes, bytearray, mmap, array), without a copy: "
           "count elements (-1: all) from byte offset on.";
@@ -203,7 +203,7 @@ void check_has_data(const Tensor& t) {
 }
 
 struct Numpy {
-  static constexpr char name[] = "numpy", params[] = "(bool force = false)",
+  static constexpr char name[] = "numpy", params[] = "(Kw<bool> force = false)",
                         doc[] =
                             "A NumPy array over the tensor's memory, without a copy. Raises for a tensor that requires "
                             "grad; force=True detaches first.";

@@ -75,7 +75,8 @@ VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element; 0 wit
 VESTA_METHOD(StorageOffset, "storage_offset", "()", "Where the first element lies in the memory, in elements.") {
   return PyLong_FromLongLong(self_of(b).storage_offset());
 }
-VESTA_METHOD(IsContiguous, "is_contiguous", "(object memory_format = {})", "Whether the elements lie row by row.") {
+VESTA_METHOD(IsContiguous, "is_contiguous", "(Kw<object> memory_format = contiguous_format)",
+             "Whether the elements lie row by row.") {
   PyObject* format = b.slot[1];
   Format f = format ? to_format(format) : Format::contiguous;
   if (f == Format::none) wrong_type(t, 1, "vesta.memory_format", format);

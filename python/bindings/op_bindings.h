@@ -45,7 +45,7 @@ class Binder {
     const Added entries{{&Entry<Function>::callable, entry_of(Entry<Function>::function)},
                         {&Entry<Method>::callable, entry_of(Entry<Method>::method)},
                         {&Entry<Inplace>::callable, entry_of(Entry<Inplace>::method)},
-                        {nullptr, nullptr}};
+                        {&Entry<Tag>::callable, entry_of(Entry<Tag>::function)}};
     add_alias(alias, name, entries);
   }
   /// Creates everything: functions in modules of `module`, methods in the Tensor type.

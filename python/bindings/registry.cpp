@@ -4,6 +4,7 @@
 
 #include <vesta/core/ops/topics.h>
 
+#include "hand.h"
 #include "op_bindings.h"
 
 namespace vesta::python {
@@ -113,7 +114,7 @@ std::string shown_type(const Param& p) {
       default: return "any";
     }
   }();
-  return p.none_allowed ? text + "?" : text;
+  return p.none_allowed && p.kind != Kind::object ? text + "?" : text;
 }
 
 PyObject* text_object(const std::string& s) {
@@ -129,7 +130,7 @@ Ref parameters(const Table& t) {
                                     "number", p.kind == Kind::operand ? Py_True : Py_False)));
     checked(PyList_Append(list.get(), entry.get()));
   }
-  if (t.schema->memory_format) {
+  if (t.schema && t.schema->memory_format) {
     Ref entry(checked(Py_BuildValue("{s:s,s:s,s:s,s:O,s:O}", "name", "memory_format", "type", "memory_format?",
                                     "default", "None", "keyword_only", Py_True, "number", Py_False)));
     checked(PyList_Append(list.get(), entry.get()));
@@ -188,10 +189,28 @@ PyObject* registry_object(PyObject*, PyObject*) {
     return list.release();
   });
 }
-PyMethodDef registry_method[] = {{"_registry", registry_object, METH_NOARGS,
-                                  "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its name, "
-                                  "overload, space, parameters, result and properties."},
-                                 {nullptr, nullptr, 0, nullptr}};
+/// Tells the forms of what is written by hand.
+PyObject* by_hand_object(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (const auto& [callable, method] : written_by_hand()) {
+      for (const Form& form : callable->forms) {
+        Ref params = parameters(*form.table);
+        Ref entry(checked(Py_BuildValue("{s:s,s:O,s:O}", "name", callable->name.c_str(), "method",
+                                        method ? Py_True : Py_False, "parameters", params.get())));
+        checked(PyList_Append(list.get(), entry.get()));
+      }
+    }
+    return list.release();
+  });
+}
+PyMethodDef registry_methods[] = {{"_registry", registry_object, METH_NOARGS,
+                                   "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its "
+                                   "name, overload, space, parameters, result and properties."},
+                                  {"_by_hand", by_hand_object, METH_NOARGS,
+                                   "_by_hand($module, /)\n--\n\nWhat is no op: a dict per form of a function or method "
+                                   "that is written by hand, with its name and parameters."},
+                                  {nullptr, nullptr, 0, nullptr}};
 
 PyObject* add_module(PyObject* to, const char* name) {
   PyObject* module = checked(PyModule_New((std::string("vesta._C.") + name).c_str()));
@@ -214,11 +233,13 @@ void Binder::add_form(std::map<std::string, Slot>& to, const std::string& name, 
 void Binder::add(const Schema& s, Thin thin, const Added& entries) {
   const Form form{make_table(s), thin, false}, inplace{form.table, thin, true};
   const std::string name = name_in_space(s);
-  if (s.function) add_form(functions_[int(s.space)], name, entries.function, form);
+  // What writes into its first operand is a function too; the package offers those that PyTorch has.
+  const bool writes = s.method && name.ends_with('_');
+  if (s.function || writes) add_form(functions_[int(s.space)], name, entries.function, form);
   if (s.method) add_form(methods_, name, entries.method, form);
-  if (s.inplace) {
-    if (!s.method) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
-    else add_form(methods_, name + "_", entries.inplace, inplace);
+  if (s.inplace && s.method) add_form(methods_, name + "_", entries.inplace, inplace);
+  if (s.inplace && (s.function || !s.method)) {
+    add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
   }
 }
 
@@ -232,6 +253,7 @@ void Binder::add_alias(const char* alias, const char* name, const Added& entries
   };
   copy(functions_[0], name, alias, entries.function);
   copy(methods_, name, alias, entries.method);
+  copy(functions_[0], std::string(name) + "_", std::string(alias) + "_", entries.inplace_function);
   copy(methods_, std::string(name) + "_", std::string(alias) + "_", entries.inplace);
 }
 
@@ -273,6 +295,11 @@ bool Binder::finish(PyObject* module) {
   return true;
 }
 
+std::vector<std::pair<const Callable*, bool>>& written_by_hand() {
+  static std::vector<std::pair<const Callable*, bool>> all;
+  return all;
+}
+
 bool add_ops(PyObject* module) {
   Binder binder;
 #define VESTA_X(topic, LIST) bind_##topic(binder);
@@ -285,7 +312,7 @@ bool add_ops(PyObject* module) {
     auto* type = reinterpret_cast<PyObject*>(t->named);
     checked(PyModule_AddObject(results, t->schema->name, new_ref(type)));
   }
-  return PyModule_AddFunctions(module, registry_method) == 0;
+  return PyModule_AddFunctions(module, registry_methods) == 0;
 }
 
 }  // namespace vesta::python

@@ -87,8 +87,11 @@ struct CanCast {
   }
 };
 struct ResultType {
-  static constexpr char name[] = "result_type", params[] = "(object tensor1, object tensor2)",
+  static constexpr char name[] = "result_type",
                         doc[] = "The dtype that an operation of these two (tensors or numbers) computes in.";
+  static constexpr const char* forms[] = {"(const Tensor& tensor, const Tensor& other)",
+                                          "(const Tensor& tensor, Scalar other)",
+                                          "(Scalar scalar, const Tensor& tensor)", "(Scalar scalar1, Scalar scalar2)"};
   static PyObject* run(const Table& t, Bound& b) {
     std::vector<Tensor> list;
     for (int i = 0; i < 2; ++i) {

@@ -94,7 +94,7 @@ bool is_option(const Param& p) { return p.keyword_only; }
 std::string shown_default(const Param& p) {
   const std::string& value = p.default_text;
   if (value == "true" || value == "false") return p.integer ? "True" : "False";
-  if (p.name == "memory_format") return value == "preserve_format" ? "None" : "vesta." + value;
+  if (p.name == "memory_format") return value == "preserve_format" || value == "{}" ? "None" : "vesta." + value;
   if (p.kind == Kind::text && value != "{}") return "'" + value + "'";
   if (p.kind == Kind::integers && !p.none_allowed && value == "{}") return "()";
   if (value == "{}" || value == "nullptr") return "None";

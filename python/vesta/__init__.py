@@ -39,17 +39,20 @@ _LAZY = {
     **dict.fromkeys(("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "._fake_quantize"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
-        "_native_batch_norm_legit _native_batch_norm_legit_no_training "
-        "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "
-        "binomial chain_matmul conj_physical_ conv_tbc cosine_embedding_loss ctc_loss detach detach_ detach_copy "
-        "diagonal_copy "
-        "dropout_ expand_copy feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
-        "frobenius_norm get_device hinge_embedding_loss indices_copy is_conj is_distributed is_inference is_neg "
-        "is_nonzero is_same_size is_signed kl_div layer_norm margin_ranking_loss narrow_copy norm_except_dim "
-        "nuclear_norm permute_copy poisson_nll_loss select_copy slice_copy split_copy split_with_sizes_copy "
-        "squeeze_copy t_copy transpose_copy triplet_margin_loss unbind_copy unfold_copy unsqueeze_copy values_copy "
-        "view_as_complex_copy view_as_real_copy view_copy".split(),
+        "_native_batch_norm_legit _native_batch_norm_legit_no_training alpha_dropout alpha_dropout_ "
+        "batch_norm binary_cross_entropy_with_logits binomial chain_matmul conj_physical_ conv_tbc "
+        "cosine_embedding_loss ctc_loss detach detach_ dropout_ feature_alpha_dropout feature_alpha_dropout_ "
+        "feature_dropout feature_dropout_ frobenius_norm get_device hinge_embedding_loss is_conj "
+        "is_distributed is_inference is_neg is_nonzero is_same_size is_signed kl_div layer_norm "
+        "margin_ranking_loss norm_except_dim nuclear_norm poisson_nll_loss triplet_margin_loss".split(),
         "._native_functions",
+    ),
+    **dict.fromkeys(
+        "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy indices_copy narrow_copy "
+        "permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
+        "transpose_copy unbind_copy unfold_copy unsqueeze_copy values_copy view_as_complex_copy "
+        "view_as_real_copy view_copy".split(),
+        "._view_copies",
     ),
     **dict.fromkeys(("cond", "while_loop"), "._control_flow"),
     "einsum": "._einsum",
@@ -69,7 +72,6 @@ _LAZY = {
     "_check_not_implemented": "._process_settings",
     **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
     **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
-    "fork_rng": ".random",
     **dict.fromkeys(("func", "library", "masked", "ops"), ""),
     "vmap": ".func",
     "summary": "._summary",
@@ -78,8 +80,10 @@ _LAZY = {
 #: Where the functions come from that modes and classes take over; others are about settings, files and devices.
 _OVERRIDABLE = frozenset(
     "._einsum ._fake_quantize ._lowrank ._native_functions ._numeric_functions ._older_names ._shape_functions "
-    "._spectral .sparse".split()
+    "._spectral ._view_copies .sparse".split()
 )
+#: Names of the extension that the package does not offer, or not here.
+_INNER = ("LinAlgError", "cpp_nn")
 #: Names that programs still call, of ``_older_names``: ``dir()`` does not show them.
 _OLDER = ("cholesky", "eig", "lstsq", "lu", "matrix_rank", "qr", "range", "set_deterministic", "solve", "symeig")
 #: Numbers by their names in mathematics, and ``newaxis`` for subscripts.
@@ -87,22 +91,23 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 #: Classes of tensors by dtype, from ``tensor_types.CPU``.
 _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
-for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is also a context manager
+for _name in (*_LAZY, *_INNER):  # set_grad_enabled of C++ only switches; the lazy one is also a context manager
     globals().pop(_name, None)
+#: In-place methods that are functions too.
+_IN_PLACE = frozenset(
+    (
+        "abs acos acosh addmv arccos arccosh arcsin arcsinh arctan arctanh as_strided asin asinh atan atanh ceil clamp "
+        "clamp_max clamp_min clip cos cosh deg2rad erf erfc exp exp2 expm1 fill fix floor frac gcd i0 index_put lcm "
+        "ldexp log log10 log1p log2 logit nan_to_num neg negative rad2deg reciprocal relu resize_as round rsqrt "
+        "sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy zero"
+    ).split()
+)
 for _name, _function in vars(_ops).items():
-    if not _name.startswith("_"):
+    _only_method = _name.endswith("_") and hasattr(Tensor, _name) and _name[:-1] not in _IN_PLACE
+    if not _name.startswith("_") and not _only_method:
         globals()[_name] = _function
 _addmm_activation = _ops._addmm_activation
-#: In-place methods that are functions too.
-_IN_PLACE = (
-    "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max clamp_min "
-    "clip cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log log10 log1p log2 logit "
-    "nan_to_num neg negative rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt square tan tanh trunc "
-    "xlogy zero"
-)
-for _name in _IN_PLACE.split():
-    globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
-del _name, _function, annotations
+del _name, _function, _only_method, annotations
 
 from . import _overridable, _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
@@ -154,7 +159,8 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *(f"{name}Tensor" for name in _TYPES)})
+    inner = {name for name, value in globals().items() if isinstance(value, type(_C)) and name not in _LAZY}
+    return sorted(({*globals()} - inner) | {*_LAZY, "_C", *(f"{name}Tensor" for name in _TYPES)})
 
 
 if _os.environ.get("VESTA_SHOW_CONFIG", "0") not in ("", "0"):

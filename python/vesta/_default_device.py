@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["get_default_device", "set_default_device"]
 
-_FACTORIES = (
-    "arange as_tensor asarray empty empty_strided eye full linspace logspace ones rand randint randn randperm range "
-    "scalar_tensor tensor tril_indices triu_indices zeros"
-).split()
+#: The factories. Those with a parameter's name leave a tensor, given for it, on its device.
+_FACTORIES: dict[str, str | None] = {
+    **dict.fromkeys(
+        (
+            "arange empty empty_strided eye full linspace logspace ones rand randint randn randperm range "
+            "scalar_tensor tensor tril_indices triu_indices zeros"
+        ).split()
+    ),
+    "as_tensor": "data",
+    "asarray": "obj",
+}
 _plain: dict[str, Any] = {}
 _thread = threading.local()
 _process_device: Any = None
@@ -79,12 +86,12 @@ def _wrap_or_unwrap() -> None:
     """Wraps the factories while any thread has a default device; the wrappers look at the thread's own."""
     wanted = _process_device is not None or _entered > 0
     if wanted and not _plain:
-        for name in _FACTORIES:
+        for name, kept in _FACTORIES.items():
             factory = getattr(vesta, name, None)
             shown = name in vars(vesta)  # an older name comes from the module's __getattr__ at every use
             if callable(factory) and not getattr(factory, "__refuses__", False):
                 _plain[name] = factory if shown else None
-                vars(vesta)[name] = _on_default_device(factory, name)
+                vars(vesta)[name] = _on_default_device(factory, kept)
     elif not wanted and _plain:
         for name, factory in _plain.items():
             if factory is None:
@@ -94,15 +101,15 @@ def _wrap_or_unwrap() -> None:
         _plain.clear()
 
 
-def _on_default_device(factory: Any, name: str) -> Any:
-    keeps = name in ("as_tensor", "asarray")
+def _on_default_device(factory: Any, kept: str | None) -> Any:
+    """Makes a factory give the default device, unless a tensor is given for its parameter ``kept``."""
 
     @functools.wraps(factory)
     def make(*args: Any, **kwargs: Any) -> Any:
         device = _current()
         if device is not None and kwargs.get("device") is None and kwargs.get("out") is None:
-            first = args[0] if args else kwargs.get("data", kwargs.get("obj"))
-            if not (keeps and isinstance(first, _C.Tensor)):
+            given = (args[0] if args else kwargs.get(kept)) if kept else None
+            if not isinstance(given, _C.Tensor):
                 kwargs["device"] = device
         return factory(*args, **kwargs)
 

@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from . import _C, _tensor_lists
 from ._C import Tensor, _ops
-
-#: The ops that PyTorch has for lists.
-_KNOWN = (
-    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min clone copy cos cosh div erf erfc exp expm1 floor "
-    "frac lerp lgamma log log10 log1p log2 max maximum minimum mul neg norm pow reciprocal round rsqrt sigmoid sign "
-    "sin sinh sqrt sub tan tanh trunc zero"
-).split()
 
 
 def _expect_tensors(name: str, tensors: Any) -> list[Tensor]:
@@ -42,15 +36,6 @@ def _spread(name: str, value: Any, count: int) -> list[Any]:
     return list(value)
 
 
-def _function(op: str) -> Callable[..., Any]:
-    """Returns what is done to one element."""
-    if op == "norm":
-        return lambda t, ord=2, dtype=None: _C._linalg.vector_norm(t, ord, dtype=dtype)
-    if op == "pow":  # a number may be the base
-        return lambda base, exponent: _ops.pow(base, exponent)
-    return getattr(_ops, op) if hasattr(_ops, op) else getattr(Tensor, op)
-
-
 def _replaced(one: Callable[..., Any], tensor: Tensor, *args: Any, **options: Any) -> Tensor:
     """Does in place what has no method of its own for that."""
     return tensor.copy_(one(tensor, *args, **options))
@@ -59,6 +44,11 @@ def _replaced(one: Callable[..., Any], tensor: Tensor, *args: Any, **options: An
 def _with_value(one: Callable[..., Any], a: Tensor, b: Tensor, c: Tensor, value: Any = 1) -> Tensor:
     """Calls addcmul or addcdiv; a 0-d tensor as factor is its number."""
     return one(a, b, c, value=value.item() if isinstance(value, Tensor) else value)
+
+
+def _norm(tensor: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+    """Returns the norm of all elements of one tensor."""
+    return _C._linalg.vector_norm(tensor, ord, dtype=dtype)
 
 
 def _norms(tensors: list[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...] | None:
@@ -70,34 +60,78 @@ def _norms(tensors: list[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tens
     return _C._list_norms(tensors, float(ord), False).to(tensors[0].dtype).unbind()
 
 
-def _multiplied(tensors: list[Tensor], by: Any) -> bool:
-    """Multiplies all tensors by one number; returns False where that takes one after the other."""
+def _multiplied(tensors: list[Tensor], *args: Any, **options: Any) -> tuple[()] | None:
+    """Multiplies all tensors by one number; returns None where that takes one after the other."""
+    by = args[0] if len(args) == 1 and not options else None
     element = isinstance(by, Tensor)
     if element and (by.dim() != 0 or by.dtype not in (_C.float32, _C.float64) or by.is_sparse):
-        return False
+        return None
     if not element and (isinstance(by, bool) or not isinstance(by, (int, float))):
-        return False
+        return None
     groups = _tensor_lists.by_device(tensors)
     if groups is None or (element and list(groups) != [by.device]):
-        return False
+        return None
     for group in groups.values():
         _C._list_mul_(group, by if element else None, 1.0 if element else float(by), False)
-    return True
+    return ()
 
 
-def _at_once(name: str, tensors: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Calls the op that takes a whole list, if one does the same; returns None where nothing was done."""
-    operands = [*tensors, *(value for value in args if isinstance(value, Tensor))]
-    if _tensor_lists.recorded(operands):
+def _zeroed(tensors: list[Tensor], *args: Any, **options: Any) -> tuple[()] | None:
+    """Sets all elements of all tensors to 0; returns None where arguments are too many."""
+    if args or options:
         return None
-    if name == "_foreach_norm" and set(options) <= {"ord", "dtype"} and len(args) + len(options) <= 2:
-        return _norms(tensors, *args, **options)
-    if name == "_foreach_mul_" and len(args) == 1 and not options and _multiplied(tensors, args[0]):
-        return ()
-    if name == "_foreach_zero_" and not args and not options:
-        _tensor_lists.zero_(tensors)
-        return ()
-    return None
+    _tensor_lists.zero_(tensors)
+    return ()
+
+
+class _Op(NamedTuple):
+    """What an op over lists has beside the op of its name that it calls with each element."""
+
+    #: Is called with each element instead of the op of the name.
+    one: Callable[..., Any] | None = None
+    #: Takes that op and the arguments of an element.
+    around: Callable[..., Any] | None = None
+    #: Take the whole list: their results, or None where nothing was done.
+    whole: Callable[..., Any] | None = None
+    whole_in_place: Callable[..., Any] | None = None
+    #: Which of its two forms there are.
+    has_fresh: bool = True
+    has_in_place: bool = True
+    #: Whether a number may stand before the list.
+    number_first: bool = False
+    #: Its keywords, in the words of the op of an element.
+    keywords: Mapping[str, str] = MappingProxyType({})
+
+
+_WITH_VALUE = _Op(around=_with_value, keywords=MappingProxyType({"scalar": "value", "scalars": "value"}))
+#: The ops that PyTorch has for lists.
+_OPS = {
+    **dict.fromkeys(
+        (
+            "abs acos add asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp "
+            "lgamma log log10 log1p log2 maximum minimum neg reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan "
+            "tanh trunc"
+        ).split(),
+        _Op(),
+    ),
+    "addcdiv": _WITH_VALUE,
+    "addcmul": _WITH_VALUE,
+    "clone": _Op(has_in_place=False),
+    "copy": _Op(has_fresh=False),
+    "max": _Op(has_in_place=False),
+    "mul": _Op(whole_in_place=_multiplied),
+    "norm": _Op(one=_norm, whole=_norms, has_in_place=False),
+    "pow": _Op(one=_ops.pow, number_first=True),  # the op: a number has no method
+    "zero": _Op(whole_in_place=_zeroed, has_fresh=False),
+}
+
+
+def _of_element(op: str, row: _Op, in_place: bool) -> Callable[..., Any]:
+    """Returns what is called with each element."""
+    method = getattr(Tensor, f"{op}_", None) if in_place else None
+    plain = row.one or getattr(_ops, op, None) or getattr(Tensor, op, None)
+    one = method or (functools.partial(_replaced, plain) if in_place else plain)
+    return functools.partial(row.around, one) if row.around else one
 
 
 def __getattr__(attribute: str) -> Any:
@@ -105,28 +139,25 @@ def __getattr__(attribute: str) -> Any:
     op = attribute.removeprefix("_foreach_")
     in_place = op.endswith("_")
     op = op.removesuffix("_")
-    if op == attribute or op not in _KNOWN or (in_place and op in ("clone", "max", "norm")):
+    row = _OPS.get(op)
+    if op == attribute or row is None or not (row.has_in_place if in_place else row.has_fresh):
         raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
-    if op in ("copy", "zero") and not in_place:
-        raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
-    method = getattr(Tensor, f"{op}_", None) if in_place else None
-    one = method or (functools.partial(_replaced, _function(op)) if in_place else _function(op))
-    if op in ("addcmul", "addcdiv"):
-        one = functools.partial(_with_value, one)
+    one = _of_element(op, row, in_place)
+    whole = row.whole_in_place if in_place else row.whole
+    number_first = row.number_first and not in_place
 
     def foreach(self: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...] | None:
-        scalar_base = op == "pow" and not in_place and not isinstance(self, (list, tuple))
-        count = len(_expect_tensors(name, args[0] if scalar_base else self))
-        if name in ("_foreach_norm", "_foreach_mul_", "_foreach_zero_"):
-            made = _at_once(name, self, args, kwargs)
+        tensors = args[0] if number_first and not isinstance(self, (list, tuple)) else self
+        count = len(_expect_tensors(name, tensors))
+        if whole and not _tensor_lists.recorded([*self, *(value for value in args if isinstance(value, Tensor))]):
+            made = whole(self, *args, **kwargs)
             if made is not None:
                 return None if in_place else made
         columns = [_spread(name, value, count) for value in (self, *args)]
-        named = {key: _spread(name, value, count) for key, value in kwargs.items()}
-        keys = {"scalar": "value", "scalars": "value"} if op in ("addcmul", "addcdiv") else {}
+        named = {row.keywords.get(key, key): _spread(name, value, count) for key, value in kwargs.items()}
         results = []
         for i in range(count):
-            options = {keys.get(key, key): values[i] for key, values in named.items()}
+            options = {key: values[i] for key, values in named.items()}
             results.append(one(*(column[i] for column in columns), **options))
         return None if in_place else tuple(results)
 

@@ -46,11 +46,23 @@ def _written(made: Tensor, out: Tensor | None) -> Tensor:
     return made if out is None else _ops.mul(made, 1, out=out)  # which checks and resizes it
 
 
-def _expect_matrices(op: str, A: Any) -> None:
+def _written_each(made: Sequence[Tensor], out: Sequence[Tensor] | None) -> Sequence[Tensor]:
+    """Returns results, each written into its tensor of ``out`` where that is given."""
+    if out is None:
+        return made
+    expect("linalg", "out", out, (tuple, list), "a tuple of Tensors")
+    if len(out) != len(made):
+        raise TypeError(f"linalg: expected {len(made)} tensors, got {len(out)} (out).")
+    return [_written(value, to) for value, to in zip(made, out)]
+
+
+def _expect_matrices(op: str, A: Any, name: str = "input") -> None:
     if not isinstance(A, Tensor):
-        raise TypeError(f"linalg.{op}(): argument 'A' (position 1) must be Tensor, not {type(A).__name__}")
+        raise TypeError(f"linalg.{op}(): argument {name!r} (position 1) must be Tensor, not {type(A).__name__}")
     if A.dim() < 2:
-        raise RuntimeError(f"linalg.{op}: The input tensor A must have at least 2 dimensions, got {tuple(A.shape)}.")
+        raise RuntimeError(
+            f"linalg.{op}: The input tensor {name} must have at least 2 dimensions, got {tuple(A.shape)}."
+        )
 
 
 def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
@@ -65,7 +77,7 @@ def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
 
 @checked
 def pinv(
-    A: Tensor,
+    input: Tensor,
     rcond: Real | None = None,
     hermitian: bool = False,
     *,
@@ -78,13 +90,13 @@ def pinv(
     Singular values up to ``max(atol, rtol * largest)`` count as 0 (Golub and Van Loan, "Matrix Computations", 5.5.2).
 
     Args:
-        A: float32, float64 or complex.
+        input: float32, float64 or complex.
         rcond: another name for ``rtol``.
         hermitian: takes the eigenvalues of Hermitian matrices instead.
         atol, rtol: numbers or tensors ``[*]``; without both ``rtol`` is ``max(m, n)`` times the dtype's epsilon.
 
     Raises:
-        RuntimeError: ``A`` has fewer than 2 dimensions.
+        RuntimeError: ``input`` has fewer than 2 dimensions.
 
     Example::
 
@@ -93,14 +105,16 @@ def pinv(
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.0000]])
     """
-    _expect_matrices("pinv", A)
+    _expect_matrices("pinv", input)
     relative = rcond if rtol is None else rtol
-    return _written(_C._linalg_pinv(A, _as_tensor("pinv", atol, A), _as_tensor("pinv", relative, A), hermitian), out)
+    return _written(
+        _C._linalg_pinv(input, _as_tensor("pinv", atol, input), _as_tensor("pinv", relative, input), hermitian), out
+    )
 
 
 @checked
 def matrix_rank(
-    A: Tensor,
+    input: Tensor,
     tol: Real | None = None,
     hermitian: bool = False,
     *,
@@ -121,11 +135,11 @@ def matrix_rank(
         >>> vesta.linalg.matrix_rank(vesta.ones(3, 3))
         tensor(1)
     """
-    _expect_matrices("matrix_rank", A)
+    _expect_matrices("matrix_rank", input)
     if tol is not None:
         atol, rtol = tol, 0.0
-    limits = (_as_tensor("matrix_rank", atol, A), _as_tensor("matrix_rank", rtol, A))
-    return _written(_C._linalg_matrix_rank(A, *limits, hermitian), out)
+    limits = (_as_tensor("matrix_rank", atol, input), _as_tensor("matrix_rank", rtol, input))
+    return _written(_C._linalg_matrix_rank(input, *limits, hermitian), out)
 
 
 def _solved_by_qr(A: Tensor, right: Tensor, limit: float) -> Tensor | None:
@@ -150,14 +164,21 @@ def _solved_by_qr(A: Tensor, right: Tensor, limit: float) -> Tensor | None:
 
 
 @checked
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
-    """Solves ``min |A X - B|`` for ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
+def lstsq(
+    input: Tensor,
+    b: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+    out: Sequence[Tensor] | None = None,
+) -> LstsqResult:
+    """Solves ``min |A X - B|`` for A = ``input [*, m, n]`` and B = ``b [*, m, k]``; the smallest X of several.
 
     The solution comes from A's singular values, those up to ``rcond`` times the largest counting as 0. On CUDA, with
     ``"gels"`` or without a driver, from a QR decomposition where that shows that none does.
 
     Args:
-        B: ``[*, m, k]``, or vectors ``[*, m]``.
+        b: ``[*, m, k]``, or vectors ``[*, m]``.
         rcond: ``max(m, n)`` times the dtype's epsilon without it.
         driver: ``"gelsy"`` (as without), ``"gels"``, ``"gelsd"`` or ``"gelss"``; says which of the other results there
             are, as in PyTorch.
@@ -177,7 +198,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         tensor([[1.],
                 [2.]])
     """
-    _expect_matrices("lstsq", A)
+    _expect_matrices("lstsq", input)
+    A, B = input, b
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}."
@@ -187,10 +209,10 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     m, n = A.shape[-2:]
     if right.dim() < 2 or right.shape[-2] != m:
         raise RuntimeError(
-            f"linalg.lstsq: B.size(-2) should match A.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}."
+            f"linalg.lstsq: b.size(-2) should match input.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}."
         )
     if A.dtype != B.dtype:
-        raise RuntimeError(f"linalg.lstsq: Expected A and B to have the same dtype, got {A.dtype} and {B.dtype}.")
+        raise RuntimeError(f"linalg.lstsq: Expected input and b to have the same dtype, got {A.dtype} and {B.dtype}.")
     limit = _epsilon(A) * max(m, n) if rcond is None else rcond
     solution = _solved_by_qr(A, right, limit) if A.is_cuda and driver in (None, "gels") else None
     if solution is not None:
@@ -200,7 +222,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         sizes = A.shape[:-2] if driver is None else (0,)
         rank = _ops.full(sizes, min(m, n), dtype=_C.int64, device=A.device)
         values = _ops.empty(0, dtype=residuals.dtype, device=A.device)
-        return LstsqResult(solution.squeeze(-1) if vector else solution, residuals, rank, values)
+        made = solution.squeeze(-1) if vector else solution
+        return LstsqResult(*_written_each((made, residuals, rank, values), out))
     S = _linalg.svdvals(A.detach())
     kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
     rank = kept.sum(-1)
@@ -212,7 +235,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     values = S if driver in ("gelsd", "gelss") else _ops.empty(0, dtype=S.dtype, device=A.device)
     if driver == "gels":
         rank = _ops.empty(0, dtype=rank.dtype, device=A.device)
-    return LstsqResult(solution.squeeze(-1) if vector else solution, residuals, rank, values)
+    made = solution.squeeze(-1) if vector else solution
+    return LstsqResult(*_written_each((made, residuals, rank, values), out))
 
 
 def _epsilon(A: Tensor) -> float:
@@ -226,7 +250,7 @@ def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
 
 @checked
 def matrix_norm(
-    A: Tensor,
+    input: Tensor,
     ord: Number | str = "fro",
     dim: Shape = (-2, -1),
     keepdim: bool = False,
@@ -234,7 +258,7 @@ def matrix_norm(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Returns norms of the matrices that two dimensions of ``A`` make.
+    """Returns norms of the matrices that two dimensions of ``input`` make.
 
     Args:
         ord: ``"fro"`` (the root of the sum of squares), ``"nuc"`` (the sum of singular values), ``inf``, ``-inf`` (the
@@ -250,18 +274,18 @@ def matrix_norm(
         >>> vesta.linalg.matrix_norm(vesta.tensor([[1.0, -2.0], [3.0, 4.0]]), float("inf"))
         tensor(7.)
     """
-    _expect_matrices("matrix_norm", A)
+    _expect_matrices("matrix_norm", input)
     expect("linalg.matrix_norm", "ord", ord, (str, numbers.Real), "a number, 'fro' or 'nuc'")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
     for d in dim:
         expect("linalg.matrix_norm", "dim", d, numbers.Integral, "ints")
-    first, second = (d + A.dim() if d < 0 else d for d in dim)
+    first, second = (d + input.dim() if d < 0 else d for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}.")
     if ord in ("fro", "f"):
-        return _written(_linalg.vector_norm(A, 2, (first, second), keepdim, dtype=dtype), out)
-    x = A if dtype is None else A.to(dtype)
+        return _written(_linalg.vector_norm(input, 2, (first, second), keepdim, dtype=dtype), out)
+    x = input if dtype is None else input.to(dtype)
     if ord in ("nuc", 2, -2):
         values = _linalg.svdvals(_ops.movedim(x, (first, second), (-2, -1)))
         made = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
@@ -278,7 +302,7 @@ def matrix_norm(
 
 @checked
 def norm(
-    A: Tensor,
+    input: Tensor,
     ord: Number | str | None = None,
     dim: Ints | None = None,
     keepdim: bool = False,
@@ -288,7 +312,7 @@ def norm(
 ) -> Tensor:
     """Returns norms of vectors or matrices: ``vector_norm`` along one dimension, ``matrix_norm`` over two.
 
-    Without ``dim`` and ``ord`` it is the 2-norm of all elements; with ``ord`` alone ``A`` must be a vector or a matrix.
+    Without ``dim`` and ``ord`` it is the 2-norm of all elements; with ``ord`` alone ``input`` is a vector or a matrix.
 
     Example::
 
@@ -296,29 +320,29 @@ def norm(
         >>> vesta.linalg.norm(vesta.tensor([3.0, 4.0]))
         tensor(5.)
     """
-    if not isinstance(A, Tensor):
-        raise TypeError(f"linalg.norm(): argument 'A' (position 1) must be Tensor, not {type(A).__name__}")
+    if not isinstance(input, Tensor):
+        raise TypeError(f"linalg.norm(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if ord is None:
-        made = _linalg.vector_norm(A, 2, dim, keepdim, dtype=dtype)
+        made = _linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype)
         return _written(made, out)
     if dim is None:
-        if A.dim() not in (1, 2):
+        if input.dim() not in (1, 2):
             raise RuntimeError(
-                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " f"{A.dim()}D."
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " f"{input.dim()}D."
             )
-        dim = (0,) if A.dim() == 1 else (0, 1)
+        dim = (0,) if input.dim() == 1 else (0, 1)
     expect("linalg.norm", "dim", dim, (int, tuple, list), "an integer or a tuple of them")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dim) == 2:
-        return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+        return matrix_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: ord={ord!r} is for matrices, got {len(dim)} dimension(s) (dim).")
-    return _written(_linalg.vector_norm(A, ord, dim, keepdim, dtype=dtype), out)
+    return _written(_linalg.vector_norm(input, ord, dim, keepdim, dtype=dtype), out)
 
 
 @checked
-def cond(A: Tensor, p: Number | str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; for 2 and -2 from singular values.
+def cond(input: Tensor, p: Number | str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns condition numbers ``[*]``: ``norm(input, p) * norm(inv(input), p)``; for 2 and -2 from singular values.
 
     Example::
 
@@ -326,18 +350,18 @@ def cond(A: Tensor, p: Number | str | None = None, *, out: Tensor | None = None)
         >>> vesta.linalg.cond(vesta.tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor(2.)
     """
-    _expect_matrices("cond", A)
+    _expect_matrices("cond", input)
     if p in (None, 2, -2):
-        values = _linalg.svdvals(A)
+        values = _linalg.svdvals(input)
         largest, smallest = values[..., 0], values[..., -1]
         return _written(smallest / largest if p == -2 else largest / smallest, out)
-    inverse, info = inv_ex(A)
-    made = matrix_norm(A, p) * matrix_norm(inverse, p)
+    inverse, info = inv_ex(input)
+    made = matrix_norm(input, p) * matrix_norm(inverse, p)
     return _written(_ops.where(info == 0, made, math.inf), out)
 
 
 @checked
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
     """Returns ``(inverse, info)``: inverses of matrices ``[*, n, n]``, and int32 numbers ``[*]``, 0 where there is one.
 
     Example::
@@ -346,13 +370,15 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
         >>> vesta.linalg.inv_ex(vesta.eye(2)).info
         tensor(0, dtype=vesta.int32)
     """
-    _expect_matrices("inv_ex", A)
+    _expect_matrices("inv_ex", A, "A")
     one = _ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return _InvEx(*solve_ex(A, one, check_errors=check_errors))
+    return _InvEx(*_written_each(solve_ex(A, one, check_errors=check_errors), out))
 
 
 @checked
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """Returns ``(result, info)``: the solution of ``A X = B``, and int32 numbers ``[*]``, 0 where A is invertible.
 
     Example::
@@ -361,13 +387,13 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         >>> vesta.linalg.solve_ex(vesta.eye(2), vesta.ones(2, 1)).info
         tensor(0, dtype=vesta.int32)
     """
-    _expect_matrices("solve_ex", A)
+    _expect_matrices("solve_ex", A, "A")
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(f"linalg.solve_ex: A must be batches of square matrices, but they are {tuple(A.shape)}.")
     LU, pivots, info = _linalg.lu_factor_ex(A, check_errors=check_errors)
     vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     made = _linalg.lu_solve(LU, pivots, B.unsqueeze(-1) if vector else B, left=left)
-    return _SolveEx(made.squeeze(-1) if vector else made, info)
+    return _SolveEx(*_written_each((made.squeeze(-1) if vector else made, info), out))
 
 
 _InvEx = namedtuple("_InvEx", ["inverse", "info"])
@@ -437,8 +463,8 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 
 @checked
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """Returns the inverse of ``A`` as a map from its last dimensions to the first ``ind``.
+def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """Returns the inverse of ``input`` as a map from its last dimensions to the first ``ind``.
 
     Raises:
         RuntimeError: the two sets of dimensions have other numbers of elements, a singular map.
@@ -451,17 +477,17 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """
     if ind <= 0:
         raise RuntimeError(f"linalg.tensorinv: expected a strictly positive integer for ind, got {ind}.")
-    first, last = A.shape[:ind], A.shape[ind:]
+    first, last = input.shape[:ind], input.shape[ind:]
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
             f"linalg.tensorinv: expected equal numbers of elements, got {tuple(first)} and {tuple(last)}."
         )
-    return _written(_linalg.inv(A.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
+    return _written(_linalg.inv(input.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
 
 
 @checked
-def tensorsolve(A: Tensor, B: Tensor, dims: Shape | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Returns X with ``tensordot(A, X, X.dim()) = B``; ``dims`` of ``A`` are moved to its end first.
+def tensorsolve(input: Tensor, other: Tensor, dims: Shape | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns X with ``tensordot(input, X, X.dim()) = other``; ``dims`` of ``input`` are moved to its end first.
 
     Example::
 
@@ -470,14 +496,16 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Shape | None = None, *, out: Tensor 
         vesta.Size([6])
     """
     expect("linalg.tensorsolve", "dims", dims, (tuple, list, type(None)), "a tuple of integers")
-    moved = A if dims is None else _ops.movedim(A, list(dims), list(range(A.dim() - len(dims), A.dim())))
-    rest = moved.shape[B.dim() :]
-    if math.prod(rest) != math.prod(B.shape):
+    moved = (
+        input if dims is None else _ops.movedim(input, list(dims), list(range(input.dim() - len(dims), input.dim())))
+    )
+    rest = moved.shape[other.dim() :]
+    if math.prod(rest) != math.prod(other.shape):
         raise RuntimeError(
-            f"linalg.tensorsolve: expected A to satisfy prod(A.shape[B.dim():]) = prod(B.shape), got {tuple(A.shape)} "
-            f"and {tuple(B.shape)}."
+            "linalg.tensorsolve: expected input to satisfy prod(input.shape[other.dim():]) = prod(other.shape), got "
+            f"{tuple(input.shape)} and {tuple(other.shape)}."
         )
-    return _written(_linalg.solve(moved.reshape(-1, math.prod(rest)), B.reshape(-1)).reshape(list(rest)), out)
+    return _written(_linalg.solve(moved.reshape(-1, math.prod(rest)), other.reshape(-1)).reshape(list(rest)), out)
 
 
 @checked

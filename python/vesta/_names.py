@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import Any
 
 
-def listing(module: dict[str, Any], *later: str) -> Callable[[], list[str]]:
-    """Makes the ``__dir__`` of a module, whose variables are given: the names of its ``__all__``, its submodules, those
-    that are imported ``later``, and special ones.
+def listing(module: dict[str, Any], *later: str, hidden: str = "") -> Callable[[], list[str]]:
+    """Makes the ``__dir__`` of a module, whose variables are given: the names of its ``__all__``, its submodules but
+    for ``hidden`` ones (words of a text), those that are imported ``later``, and special ones.
 
     A module ends with ``__dir__ = listing(globals())``.
     """
@@ -18,6 +18,6 @@ def listing(module: dict[str, Any], *later: str) -> Callable[[], list[str]]:
         below = module["__name__"] + "."
         modules = (k for k, v in module.items() if isinstance(v, ModuleType) and v.__name__.startswith(below))
         special = (k for k in module if k.startswith("__"))
-        return sorted({*module["__all__"], *modules, *later, *special})
+        return sorted({*module["__all__"], *modules, *later, *special} - {*hidden.split()})
 
     return names

@@ -1,13 +1,12 @@
 """Functions that PyTorch has in ``torch`` itself besides ``torch.nn.functional``, in the form of its native library.
 
 There a reduction is a number (0 none, 1 mean, 2 sum), and arguments have other places. Programs that call
-``torch.layer_norm`` or ``torch.kl_div`` mean these. Also functions that copy what a view shows, and tests of a tensor
-that are methods as well.
+``torch.layer_norm`` or ``torch.kl_div`` mean these. Also tests of a tensor that are methods as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import vesta
@@ -16,7 +15,7 @@ from vesta._arguments import checked, expect
 from vesta._C import Tensor, _ops
 
 if TYPE_CHECKING:
-    from vesta._C._types import DType, Ints, Shape
+    from vesta._C._types import Ints, Shape
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -79,17 +78,17 @@ def ctc_loss(
     input_lengths: Tensor | Shape,
     target_lengths: Tensor | Shape,
     blank: int = 0,
-    reduction: int = 0,
+    reduction: int = 1,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Returns ``nn.functional.ctc_loss`` with its reduction as a number, by default none.
+    """Returns ``nn.functional.ctc_loss`` with its reduction as a number.
 
     Example::
 
         >>> import vesta
         >>> log_probs = vesta.full((2, 1, 2), 0.5).log()
         >>> vesta.ctc_loss(log_probs, vesta.tensor([[1]]), (2,), (1,))
-        tensor([0.2877])
+        tensor(0.2877)
     """
     return _functional().ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction("ctc_loss", reduction), zero_infinity
@@ -412,10 +411,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 @checked
-def frobenius_norm(
-    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None
-) -> Tensor:
-    """Returns the root of the sum of squares over ``dim`` (over all dimensions if it is None or empty).
+def frobenius_norm(input: Tensor, dim: Ints, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the root of the sum of squares over ``dim`` (over all dimensions if it is empty).
 
     Example::
 
@@ -423,14 +420,18 @@ def frobenius_norm(
         >>> vesta.frobenius_norm(vesta.tensor([[3.0, 4.0]]), (0, 1))
         tensor(5.)
     """
-    expect("frobenius_norm", "dim", dim, (int, tuple, list, type(None)), "an integer or a tuple of them")
-    dims = [dim] if isinstance(dim, int) else list(dim) if dim is not None else []
+    expect("frobenius_norm", "dim", dim, (int, tuple, list), "an integer or a tuple of them")
+    dims = [dim] if isinstance(dim, int) else list(dim)
     return vesta.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
 
 
 @checked
-def nuclear_norm(input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def nuclear_norm(
+    input: Tensor, dim: Ints | bool | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Returns the sums of the singular values of the matrices that two dimensions make (the last two, if None).
+
+    ``nuclear_norm(input, keepdim)`` is taken too.
 
     Example::
 
@@ -438,233 +439,150 @@ def nuclear_norm(input: Tensor, dim: Ints | None = None, keepdim: bool = False, 
         >>> vesta.nuclear_norm(vesta.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(7.)
     """
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
     expect("nuclear_norm", "dim", dim, (tuple, list, type(None)), "a tuple of two integers")
     return vesta.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, out=out)
-
-
-# ---- copies of what views show ----
-
-
-def _copying(name: str, view: Callable[..., Any], example: str) -> Callable[..., Any]:
-    def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        expect(name, "input", input, Tensor, "Tensor")
-        shown = view(input, *args, **kwargs)
-        if isinstance(shown, Tensor):
-            return shown.clone(memory_format=_C.contiguous_format) if out is None else _written(name, out, shown)
-        if out is None:
-            return tuple(part.clone(memory_format=_C.contiguous_format) for part in shown)
-        expect(name, "out", out, (list, tuple), "a list of Tensors")
-        if len(out) != len(shown):
-            raise RuntimeError(f"{name}: expected {len(shown)} tensors, got {len(out)} (out).")
-        for target, part in zip(out, shown):
-            _written(name, target, part)
-        return None
-
-    copy.__name__ = copy.__qualname__ = name
-    copy.__doc__ = (
-        f"Returns a copy of what ``{name.removesuffix('_copy')}`` shows, of the same arguments: new memory, row-major."
-        f"\n\n    Example::\n\n        >>> import vesta\n        {example}\n    "
-    )
-    return copy
-
-
-def _written(name: str, out: Any, value: Tensor) -> Tensor:
-    """Writes a result into ``out``, which must have its dtype, and its shape unless it is empty."""
-    expect(name, "out", out, Tensor, "Tensor")
-    if _C.is_grad_enabled() and (value.requires_grad or out.requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
-    if out.dtype != value.dtype:
-        raise RuntimeError(f"{name}: Expected out tensor to have dtype {value.dtype}, but got {out.dtype} instead.")
-    if out.shape != value.shape and out.numel() == 0:
-        out.resize_(value.shape)
-    if out.shape != value.shape:
-        raise RuntimeError(
-            f"{name}: expected out of shape {list(value.shape)}, got {list(out.shape)}. An out tensor is resized only "
-            "when it is empty."
-        )
-    return out.copy_(value)
-
-
-def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    expect("slice_copy", "dim", dim, int, "int")
-    if not -input.dim() <= dim < input.dim():
-        raise IndexError(f"slice_copy: expected a dimension in [{-input.dim()}, {input.dim() - 1}], got {dim} (dim).")
-    at: list[Any] = [slice(None)] * input.dim()
-    at[dim] = slice(start, end, step)
-    return input[tuple(at)]
-
-
-def _view(input: Tensor, size: Ints | None = None, dtype: DType | None = None) -> Tensor:
-    given = size if dtype is None else dtype
-    return input.view(given) if isinstance(given, _C.dtype) else input.reshape(given)
-
-
-#: Functions of views by the name of the function that copies, with an example.
-_VIEWS: dict[str, tuple[Callable[..., Any], str]] = {
-    "alias_copy": (
-        lambda input: input,
-        "vesta.alias_copy(vesta.tensor([1, 2]))\n        tensor([1, 2])",
-    ),
-    "as_strided_copy": (_ops.as_strided, "vesta.as_strided_copy(vesta.arange(4), (2,), (2,))\n        tensor([0, 2])"),
-    "detach_copy": (lambda input: input, "vesta.detach_copy(vesta.ones(2))\n        tensor([1., 1.])"),  # as PyTorch's
-    "diagonal_copy": (_ops.diagonal, "vesta.diagonal_copy(vesta.eye(2))\n        tensor([1., 1.])"),
-    "expand_copy": (
-        lambda input, size, *, implicit=False: input.expand(size),
-        "vesta.expand_copy(vesta.tensor([1]), (2,))\n        tensor([1, 1])",
-    ),
-    "indices_copy": (
-        lambda input: input.indices(),
-        "vesta.indices_copy(vesta.tensor([0, 5]).to_sparse())\n        tensor([[1]])",
-    ),
-    "narrow_copy": (_ops.narrow, "vesta.narrow_copy(vesta.arange(4), 0, 1, 2)\n        tensor([1, 2])"),
-    "permute_copy": (_ops.permute, "vesta.permute_copy(vesta.zeros(2, 3), (1, 0)).shape\n        vesta.Size([3, 2])"),
-    "select_copy": (_ops.select, "vesta.select_copy(vesta.arange(4), 0, 1)\n        tensor(1)"),
-    "slice_copy": (_slice, "vesta.slice_copy(vesta.arange(4), 0, 1, 3)\n        tensor([1, 2])"),
-    "split_copy": (
-        lambda input, split_size, dim=0: _ops.split(input, split_size, dim),
-        "vesta.split_copy(vesta.arange(3), 2)\n        (tensor([0, 1]), tensor([2]))",
-    ),
-    "split_with_sizes_copy": (
-        _ops.split_with_sizes,
-        "vesta.split_with_sizes_copy(vesta.arange(3), [1, 2])\n        (tensor([0]), tensor([1, 2]))",
-    ),
-    "squeeze_copy": (_ops.squeeze, "vesta.squeeze_copy(vesta.zeros(1, 2)).shape\n        vesta.Size([2])"),
-    "t_copy": (_ops.t, "vesta.t_copy(vesta.zeros(2, 3)).shape\n        vesta.Size([3, 2])"),
-    "transpose_copy": (
-        _ops.transpose,
-        "vesta.transpose_copy(vesta.zeros(2, 3), 0, 1).shape\n        vesta.Size([3, 2])",
-    ),
-    "unbind_copy": (_ops.unbind, "vesta.unbind_copy(vesta.tensor([1, 2]))\n        (tensor(1), tensor(2))"),
-    "unfold_copy": (
-        lambda input, dimension, size, step: input.unfold(dimension, size, step),
-        "vesta.unfold_copy(vesta.arange(3), 0, 2, 1)\n        tensor([[0, 1],\n                [1, 2]])",
-    ),
-    "unsqueeze_copy": (_ops.unsqueeze, "vesta.unsqueeze_copy(vesta.zeros(2), 0).shape\n        vesta.Size([1, 2])"),
-    "values_copy": (
-        lambda input: input.values(),
-        "vesta.values_copy(vesta.tensor([0, 5]).to_sparse())\n        tensor([5])",
-    ),
-    "view_as_complex_copy": (
-        _ops.view_as_complex,
-        "vesta.view_as_complex_copy(vesta.tensor([1.0, 2.0]))\n        tensor(1.+2.j)",
-    ),
-    "view_as_real_copy": (
-        _ops.view_as_real,
-        "vesta.view_as_real_copy(vesta.tensor(1 + 2j))\n        tensor([1., 2.])",
-    ),
-    "view_copy": (
-        _view,
-        "vesta.view_copy(vesta.arange(4), (2, 2)).shape\n        vesta.Size([2, 2])",
-    ),
-}
 
 
 # ---- tests of a tensor, which are methods too ----
 
 
-def _asking(name: str, method: str, example: str) -> Callable[..., Any]:
-    def ask(input: Tensor, *args: Any) -> Any:
-        expect(name, "input", input, Tensor, "Tensor")
-        return getattr(input, method)(*args)
-
-    ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = (
-        f"Returns ``input.{method}()``.\n\n    Example::\n\n        >>> import vesta\n        >>> {example}\n    "
-    )
-    return ask
+def _asked(name: str, input: Any) -> Any:
+    expect(name, "input", input, Tensor, "Tensor")
+    return input
 
 
-_METHODS = {
-    "conj_physical_": "vesta.conj_physical_(vesta.tensor([1 + 2j]))\n        tensor([1.-2.j])",
-    "detach": "vesta.detach(vesta.ones(2, requires_grad=True)).requires_grad\n        False",
-    "detach_": "vesta.detach_(vesta.ones(2)).requires_grad\n        False",
-    "get_device": "vesta.get_device(vesta.ones(2))\n        -1",
-    "is_conj": "vesta.is_conj(vesta.ones(2))\n        False",
-    "is_distributed": "vesta.is_distributed(vesta.ones(2))\n        False",
-    "is_inference": "vesta.is_inference(vesta.ones(2))\n        False",
-    "is_neg": "vesta.is_neg(vesta.ones(2))\n        False",
-    "is_nonzero": "vesta.is_nonzero(vesta.tensor([2.0]))\n        True",
-    "is_same_size": "vesta.is_same_size(vesta.ones(2), vesta.zeros(2))\n        True",
-    "is_signed": "vesta.is_signed(vesta.tensor([1], dtype=vesta.uint8))\n        False",
-}
+def conj_physical_(input: Tensor) -> Tensor:
+    """Does ``conj_physical`` in place.
 
-if TYPE_CHECKING:  # what __getattr__ makes of the tables
+    Example::
 
-    def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def as_strided_copy(
-        input: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None, *, out: Tensor | None = None
-    ) -> Tensor: ...
-    def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def diagonal_copy(
-        input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None
-    ) -> Tensor: ...
-    def expand_copy(input: Tensor, size: Shape, *, implicit: bool = False, out: Tensor | None = None) -> Tensor: ...
-    def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Tensor: ...
-    def permute_copy(input: Tensor, dims: Shape, *, out: Tensor | None = None) -> Tensor: ...
-    def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor: ...
-    def slice_copy(
-        input: Tensor,
-        dim: int = 0,
-        start: int | None = None,
-        end: int | None = None,
-        step: int = 1,
-        *,
-        out: Tensor | None = None,
-    ) -> Tensor: ...
-    def split_copy(
-        input: Tensor, split_size: int, dim: int = 0, *, out: Sequence[Tensor] | None = None
-    ) -> tuple[Tensor, ...]: ...
-    def split_with_sizes_copy(
-        input: Tensor, split_sizes: Shape, dim: int = 0, *, out: Sequence[Tensor] | None = None
-    ) -> tuple[Tensor, ...]: ...
-    def squeeze_copy(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor: ...
-    def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor: ...
-    def unbind_copy(input: Tensor, dim: int = 0, *, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]: ...
-    def unfold_copy(input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None) -> Tensor: ...
-    def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor: ...
-    def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def view_copy(input: Tensor, size: Shape | DType, *, out: Tensor | None = None) -> Tensor: ...
-    def conj_physical_(input: Tensor) -> Tensor: ...
-    def detach(input: Tensor) -> Tensor: ...
-    def detach_(input: Tensor) -> Tensor: ...
-    def get_device(input: Tensor) -> int: ...
-    def is_conj(input: Tensor) -> bool: ...
-    def is_distributed(input: Tensor) -> bool: ...
-    def is_inference(input: Tensor) -> bool: ...
-    def is_neg(input: Tensor) -> bool: ...
-    def is_nonzero(input: Tensor) -> bool: ...
-    def is_same_size(input: Tensor, other: Tensor) -> bool: ...
-    def is_signed(input: Tensor) -> bool: ...
+        >>> import vesta
+        >>> vesta.conj_physical_(vesta.tensor([1 + 2j]))
+        tensor([1.-2.j])
+    """
+    return _asked("conj_physical_", input).conj_physical_()
 
 
-_made: dict[str, Callable[..., Any]] = {}
-NAMES = (
-    "alpha_dropout alpha_dropout_ batch_norm binary_cross_entropy_with_logits chain_matmul "
-    "cosine_embedding_loss ctc_loss dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
-    "feature_dropout_ frobenius_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss norm_except_dim "
-    "nuclear_norm poisson_nll_loss triplet_margin_loss"
-).split()
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Returns ``input.is_same_size(other)``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_same_size(vesta.ones(2), vesta.zeros(2))
+        True
+    """
+    return _asked("is_same_size", input).is_same_size(other)
 
 
-def __getattr__(name: str) -> Any:
-    """Makes a function of the tables, on first use."""
-    if name not in _made:
-        if name in _VIEWS:
-            view, example = _VIEWS[name]
-            _made[name] = _copying(name, view, f">>> {example}")
-        elif name in _METHODS:
-            _made[name] = _asking(name, name, _METHODS[name])
-        else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        _made[name].__module__ = "vesta"
-    return _made[name]
+def detach(input: Tensor) -> Tensor:
+    """Returns ``input.detach()``: the values without their history.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.detach(vesta.ones(2, requires_grad=True)).requires_grad
+        False
+    """
+    return _asked("detach", input).detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Does ``input.detach_()``: drops the history.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.detach_(vesta.ones(2)).requires_grad
+        False
+    """
+    return _asked("detach_", input).detach_()
+
+
+def get_device(input: Tensor) -> int:
+    """Returns ``input.get_device()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_device(vesta.ones(2))
+        -1
+    """
+    return _asked("get_device", input).get_device()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Returns ``input.is_conj()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_conj(vesta.ones(2))
+        False
+    """
+    return _asked("is_conj", input).is_conj()
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Returns ``input.is_distributed()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_distributed(vesta.ones(2))
+        False
+    """
+    return _asked("is_distributed", input).is_distributed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Returns ``input.is_inference()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_inference(vesta.ones(2))
+        False
+    """
+    return _asked("is_inference", input).is_inference()
+
+
+def is_neg(input: Tensor) -> bool:
+    """Returns ``input.is_neg()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_neg(vesta.ones(2))
+        False
+    """
+    return _asked("is_neg", input).is_neg()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Returns ``input.is_nonzero()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_nonzero(vesta.tensor([2.0]))
+        True
+    """
+    return _asked("is_nonzero", input).is_nonzero()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Returns ``input.is_signed()``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_signed(vesta.tensor([1], dtype=vesta.uint8))
+        False
+    """
+    return _asked("is_signed", input).is_signed()
 
 
 # ---- other forms of what exists ----

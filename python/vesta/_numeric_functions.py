@@ -97,7 +97,7 @@ def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
 def gradient(
     input: Tensor,
     *,
-    spacing: float | Tensor | Sequence[float | Tensor] | None = 1,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = None,
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
@@ -245,7 +245,7 @@ def _expect_points(op: str, input: Tensor, weight: Any) -> None:
 @checked
 def histogram(
     input: Tensor,
-    bins: int | Tensor,
+    bins: int | Tensor = 100,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,

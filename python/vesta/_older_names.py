@@ -151,13 +151,13 @@ def lu(
 
 
 def range(
-    start: float = 0,
-    end: float | None = None,
+    start: float,
+    end: float,
     step: float = 1,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Layout | None = None,
+    layout: Layout = _C.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -167,8 +167,6 @@ def range(
         RuntimeError: a step of 0, or bounds that do not fit its sign.
     """
     warnings.warn("vesta.range includes its end: use vesta.arange.", UserWarning, stacklevel=2)
-    if end is None:
-        start, end = 0, start
     if step == 0:
         raise RuntimeError("range: step must be nonzero")
     if (end - start) * step < 0:

@@ -272,7 +272,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
         made[: found.shape[0]] = found
     if out is None:
         return made
-    from ._native_functions import _written
+    from ._view_copies import _written
 
     return _written("nonzero_static", out, made)
 

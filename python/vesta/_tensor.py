@@ -16,7 +16,7 @@ from ._overridable import overridable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vesta._C._types import DType, Ints, Number, Shape
+    from vesta._C._types import DType, Ints, MemoryFormat, Number, Shape
     from vesta.storage import TypedStorage, UntypedStorage
 
     from .cuda import Stream
@@ -228,7 +228,9 @@ def _as_class(result: Any, cls: type) -> Any:
     return result
 
 
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_(
+    self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: MemoryFormat | None = None
+) -> Any:
     """Returns the values in ``dtype``, or as a type: ``vesta.LongTensor``, ``"vesta.cuda.FloatTensor"``, device
     included.
 
@@ -251,9 +253,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         dtype = tensor_types.by_name(dtype)
     if isinstance(dtype, tensor_types.TensorType):
         if self.device.type == dtype.device_type:
-            return self.to(dtype.dtype, non_blocking=non_blocking)
-        return self.to(dtype.device_type, dtype.dtype, non_blocking=non_blocking)
-    return self.to(dtype, non_blocking=non_blocking)
+            return self.to(dtype.dtype, non_blocking=non_blocking, memory_format=memory_format)
+        return self.to(dtype.device_type, dtype.dtype, non_blocking=non_blocking, memory_format=memory_format)
+    return self.to(dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
 def share_memory_(self: Tensor) -> Tensor:
@@ -391,13 +393,13 @@ def _stream_type() -> type:
     return Stream
 
 
-def record_stream(self: Tensor, stream: Stream) -> None:
-    """Records that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
-    if not isinstance(stream, _stream_type()):
-        raise TypeError(f"record_stream(): argument 'stream' must be vesta.cuda.Stream, not {type(stream).__name__}")
-    if stream.device != self.device:
-        raise RuntimeError(f"record_stream: expected a stream of {self.device}, where the tensor is, got {stream}.")
-    self._record_stream(stream.stream_id)
+def record_stream(self: Tensor, s: Stream) -> None:
+    """Records that work on the stream ``s`` (a vesta.cuda.Stream) uses the tensor, whose memory waits for it."""
+    if not isinstance(s, _stream_type()):
+        raise TypeError(f"record_stream(): argument 's' must be vesta.cuda.Stream, not {type(s).__name__}")
+    if s.device != self.device:
+        raise RuntimeError(f"record_stream: expected a stream of {self.device}, where the tensor is, got {s}.")
+    self._record_stream(s.stream_id)
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:
@@ -486,6 +488,20 @@ def unique_consecutive(
     return function(self, return_inverse, return_counts, dim)
 
 
+def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """``vesta.nonzero_static`` of this tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([0, 5, 7]).nonzero_static(size=1)
+        tensor([[1]])
+    """
+    from ._shape_functions import nonzero_static as function
+
+    return function(self, size=size, fill_value=fill_value)
+
+
 def to_sparse_coo(self: Tensor) -> Tensor:
     """Returns the sparse tensor of this one's elements that are not 0; a sparse tensor itself.
 
@@ -532,6 +548,7 @@ def install() -> None:
         is_shared,
         set_,
         to_sparse_coo,
+        nonzero_static,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

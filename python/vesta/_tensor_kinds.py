@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _C
@@ -128,7 +128,7 @@ def __reversed__(self: Tensor) -> Tensor:
     return self.flip(0) if self.dim() else self
 
 
-def dim_order(self: Tensor, ambiguity_check: bool | list[MemoryFormat] = False) -> tuple[int, ...]:
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[MemoryFormat] = False) -> tuple[int, ...]:
     """Returns the dimensions from the one with the largest stride to the one with the smallest.
 
     Example::
@@ -141,7 +141,19 @@ def dim_order(self: Tensor, ambiguity_check: bool | list[MemoryFormat] = False) 
     return tuple(sorted(range(self.dim()), key=lambda dim: -strides[dim]))
 
 
-def stft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def stft(
+    self: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
     """Returns ``vesta.stft`` of this signal.
 
     Example::
@@ -152,10 +164,33 @@ def stft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     from ._spectral import stft
 
-    return stft(self, *args, **kwargs)
+    return stft(
+        self,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center,
+        pad_mode,
+        normalized,
+        onesided,
+        return_complex,
+        align_to_window,
+    )
 
 
-def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def istft(
+    self: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
     """Returns ``vesta.istft`` of this transform.
 
     Example::
@@ -166,7 +201,7 @@ def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     from ._spectral import istft
 
-    return istft(self, *args, **kwargs)
+    return istft(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
 
 
 def names(self: Tensor) -> tuple[None, ...]:
@@ -188,19 +223,60 @@ def rename(self: Tensor, *names: Any, **renamed: Any) -> Tensor:
 
 
 def _older(name: str) -> Callable[..., Any]:
-    """Returns the method of a name that PyTorch's tensors had."""
+    """Returns the function of a name that PyTorch's tensors had."""
+    from . import _older_names
 
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        from . import _older_names
-
-        return getattr(_older_names, name)(self, *args, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"An older name: see ``vesta.{name}``."
-    return method
+    return getattr(_older_names, name)
 
 
-def histogram(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+def cholesky(self: Tensor, upper: bool = False) -> Any:
+    """An older name: see ``vesta.cholesky``."""
+    return _older("cholesky")(self, upper)
+
+
+def qr(self: Tensor, some: bool = True) -> Any:
+    """An older name: see ``vesta.qr``."""
+    return _older("qr")(self, some)
+
+
+def symeig(self: Tensor, eigenvectors: bool = False) -> Any:
+    """An older name: see ``vesta.symeig``."""
+    return _older("symeig")(self, eigenvectors)
+
+
+def solve(self: Tensor, other: Tensor) -> Any:
+    """An older name: see ``vesta.solve``."""
+    return _older("solve")(self, other)
+
+
+def lstsq(self: Tensor, other: Tensor) -> Any:
+    """An older name: see ``vesta.lstsq``."""
+    return _older("lstsq")(self, other)
+
+
+def eig(self: Tensor, eigenvectors: bool = False) -> Any:
+    """An older name: see ``vesta.eig``."""
+    return _older("eig")(self, eigenvectors)
+
+
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """An older name: see ``vesta.lu``."""
+    return _older("lu")(self, pivot, get_infos)
+
+
+def matrix_rank(self: Tensor, tol: float | None = None, symmetric: bool = False) -> Any:
+    """An older name: see ``vesta.matrix_rank``."""
+    return _older("matrix_rank")(self, tol, symmetric)
+
+
+def histogram(
+    self: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
     """Returns ``vesta.histogram`` of this tensor's values.
 
     Example::
@@ -211,7 +287,7 @@ def histogram(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """
     from ._numeric_functions import histogram
 
-    return histogram(self, *args, **kwargs)
+    return histogram(self, bins, range=range, weight=weight, density=density)
 
 
 def _slots() -> Iterator[tuple[str, Any]]:
@@ -227,11 +303,17 @@ def _slots() -> Iterator[tuple[str, Any]]:
         istft,
         histogram,
         rename,
+        cholesky,
+        qr,
+        symeig,
+        solve,
+        lstsq,
+        eig,
+        lu,
+        matrix_rank,
     ):
         yield method.__name__, checked(method)
     yield "names", property(names)
-    for name in ("cholesky", "qr", "symeig", "solve", "lstsq", "eig", "lu", "matrix_rank"):
-        yield name, _older(name)
     yield "__rdiv__", Tensor.__rtruediv__
     yield "typed_storage", checked(storage)
     yield "_typed_storage", checked(storage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import vesta
+from vesta._deprecated import deprecated
 from vesta._names import listing
 
 from . import _C
@@ -69,17 +70,21 @@ def _number(device: Any) -> Any:
     return device.index
 
 
-def current_device_index() -> int:
+def _current_device_index() -> int:
     """Returns the number of the current accelerator."""
     return vesta.cuda.current_device()
 
 
-def set_device_index(device: Device, /) -> None:
+def _set_device_index(device: Device, /) -> None:
     """Makes an accelerator current for this thread."""
     vesta.cuda.set_device(_number(device))
 
 
-current_device_idx, set_device_idx = current_device_index, set_device_index  # their old names
+_CURRENT, _SET = "vesta.accelerator.current_device_", "vesta.accelerator.set_device_"
+current_device_index = deprecated(f"{_CURRENT}index", "vesta.accelerator.current_device")(_current_device_index)
+current_device_idx = deprecated(f"{_CURRENT}idx", "vesta.accelerator.current_device")(_current_device_index)
+set_device_index = deprecated(f"{_SET}index", "vesta.accelerator.set_device")(_set_device_index)
+set_device_idx = deprecated(f"{_SET}idx", "vesta.accelerator.set_device")(_set_device_index)
 
 
 def current_stream(device: Device | None = None, /) -> vesta.cuda.Stream:

@@ -156,7 +156,7 @@ def load(
     model: str,
     *args: Any,
     source: str = "github",
-    trust_repo: Any = None,
+    trust_repo: Any = "check",
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,
@@ -197,7 +197,7 @@ def list(
     github: str,
     force_reload: bool = False,
     skip_validation: bool = False,
-    trust_repo: Any = None,
+    trust_repo: Any = "check",
     verbose: bool = True,
 ) -> builtins.list[str]:
     """Returns the names of the functions of a repository in the cache that make models."""
@@ -208,7 +208,7 @@ def list(
 
 
 def help(
-    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> str | None:
     """Returns the docstring of a function of a repository in the cache."""
     folder = _repository(github)

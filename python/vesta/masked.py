@@ -141,6 +141,8 @@ class _Operation(NamedTuple):
 
     identity: Any
     compute: _Compute
+    #: Whether integers are computed as float64: they have no NaN and no infinity.
+    in_floats: bool = False
 
 
 def _prod(x: Tensor, dims: list[int], keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
@@ -202,12 +204,12 @@ _TABLE = {
     "sum": _Operation(0, lambda x, dims, keepdim, dtype, mask: x.sum(dims, keepdim, dtype=dtype)),
     "prod": _Operation(1, _prod),
     "mean": _Operation(0, _mean),
-    "median": _Operation(math.nan, _median),
+    "median": _Operation(math.nan, _median, in_floats=True),
     "amax": _Operation(_least, _by_cast(_ops.amax)),
     "amin": _Operation(_greatest, _by_cast(_ops.amin)),
     "argmax": _Operation(_least, _of_places("argmax")),
     "argmin": _Operation(_greatest, _of_places("argmin")),
-    "logsumexp": _Operation(_least, _by_cast(_ops.logsumexp)),
+    "logsumexp": _Operation(_least, _by_cast(_ops.logsumexp), in_floats=True),
     "cumsum": _Operation(0, _along(_ops.cumsum)),
     "cumprod": _Operation(1, _along(_ops.cumprod)),
     "softmax": _Operation(_least, _along(_ops.softmax)),
@@ -218,11 +220,10 @@ _TABLE = {
 
 def _run(op: str, input: Any, dim: Dims, keepdim: Any, dtype: DType | None, mask: Any) -> Tensor:
     """Fills and computes."""
-    identity, compute = _TABLE[op]
+    identity, compute, in_floats = _TABLE[op]
     dtype = _dtype(op, dtype)
     dims, where = _dims(op, _checked(op, input), dim), _mask_of(op, input, mask)
-    whole = not (input.is_floating_point() or input.is_complex())
-    if op in ("median", "logsumexp") and whole:  # integers have no NaN and no infinity
+    if in_floats and not (input.is_floating_point() or input.is_complex()):
         dtype = input.dtype if dtype is None else dtype
         input = input.to(_C.float64)
     return compute(_filled(op, input, where, identity), dims, bool(keepdim), dtype, where)
@@ -426,7 +427,7 @@ def var(
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
-    correction: float | None = None,
+    correction: int | None = None,
     keepdim: bool | None = False,
     dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -450,7 +451,7 @@ def std(
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
-    correction: float | None = None,
+    correction: int | None = None,
     keepdim: bool | None = False,
     dtype: DType | None = None,
     mask: Tensor | None = None,
@@ -472,7 +473,7 @@ def std(
 class MaskedTensor:
     """The class of tensors that carry a mask. Not available: give ``mask`` to the functions of this module."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
         raise NotImplementedError(
             "MaskedTensor is not available: keep data and mask apart, and give mask= to the functions of vesta.masked."
         )

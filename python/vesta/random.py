@@ -25,14 +25,14 @@ def fork_rng(
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",
-    device_type: str = "cuda",
+    device_type: str | None = None,
 ) -> Iterator[None]:
     """A context after which the generators are as they were before it.
 
     Args:
         devices: the CUDA devices whose generators are kept, by number; default: all. The CPU's always is.
         enabled: False: nothing is kept.
-        device_type: "cuda"; or "cpu" for no devices.
+        device_type: "cuda", as without; or "cpu" for no devices.
 
     Example::
 
@@ -46,6 +46,7 @@ def fork_rng(
     if not enabled:
         yield
         return
+    device_type = "cuda" if device_type is None else device_type
     if device_type not in ("cuda", "cpu", "meta"):
         raise RuntimeError(f"torch has no module of `{device_type}`, you should register a module first.")
     if devices is None:

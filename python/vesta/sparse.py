@@ -22,7 +22,7 @@ from ._C import Tensor, _private
 if TYPE_CHECKING:
     from vesta._C._types import Data, Device, DType
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spdiags", "spmm", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
 
 
 def __getattr__(name: str) -> Any:
@@ -155,9 +155,9 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
 
 @checked
-def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """Returns ``mm(mat1, mat2)``; two dense matrices are taken too."""
-    return _C._ops.mm(mat1, mat2)
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Returns ``mm(input, mat2)``; two dense matrices are taken too."""
+    return _C._ops.mm(input, mat2)
 
 
 @checked

@@ -13,9 +13,9 @@ from ._arguments import expect
 from ._C import Tensor
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+    from vesta._C._types import Device, DType, Layout
 
-__all__ = ["TypedStorage", "UntypedStorage", "from_file"]
+__all__ = ["TypedStorage", "UntypedStorage"]
 
 
 class UntypedStorage:
@@ -276,13 +276,14 @@ CLASSES = {
 
 def from_file(
     filename: str,
-    shared: bool | None = False,
+    shared: bool | None = None,
     size: int | None = 0,
     *,
     dtype: DType | None = None,
+    layout: Layout | None = None,
     device: Device | None = None,
-    requires_grad: bool = False,
     pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Returns a tensor of one dimension over the beginning of a file, as ``UntypedStorage.from_file`` maps it.
 
@@ -291,6 +292,7 @@ def from_file(
         shared: whether what is written goes to the file, which is then made, or made larger, where it has to be.
         size: the number of elements; None is 0.
         dtype: the default dtype unless given.
+        layout: strided, the only one of mapped memory.
         device: the CPU, where mapped memory is.
         pin_memory: accepted for PyTorch's sake; mapped memory is not pinned.
 
@@ -310,9 +312,11 @@ def from_file(
     kind = _C.get_default_dtype() if dtype is None else dtype
     if device is not None and vesta.device(device).type != "cpu":
         raise RuntimeError(f"from_file: expected the CPU, got {device} (device).")
+    if layout not in (None, _C.strided):
+        raise RuntimeError(f"from_file: expected vesta.strided, got {layout} (layout).")
     size = 0 if size is None else size
     expect("from_file", "size", size, SupportsIndex, "an int")
-    mapped = UntypedStorage.from_file(filename, shared, operator.index(size) * kind.itemsize)._bytes
+    mapped = UntypedStorage.from_file(filename, bool(shared), operator.index(size) * kind.itemsize)._bytes
     return mapped.view(kind).requires_grad_(requires_grad)
 
 

@@ -94,7 +94,7 @@ def by_name(text: str) -> TensorType:
     return kinds[name]
 
 
-def set_default_tensor_type(kind: Any) -> None:
+def set_default_tensor_type(t: Any) -> None:
     """Makes a floating type's dtype the default one. TypeError: not a floating type; NotImplementedError: a CUDA
     type.
 
@@ -103,11 +103,11 @@ def set_default_tensor_type(kind: Any) -> None:
         >>> import vesta
         >>> vesta.set_default_tensor_type("torch.FloatTensor")
     """
-    kind = by_name(kind) if isinstance(kind, str) else kind
-    if not isinstance(kind, TensorType):
-        raise TypeError(f"set_default_tensor_type: expected a type like vesta.FloatTensor, got {kind!r}.")
-    if kind.is_cuda:
+    t = by_name(t) if isinstance(t, str) else t
+    if not isinstance(t, TensorType):
+        raise TypeError(f"set_default_tensor_type: expected a type like vesta.FloatTensor, got {t!r}.")
+    if t.is_cuda:
         raise NotImplementedError(
             "set_default_tensor_type: expected a type of the CPU. Pass device='cuda' to factories."
         )
-    _C.set_default_dtype(kind.dtype)
+    _C.set_default_dtype(t.dtype)

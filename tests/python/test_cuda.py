@@ -49,7 +49,7 @@ def test_devices_by_name_number_and_context() -> None:
             assert vesta.ones(2).cuda().device.index == 1
         assert vesta.cuda.current_device() == 0
         a, b = vesta.ones(3, device="cuda:0"), vesta.ones(3, device="cuda:1")
-        with pytest.raises(RuntimeError, match=r"add: expected all tensors on one device, got cuda:0 \(argument 1\)"):
+        with pytest.raises(RuntimeError, match=r"add: expected all tensors on one device, got cuda:0 \(input\)"):
             a + b
         assert vesta.equal((a.to("cuda:1") + b).cpu(), vesta.full((3,), 2.0))
         b.copy_(a * 3)

@@ -335,12 +335,15 @@ def test_every_recorded_function_is_handed_over_itself() -> None:
     """What the protocol gets is the function that was called, also where that is written in Python."""
     x = vesta.ones(2, 2).as_subclass(Stops)
     others, count = set(), 0
+    spaces = ("", "fft", "linalg", "nn.functional", "special")
     for name, forms in read_table().items():
+        if name.rpartition(".")[0] not in spaces:
+            continue
         function: Any = vesta
         for part in name.split("."):
             function = getattr(function, part, None)
         first = []
-        for form in forms.function if callable(function) else ():
+        for form in forms.function if callable(function) and not isinstance(function, type) else ():
             needed = [p for p in form.parameters if p.default is None and not p.name.startswith("**")]
             args = [argument_of(p.type, x) for p in needed if not p.keyword_only]
             kwargs = {p.name: argument_of(p.type, x) for p in needed if p.keyword_only and not p.variadic}

@@ -17,12 +17,26 @@ import inspect
 import json
 import re
 import textwrap
+import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable
 
 TABLE = Path(__file__).with_name("torch_signatures.json")
+
+#: Modules whose functions and classes are compared, below the package.
+MODULES = (
+    "",
+    *("accelerator", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph"),
+    *("autograd.profiler", "backends.cuda", "cpu", "cuda", "distributed", "distributions", "distributions.constraints"),
+    *("distributions.transforms", "fft", "func", "futures", "hub", "library", "linalg", "masked", "multiprocessing"),
+    *("nn", "nn.attention", "nn.attention.flex_attention", "nn.functional", "nn.grad", "nn.init", "nn.parallel"),
+    *("nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn"),
+    *("nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides", "profiler", "quasirandom"),
+    *("random", "serialization", "signal.windows", "sparse", "special", "storage", "testing", "types", "utils"),
+    *("utils.benchmark", "utils.checkpoint", "utils.data", "utils.dlpack", "utils.hooks"),
+)
 
 #: What the flag ``factory`` stands for.
 FACTORY_OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory", "requires_grad"))
@@ -68,6 +82,12 @@ class Overload:
             parts.append(str(parameter))
             starred = starred or parameter.variadic
         return " ".join([f"({', '.join(parts)})", *(flag for flag in FLAGS if getattr(self, flag))])
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it is not that of a function that hands on whatever it gets."""
+        names = [p.name for p in self.parameters]
+        return "**kwargs" not in names or any(not p.variadic for p in self.parameters)
 
     def as_method(self) -> Overload:
         """Returns the form that a method of ``input`` has: without ``input``, and without ``out``."""
@@ -127,6 +147,15 @@ def methods_of(functions: Iterable[Overload]) -> tuple[Overload, ...]:
     return tuple(dict.fromkeys(overload.as_method() for overload in functions))
 
 
+def read_others(path: Path = TABLE) -> set[str]:
+    """Reads the public names of the table that have no signature."""
+    return {
+        f"{module}.{name}".lstrip(".")
+        for module, names in json.loads(path.read_text())["others"].items()
+        for name in names
+    }
+
+
 def read_table(path: Path = TABLE) -> dict[str, Forms]:
     """Reads the table: a public name, as ``max`` or ``linalg.det``, and its forms."""
     table: dict[str, Forms] = {}
@@ -138,8 +167,8 @@ def read_table(path: Path = TABLE) -> dict[str, Forms]:
     return table
 
 
-def write_table(table: dict[str, Forms], version: str, path: Path) -> None:
-    """Writes the table, one name a line."""
+def write_table(table: dict[str, Forms], others: dict[str, list[str]], version: str, path: Path) -> None:
+    """Writes the table, one name a line, and the names without signature, one module a line."""
     lines = []
     for name, forms in sorted(table.items()):
         entry: dict[str, Any] = {}
@@ -149,7 +178,32 @@ def write_table(table: dict[str, Forms], version: str, path: Path) -> None:
             same = set(forms.method) == set(methods_of(forms.function))
             entry["method"] = same or [str(overload) for overload in forms.method]
         lines.append(f"{json.dumps(name)}: {json.dumps(entry)}")
-    path.write_text(f'{{"torch": {json.dumps(version)}, "names": {{\n' + ",\n".join(lines) + "\n}}\n")
+    rest = [f"{json.dumps(module)}: {json.dumps(sorted(names))}" for module, names in sorted(others.items()) if names]
+    parts = (
+        f'{{"torch": {json.dumps(version)}, "names": {{',
+        ",\n".join(lines),
+        '}, "others": {',
+        ",\n".join(rest),
+        "}}",
+    )
+    path.write_text("\n".join(parts) + "\n")
+
+
+# ---- public names ----
+
+
+def surface(module: Any) -> dict[str, Any]:
+    """Returns the public names of a module and what they are, but for what it imports from other packages."""
+    package = module.__name__.partition(".")[0]
+    names = {name: getattr(module, name, None) for name in dir(module) if not name.startswith("_")}
+    return {name: value for name, value in names.items() if _is_of(package, value)}
+
+
+def _is_of(package: str, value: Any) -> bool:
+    """Whether something is defined in a package; numbers and the like are."""
+    home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+    named = inspect.ismodule(value) or callable(value) or type(value).__module__ in ("typing", "__future__")
+    return not (named and isinstance(home, str)) or home.partition(".")[0] == package
 
 
 # ---- functions written in Python ----
@@ -197,7 +251,16 @@ def text_of_default(value: Any) -> str | None:
     if value is inspect.Parameter.empty:
         return None
     named = callable(value) or inspect.ismodule(value)
-    return f"<{value.__name__}>" if named and hasattr(value, "__name__") else repr(value)
+    if named and hasattr(value, "__name__"):
+        return f"<{value.__name__}>"
+    if hasattr(type(value), "__members__"):  # an enumeration
+        return f"<{value.name}>"
+    if isinstance(value, tuple):
+        return repr(tuple(value))
+    text = repr(value)
+    if text.startswith(f"{type(value).__name__}."):  # an enumeration of another kind
+        return f"<{text.rpartition('.')[2]}>"
+    return f"<{type(value).__name__}>" if " at 0x" in text else text
 
 
 def overload_of_function(function: Callable[..., Any], method: bool = False) -> Overload:
@@ -206,9 +269,10 @@ def overload_of_function(function: Callable[..., Any], method: bool = False) -> 
     Args:
         method: leaves out ``self`` too.
     """
+    deprecated = hasattr(function, "__deprecated__")
     function = inspect.unwrap(function)
     annotations = annotations_of(function)
-    parameters = []
+    parameters: list[Parameter] = []
     out = False
     for i, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
         out = out or name == "out"
@@ -218,4 +282,24 @@ def overload_of_function(function: Callable[..., Any], method: bool = False) -> 
         keyword_only = parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD)
         kind = "any" if stars else type_of_annotation(annotations.get(name, ""))
         parameters.append(Parameter(stars + name, kind, text_of_default(parameter.default), keyword_only))
-    return Overload(tuple(parameters), out=out, deprecated=hasattr(function, "__deprecated__"))
+    factory = {p.name for p in parameters if p.keyword_only} >= FACTORY_OPTIONS
+    kept = tuple(p for p in parameters if not (factory and p.name in FACTORY_OPTIONS))
+    return Overload(kept, out, factory, deprecated)
+
+
+def overloads_of_class(kind: type) -> tuple[Overload, ...]:
+    """Returns the signatures of a class's constructor: those of its ``overload``, or the one that it has.
+
+    None where it is not written in Python, or only hands on what it gets.
+    """
+    for name in ("__new__", "__init__"):
+        owner = next(parent for parent in kind.__mro__ if name in vars(parent))
+        made = vars(owner)[name]
+        made = getattr(made, "__func__", made)  # __new__ is a static method
+        if inspect.isfunction(made):
+            declared = getattr(typing, "get_overloads", lambda _: [])(made)  # Python 3.11
+            forms = [overload_of_function(f, method=True) for f in declared or (made,)]
+            forms = [form for form in forms if form.says_something]
+            if forms:
+                return tuple(forms)
+    return (Overload(()),) if kind.__init__ is object.__init__ and kind.__new__ is object.__new__ else ()

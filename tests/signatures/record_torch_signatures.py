@@ -5,7 +5,7 @@ Needs an environment with PyTorch (Linux) and PyYAML. What a parser of PyTorch's
 1. the generator of its Python bindings, which comes with it (``torchgen``), from the operators' schemas and the list of
    deprecated forms;
 2. for bindings written by hand, the text that their parser is made of, as it stands in the library ``torch_python``;
-3. for functions written in Python, ``inspect.signature``;
+3. for functions and constructors written in Python, ``inspect.signature``;
 4. for what has no parser (``Tensor.item``), the type stubs.
 
 The texts of 1 must stand in the library too. Then every function and method of 1 and 2 is called with arguments that
@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable
@@ -29,12 +31,15 @@ import torch
 import torchgen
 from notation import (
     FACTORY_OPTIONS,
+    MODULES,
     TABLE,
     Forms,
     Overload,
     Parameter,
     overload_of_function,
+    overloads_of_class,
     parse_overload,
+    surface,
     type_of_annotation,
     write_table,
 )
@@ -44,7 +49,7 @@ from torchgen.packaged.autograd import gen_python_functions as bindings
 
 #: Public functions that are no part of the library's surface: the compiler's, and what PyTorch is built with.
 NOT_RECORDED = re.compile(
-    "classproperty|compiled_with_cxx11_abi|fork|get_file_path|import_ir_module.*|init_num_threads|ipu"
+    "classproperty|compiled_with_cxx11_abi|fork|get_file_path|has_torch_function.*|import_ir_module.*|init_num_threads|ipu"
     "|is_vulkan_available|merge_type_from_type_comment|mtia|new|parse_.*|prepare_.*|profiler_.*|sym_.*"
     "|thread_safe_generator|unify_type_list|wait|xpu|.*_(ipu|xla)_.*"
 )
@@ -245,6 +250,7 @@ class Recorder:
         self.method_stubs = stubs("__init__.pyi", "TensorBase")
         self.functions: dict[str, tuple[Overload, ...]] = {}
         self.methods: dict[str, tuple[Overload, ...]] = {}
+        self.others: dict[str, list[str]] = {}
         self.checked = 0
         self.unchecked: list[str] = []
         self.wrong: list[str] = []
@@ -282,7 +288,8 @@ class Recorder:
             return self.python(function, method)
         if "is now removed" in inspect.getsource(inspect.unwrap(function)):
             return ()
-        return (overload_of_function(function, method),)
+        overload = overload_of_function(function, method)
+        return (overload,) if overload.says_something else ()
 
     def add_function(self, name: str, function: Any, module: str) -> None:
         """Records a public function."""
@@ -314,31 +321,40 @@ class Recorder:
         if found:
             self.methods[name] = found
 
+    def add_class(self, name: str, kind: type) -> None:
+        """Records the constructor of a public class."""
+        found = overloads_of_class(kind)
+        if found:
+            self.functions[name] = found
+
+    def add_module(self, path: str) -> None:
+        """Records the functions and classes of a module."""
+        module = importlib.import_module(f"torch.{path}".rstrip("."))
+        names = {n: value for n, value in surface(module).items() if not NOT_RECORDED.fullmatch(n)}
+        for name, value in names.items():
+            full = f"{path}.{name}".lstrip(".")
+            if isinstance(value, type):
+                self.add_class(full, value)
+            elif path != "nn.functional":
+                self.add_function(full, value, path if path in self.generated else "torch")
+            elif getattr(torch._C._nn, getattr(value, "__name__", ""), None) is value:
+                self.add_function(full, value, "nn")
+            elif value is getattr(torch, name, None) or getattr(value, "__module__", "") == module.__name__:
+                self.add_function(full, value, "torch")
+        shown = {name for name in dir(module) if not name.startswith("_")}
+        shown |= {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", ())) if found.name[0] != "_"}
+        self.others[path] = [name for name in shown if f"{path}.{name}".lstrip(".") not in self.functions]
+
     def record(self) -> dict[str, Forms]:
         """Records every public name."""
-        functional = torch.nn.functional
-        for name in public(torch):
-            if name in torch.__all__ or name in torch.functional.__all__:
-                self.add_function(name, getattr(torch, name), "torch")
-        for space in ("linalg", "fft", "special"):
-            for name in public(getattr(torch, space)):
-                self.add_function(f"{space}.{name}", getattr(getattr(torch, space), name), space)
-        for name in public(functional):
-            function = getattr(functional, name)
-            if getattr(torch._C._nn, getattr(function, "__name__", ""), None) is function:
-                self.add_function(f"nn.functional.{name}", function, "nn")
-            elif function is getattr(torch, name, None) or function.__module__ == functional.__name__:
-                self.add_function(f"nn.functional.{name}", function, "torch")
-        for name in public(torch.Tensor):
-            self.add_method(name)
+        for path in MODULES:
+            self.add_module(path)
+        for name in dir(torch.Tensor):
+            if not name.startswith("_") and not NOT_RECORDED.fullmatch(name):
+                self.add_method(name)
+        self.others["Tensor"] = [n for n in dir(torch.Tensor) if not n.startswith("_") and n not in self.methods]
         names = {*self.functions, *self.methods}
         return {name: Forms(self.functions.get(name, ()), self.methods.get(name, ())) for name in names}
-
-
-def public(module: Any) -> list[str]:
-    """Returns the names of a module or class that are functions of the library's surface."""
-    names = [name for name in dir(module) if not name.startswith("_") and not NOT_RECORDED.fullmatch(name)]
-    return [name for name in names if callable(inspect.getattr_static(module, name))]
 
 
 def main() -> int:
@@ -348,7 +364,7 @@ def main() -> int:
     out = parser.parse_args().out
     recorder = Recorder()
     table = recorder.record()
-    write_table(table, torch.__version__.partition("+")[0], out)
+    write_table(table, recorder.others, torch.__version__.partition("+")[0], out)
     print(f"{len(table)} names; {recorder.checked} parsers agree with their texts")
     print(f"not recorded, no signature known: {' '.join(recorder.unknown)}")
     print(f"{len(recorder.unchecked)} parsers do not tell: {' '.join(recorder.unchecked)}")

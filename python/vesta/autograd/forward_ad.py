@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -157,3 +158,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
                 allow_unused=True,
             )[0]
         return UnpackedDualTensor(tensor.detach(), vesta.zeros_like(tensor) if found is None else found)
+
+
+__dir__ = listing(globals())

@@ -12,6 +12,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._names import listing
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -275,3 +276,6 @@ def hvp(
         tensor([ 6., 12.])
     """
     return _second(func, inputs, v, create_graph, strict, "hvp")
+
+
+__dir__ = listing(globals())

@@ -85,17 +85,17 @@ class _GradMode:
     if TYPE_CHECKING:
 
         @overload
-        def __new__(cls, fn: None = None) -> Self: ...
+        def __new__(cls, orig_func: None = None) -> Self: ...
         @overload
-        def __new__(cls, fn: F) -> F: ...  # type: ignore[misc]  # a bare @no_grad
+        def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]  # a bare @no_grad
 
     else:
 
-        def __new__(cls, fn=None):
+        def __new__(cls, orig_func=None):
             mode = super().__new__(cls)
-            return mode if fn is None else mode(fn)
+            return mode if orig_func is None else mode(orig_func)
 
-    def __init__(self, fn: Callable[..., Any] | None = None) -> None:
+    def __init__(self, orig_func: Callable[..., Any] | None = None) -> None:
         self._before: list[bool] = []  # a stack: one object may be entered again inside itself
 
     def __enter__(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from vesta import _C, Tensor
 from vesta._arguments import expect
 from vesta._C import Node
+from vesta._names import listing
 from vesta.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -252,3 +253,6 @@ def register_multi_grad_hook(
     for i, tensor in enumerate(tensors):
         expect("register_multi_grad_hook", f"tensors[{i}]", tensor, Tensor, "Tensor")
     return _MultiGradHook(tensors, fn, mode == "any")
+
+
+__dir__ = listing(globals())

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vesta import _C
+from vesta._names import listing
 from vesta.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from vesta.autograd.recording import PART, Recording, function_events
 
@@ -66,6 +67,8 @@ class profile:
         experimental_config: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: Any = None,
     ) -> None:
         self.enabled, self.use_device = enabled, use_device
         self.record_shapes, self.with_flops, self.profile_memory = record_shapes, with_flops, profile_memory
@@ -230,3 +233,6 @@ def emit_itt(enabled: bool = True, record_shapes: bool = False) -> Iterator[None
 def kineto_available() -> bool:
     """Returns False: PyTorch's tracer is not used."""
     return False
+
+
+__dir__ = listing(globals())

@@ -30,4 +30,4 @@ def __allow_nonbracketed_mutation() -> Iterator[None]:
     yield
 
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="setting switch")

@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from vesta import _C
+from vesta._deprecated import deprecated
+from vesta._names import listing
 
 from . import switch
 from .setting import Setting
@@ -114,6 +116,7 @@ def cudnn_sdp_enabled() -> bool:
     return bool(_C._product_switch(_CUDNN_ATTENTION))
 
 
+@deprecated("vesta.backends.cuda.sdp_kernel", "vesta.nn.attention.sdpa_kernel")
 @contextlib.contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
@@ -168,3 +171,6 @@ def flags(allow_nondeterministic: bool = False) -> Iterator[None]:
 
 
 switch.install(__name__, _Cuda)
+
+
+__dir__ = listing(globals())

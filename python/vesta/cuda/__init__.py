@@ -279,4 +279,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'vesta.cuda' has no attribute {name!r}")
 
 
-__dir__ = listing(globals(), *_LAZY, *_RANDOM, "default_generators")
+__dir__ = listing(globals(), *_LAZY, *_RANDOM, "default_generators", hidden="native")

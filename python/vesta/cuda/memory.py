@@ -10,6 +10,8 @@ import os
 import pickle
 from typing import TYPE_CHECKING, Any
 
+from vesta._deprecated import deprecated
+
 from . import native as port
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def max_memory_reserved(device: Device | None = None) -> int:
     return _one("reserved_bytes.all.peak", device)
 
 
-memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their old names
+memory_cached = deprecated("vesta.cuda.memory_cached", "vesta.cuda.memory_reserved")(memory_reserved)
+max_memory_cached = deprecated("vesta.cuda.max_memory_cached", "vesta.cuda.max_memory_reserved")(max_memory_reserved)
 
 
 def reset_peak_memory_stats(device: Device | None = None) -> None:
@@ -98,11 +101,16 @@ def caching_allocator_alloc_conf() -> str:
     return os.environ.get("VESTA_CUDA_ALLOC_CONF", "")
 
 
-def memory_snapshot(device: Device | None = None) -> list[dict[str, Any]]:
-    """Returns the allocator's segments with their blocks."""
-    if _no_device():
-        return []
-    return _snapshot(device)["segments"]
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """Returns the segments of the current device's allocator, with their blocks.
+
+    Args:
+        mempool_id: accepted if None: there is one pool.
+        include_traces: accepted; segments hold no traces.
+    """
+    if mempool_id is not None:
+        raise NotImplementedError("cuda.memory_snapshot: expected no pool, as there is one, got one (mempool_id).")
+    return [] if _no_device() else _snapshot()["segments"]
 
 
 def _snapshot(device: Any = None) -> dict[str, Any]:

@@ -21,10 +21,10 @@ class Stream:
         priority: work of a negative priority runs before other waiting work.
     """
 
-    def __init__(self, device: Device | None = None, priority: int = 0, **known: int) -> None:
+    def __init__(self, device: Device | None = None, priority: int = 0, **kwargs: int) -> None:
         self.device_index = port.index(device)
         self._number = (
-            known["number"] if "number" in known else port.native().stream_from_pool(self.device_index, priority)
+            kwargs["number"] if "number" in kwargs else port.native().stream_from_pool(self.device_index, priority)
         )
         self.priority = -1 if 32 < self._number <= 64 else 0
 
@@ -91,7 +91,7 @@ class Stream:
 class ExternalStream(Stream):
     """A stream of another library. Not supported: raises."""
 
-    def __init__(self, stream_ptr: int, device: Device | None = None) -> None:
+    def __init__(self, stream_ptr: int, device: Device | None = None, **kwargs: int) -> None:
         raise NotImplementedError(
             "ExternalStream: expected a stream that vesta made. Make one with vesta.cuda.Stream() and pass "
             "its cuda_stream to the other library."

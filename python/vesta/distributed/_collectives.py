@@ -11,6 +11,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._C._distributed import ProcessGroup, ReduceOp, Work, _all_of
+from vesta._deprecated import deprecated
 from vesta.futures import Future
 
 from .distributed_c10d import (
@@ -96,6 +97,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None,
     return _finish(_group_or_default_group(group).allreduce([tensor], op), async_op)
 
 
+@deprecated("vesta.distributed.all_reduce_coalesced", "vesta.distributed.all_reduce")
 def all_reduce_coalesced(
     tensors: list[Tensor], op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Future | None:
@@ -166,6 +168,7 @@ all_gather_single = all_gather_into_tensor
 _all_gather_base = all_gather_into_tensor
 
 
+@deprecated("vesta.distributed.all_gather_coalesced", "vesta.distributed.all_gather")
 def all_gather_coalesced(
     output_tensor_lists: list[list[Tensor]],
     input_tensor_list: list[Tensor],

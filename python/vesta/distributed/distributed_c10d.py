@@ -456,6 +456,7 @@ def init_process_group(
     group_name: str = "",
     pg_options: Any = None,
     device_id: Any = None,
+    enable_reconfigure: bool = False,
 ) -> None:
     """Makes the default group of all processes; every process calls it.
 
@@ -470,6 +471,10 @@ def init_process_group(
         group_name: ignored, as in PyTorch.
         pg_options: ignored.
         device_id: the device whose default backend is used if ``backend`` is None.
+        enable_reconfigure: False: a group keeps its processes.
+
+    Raises:
+        NotImplementedError: ``enable_reconfigure`` is True.
 
     Example:
         >>> import vesta.distributed as dist

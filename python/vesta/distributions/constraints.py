@@ -21,6 +21,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._names import listing
 
 __all__ = [
     "Constraint",
@@ -506,3 +507,6 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
+
+
+__dir__ = listing(globals())

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._names import listing
 from vesta.nn.functional import softplus
 
 from . import constraints
@@ -383,3 +384,6 @@ class ReshapeTransform(Transform):
 
 
 identity_transform = ComposeTransform([])
+
+
+__dir__ = listing(globals())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from vesta._names import listing
-from vesta.nn.utils.stateless import functional_call
 
 from .jacobians import hessian, jacfwd, jacrev
-from .modules import stack_module_state
+from .modules import functional_call, stack_module_state
 from .transforms import functionalize, grad, grad_and_value, jvp, linearize, vjp
 from .vmap import vmap
 
@@ -25,4 +24,4 @@ __all__ = [
     "vmap",
 ]
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="jacobians levels modules transforms")

@@ -1,14 +1,17 @@
-"""Ensembles: the parameters of several modules as one tensor each."""
+"""Calls of modules with other parameters; ensembles: the parameters of several modules as one tensor each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn.modules.module import Module
+from vesta.nn.utils.stateless import call_with
+
+R = TypeVar("R")
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -54,3 +57,37 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     tables = [dict(model.named_buffers()) for model in models]
     buffers = {name: stacked(name, [table[name] for table in tables]) for name in tables[0]}
     return parameters, buffers
+
+
+def functional_call(
+    module: Callable[..., R],
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> R:
+    """Calls ``module`` with the given tensors in place of its parameters and buffers; gradients flow to them.
+
+    Args:
+        parameter_and_buffer_dicts: tensors by qualified name, or a tuple of such dicts.
+        args, kwargs: the arguments of the call; a single one need not be in a tuple.
+        tie_weights: a tensor that the module has under several names is replaced under all of them.
+        strict: every parameter and buffer must be given, and nothing else.
+
+    Raises:
+        ValueError: different tensors are given for tied names, or a name twice.
+        AttributeError: the module has no submodule of that name. A name that only its last part makes unknown is an
+            attribute during the call.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.Linear(2, 1, bias=False)
+        >>> vesta.func.functional_call(layer, {"weight": vesta.ones(1, 2)}, vesta.tensor([[1.0, 2.0]]))
+        tensor([[3.]])
+    """
+    return call_with(
+        "parameter_and_buffer_dicts", module, parameter_and_buffer_dicts, args, kwargs, tie_weights, strict
+    )

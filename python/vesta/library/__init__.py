@@ -62,4 +62,4 @@ __all__ = [
     "wrap_triton",
 ]
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="definitions operators schema")

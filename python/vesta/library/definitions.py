@@ -9,6 +9,7 @@ from typing import Any, overload
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._deprecated import deprecated
 
 from .operators import OWN, Operator, _tensors, defined, operator_of
 from .schema import OpSchema, parse_schema, read_function
@@ -290,6 +291,7 @@ def _declared(op: Any) -> Operator | None:
     return operator_of(op, "register_fake")
 
 
+@deprecated("vesta.library.impl_abstract", "vesta.library.register_fake")
 def impl_abstract(qualname: Any, func: Any = None, *, lib: Any = None, _stacklevel: int = 1) -> Any:
     """The old name of ``register_fake``."""
     return register_fake(qualname, func)

@@ -85,4 +85,4 @@ def set_sharing_strategy(new_strategy: str) -> None:
     _strategy = new_strategy
 
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="connection context exceptions process start_methods")

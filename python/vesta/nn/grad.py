@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
+from typing import Callable, NamedTuple, Union
 
 from vesta import _C, Tensor
 from vesta._arguments import called, expect
 from vesta._memory_format import channels_last_of
+from vesta._names import listing
 
 Ints = Union[int, Sequence[int]]
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
 
+class _Operand(NamedTuple):
+    """An operand of a convolution whose gradient is wanted, and the one that is given beside its size."""
+
+    name: str
+    other: str
+    gradient: Callable[..., Tensor]
+
+
+_INPUT = _Operand("input", "weight", _C._convolution_backward_input)
+_WEIGHT = _Operand("weight", "input", _C._convolution_backward_weight)
+
+
 def _gradient(
-    name: str, first: Tensor | Ints, second: Tensor | Ints, grad_output: Tensor, moves: tuple[Ints, Ints, Ints, int]
+    wanted: _Operand,
+    dims: int,
+    size: Sequence[int],
+    other: Tensor,
+    grad_output: Tensor,
+    moves: tuple[Ints, Ints, Ints, int],
 ) -> Tensor:
-    """Returns the gradient of the operand whose size is given in place of the operand."""
-    op = f"nn.grad.{name}"
-    dims, of_input = int(name[4]), name.endswith("input")
-    operand, size = (second, first) if of_input else (first, second)
-    names = ("weight", "input_size") if of_input else ("input", "weight_size")
-    expect(op, names[0], operand, Tensor, "a Tensor")
-    expect(op, names[1], size, (tuple, list), "a list of integers")
+    """Returns the gradient of an operand of a convolution over ``dims`` dimensions."""
+    op = f"nn.grad.conv{dims}d_{wanted.name}"
+    expect(op, wanted.other, other, Tensor, "a Tensor")
+    expect(op, f"{wanted.name}_size", size, (tuple, list), "a list of integers")
     expect(op, "grad_output", grad_output, Tensor, "a Tensor")
-    if not len(size) == operand.dim() == grad_output.dim() == dims + 2:
+    if not len(size) == other.dim() == grad_output.dim() == dims + 2:
         raise ValueError(
-            f"{op}: expected {dims + 2} dimensions, got {len(size)} ({names[1]}), {operand.dim()} ({names[0]}) and "
-            f"{grad_output.dim()} (grad_output)."
+            f"{op}: expected {dims + 2} dimensions, got {len(size)} ({wanted.name}_size), {other.dim()} "
+            f"({wanted.other}) and {grad_output.dim()} (grad_output)."
         )
-    last = any(channels_last_of(tensor) for tensor in (operand, grad_output))
-    function = _C._convolution_backward_input if of_input else _C._convolution_backward_weight
-    return called(op, function, grad_output, operand, list(size), *moves, last)
+    last = any(channels_last_of(tensor) for tensor in (other, grad_output))
+    return called(op, wanted.gradient, grad_output, other, list(size), *moves, last)
 
 
 def conv1d_input(
@@ -58,7 +72,7 @@ def conv1d_input(
         >>> vesta.nn.grad.conv1d_input((1, 1, 3), vesta.ones(1, 1, 2), vesta.ones(1, 1, 2))
         tensor([[[1., 2., 1.]]])
     """
-    return _gradient("conv1d_input", input_size, weight, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_INPUT, 1, input_size, weight, grad_output, (stride, padding, dilation, groups))
 
 
 def conv1d_weight(
@@ -84,7 +98,7 @@ def conv1d_weight(
         >>> vesta.nn.grad.conv1d_weight(vesta.tensor([[[1.0, 2.0, 4.0]]]), (1, 1, 2), vesta.ones(1, 1, 2))
         tensor([[[3., 6.]]])
     """
-    return _gradient("conv1d_weight", input, weight_size, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_WEIGHT, 1, weight_size, input, grad_output, (stride, padding, dilation, groups))
 
 
 def conv2d_input(
@@ -104,7 +118,7 @@ def conv2d_input(
         >>> vesta.nn.grad.conv2d_input((1, 1, 1, 2), vesta.ones(1, 1, 1, 2), vesta.ones(1, 1, 1, 1))
         tensor([[[[1., 1.]]]])
     """
-    return _gradient("conv2d_input", input_size, weight, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_INPUT, 2, input_size, weight, grad_output, (stride, padding, dilation, groups))
 
 
 def conv2d_weight(
@@ -124,7 +138,7 @@ def conv2d_weight(
         >>> vesta.nn.grad.conv2d_weight(vesta.tensor([[[[1.0, 2.0]]]]), (1, 1, 1, 2), vesta.ones(1, 1, 1, 1))
         tensor([[[[1., 2.]]]])
     """
-    return _gradient("conv2d_weight", input, weight_size, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_WEIGHT, 2, weight_size, input, grad_output, (stride, padding, dilation, groups))
 
 
 def conv3d_input(
@@ -144,7 +158,7 @@ def conv3d_input(
         >>> vesta.nn.grad.conv3d_input((1, 1, 1, 1, 2), vesta.ones(1, 1, 1, 1, 2), vesta.ones(1, 1, 1, 1, 1))
         tensor([[[[[1., 1.]]]]])
     """
-    return _gradient("conv3d_input", input_size, weight, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_INPUT, 3, input_size, weight, grad_output, (stride, padding, dilation, groups))
 
 
 def conv3d_weight(
@@ -164,4 +178,7 @@ def conv3d_weight(
         >>> vesta.nn.grad.conv3d_weight(vesta.ones(1, 1, 1, 1, 2), (1, 1, 1, 1, 2), vesta.ones(1, 1, 1, 1, 1))
         tensor([[[[[1., 1.]]]]])
     """
-    return _gradient("conv3d_weight", input, weight_size, grad_output, (stride, padding, dilation, groups))
+    return _gradient(_WEIGHT, 3, weight_size, input, grad_output, (stride, padding, dilation, groups))
+
+
+__dir__ = listing(globals())

@@ -61,4 +61,4 @@ else:
         raise AttributeError(f"module 'vesta.optim' has no attribute {name!r}")
 
 
-__dir__ = listing(globals(), "swa_utils")
+__dir__ = listing(globals(), "swa_utils", hidden="cyclic_schedules fused rule schedule sparse_adam state state_dict")

@@ -115,7 +115,7 @@ def schedule(
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[profile], None]:
     """Returns a function for ``on_trace_ready`` that writes a trace to a folder.
 
@@ -495,4 +495,4 @@ class profile:
         return self.profiler
 
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="execution_trace memory tables")

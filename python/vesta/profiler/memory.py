@@ -7,6 +7,7 @@ of at most 960 bytes and older ones from the first operation on that takes or gi
 
 from __future__ import annotations
 
+import functools
 import gzip
 import html
 import json
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import vesta
 from vesta.autograd.units import _format_memory as _size
 
 if TYPE_CHECKING:
@@ -301,6 +303,13 @@ def _short(line: str | None) -> str:
     return f"{os.path.basename(file)}:{rest.partition(')')[0]}"
 
 
+@functools.cache
+def _steps() -> frozenset[str]:
+    """Returns the names of the ops that are optimizer steps: their schemas begin with ``params`` and ``grads``."""
+    schemas = ((entry["name"], [p["name"] for p in entry["parameters"]]) for entry in vesta._C._registry())
+    return frozenset(f"aten::{name}" for name, names in schemas if names[:2] == ["params", "grads"])
+
+
 def _describe(found: dict[int, HeldBlock], recording: Recording) -> None:
     """Settles of each block what made it and what it is for."""
     for block in found.values():
@@ -309,12 +318,13 @@ def _describe(found: dict[int, HeldBlock], recording: Recording) -> None:
             block.category = _category(block, block.maker)
         elif block.existed:
             block.category = Category.INPUT
+    steps = _steps()
     for use in recording.uses:
         held = found.get(use.block)
         if held is None or use.parameter < 0:
             continue
         event = use.event
-        if event.kind == _OP and event.name.startswith("aten::_fused_") and event.name.endswith("_"):
+        if event.kind == _OP and event.name in steps:
             held.category = (Category.PARAMETER, Category.GRADIENT)[use.parameter] if use.parameter < 2 else (
                 Category.OPTIMIZER_STATE
             )  # fmt: skip
@@ -332,8 +342,9 @@ def _describe(found: dict[int, HeldBlock], recording: Recording) -> None:
 def _place_states(found: dict[int, HeldBlock], recording: Recording) -> None:
     """Gives an optimizer's state the module of its parameter: a fused step takes lists of both in one order."""
     lists: dict[FunctionEvent, dict[int, list[int]]] = {}
+    steps = _steps()
     for use in recording.uses:
-        if use.parameter >= 0 and use.event.name.startswith("aten::_fused_"):
+        if use.parameter >= 0 and use.event.name in steps:
             lists.setdefault(use.event, {}).setdefault(use.parameter, []).append(use.block)
     for operands in lists.values():
         parameters = operands.get(0, [])

@@ -48,4 +48,8 @@ __all__ = [
 DEFAULT_PROTOCOL = 2
 
 
-__dir__ = listing(globals())
+__dir__ = listing(
+    globals(),
+    hidden="checksum legacy legacy_reader legacy_storages loading locations options pickler "
+    "read_ahead rebuilding saving source torch_names weights_unpickler zip_archive zip_reader zip_writer",
+)

@@ -9,4 +9,4 @@ from .creation import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="comparison creation")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import cmath
 import collections.abc
 import numbers
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._deprecated import deprecated
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -279,6 +279,7 @@ def _largest(values: Tensor) -> tuple[Any, tuple[int, ...]]:
     return value, tuple(reversed(index))
 
 
+@deprecated("vesta.testing.assert_allclose", "vesta.testing.assert_close")
 def assert_allclose(
     actual: Any,
     expected: Any,
@@ -296,11 +297,6 @@ def assert_allclose(
         ...     warnings.simplefilter("ignore")
         ...     vesta.testing.assert_allclose(vesta.ones(2), vesta.ones(2))
     """
-    warnings.warn(
-        "vesta.testing.assert_allclose() is deprecated; use vesta.testing.assert_close() instead.",
-        FutureWarning,
-        stacklevel=2,
-    )
     a = actual if isinstance(actual, Tensor) else vesta.tensor(actual)
     b = expected if isinstance(expected, Tensor) else vesta.tensor(expected, dtype=a.dtype)
     if rtol is None and atol is None:

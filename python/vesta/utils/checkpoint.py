@@ -11,6 +11,7 @@ Random numbers of the second run are those of the first, unless ``preserve_rng_s
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -228,19 +229,21 @@ def _shown(facts: tuple[Any, ...]) -> str:
 
 
 def checkpoint(
-    function: Callable[..., R],
+    function: Any = None,
     *args: Any,
     use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
+    respect_saved_tensors_hooks: bool | None = None,
     **kwargs: Any,
-) -> R:
+) -> Any:
     """Returns ``function(*args, **kwargs)``, which is computed again in backward instead of keeping what it needs.
 
     Args:
-        function: a part of a model; it must compute the same each time.
+        function: a part of a model; it must compute the same each time. Without it, a decorator is returned.
         use_reentrant: which kind (see the module); False is recommended. Without it, a warning, and True.
         preserve_rng_state: whether the second run has the random numbers of the first; True by default.
         context_fn: returns two contexts, for the first run and the second; without reentry only.
@@ -261,6 +264,19 @@ def checkpoint(
         >>> layer.bias.grad
         tensor([1., 1.])
     """
+    if function is None and not args:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        options = {
+            "use_reentrant": use_reentrant,
+            "preserve_rng_state": preserve_rng_state,
+            "context_fn": context_fn,
+            "determinism_check": determinism_check,
+            "debug": debug,
+            "early_stop": early_stop,
+            "respect_saved_tensors_hooks": respect_saved_tensors_hooks,
+        }
+        return lambda function: functools.wraps(function)(functools.partial(checkpoint, function, **options))
     expect("checkpoint", "function", function, Callable, "a function")
     expect("checkpoint", "context_fn", context_fn, Callable, "a function")
     if use_reentrant is None:
@@ -270,20 +286,22 @@ def checkpoint(
             stacklevel=2,
         )
         use_reentrant = True
-    preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not noop_context_fn or debug is not False:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return CheckpointFunction.apply(function, preserve, *args)
+        if context_fn is not noop_context_fn or debug is not False or respect_saved_tensors_hooks is not None:
+            raise ValueError(
+                "Passing `context_fn`, `debug`, or `respect_saved_tensors_hooks` is only supported when "
+                "use_reentrant=False."
+            )
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: expected 'default' or 'none', got {determinism_check!r} (determinism_check).")
     contexts = context_fn()
     if not isinstance(contexts, (tuple, list)) or len(contexts) != 2:
         raise TypeError(f"checkpoint: expected a function that returns two contexts, got {contexts!r} (context_fn).")
     forward_context, again_context = contexts
-    surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
+    surroundings = _Surroundings(preserve_rng_state, [*args, *kwargs.values()])
 
     def run() -> Any:
         return function(*args, **kwargs)

@@ -11,8 +11,15 @@ from vesta._names import listing
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
-def to_dlpack(tensor: Tensor) -> Any:
+def to_dlpack(
+    data: Tensor, dl_device: tuple[int, int] | None = None, copy: bool | None = None, read_only: bool = False
+) -> Any:
     """Returns a DLPack capsule over the tensor's memory; it can be taken once.
+
+    Args:
+        dl_device: the device of the capsule, as the protocol writes it; the tensor's own unless given.
+        copy: True: over a copy; False: never.
+        read_only: True: over a copy too, so that writing to it does not change the tensor.
 
     Example::
 
@@ -22,8 +29,8 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> y.data_ptr() == x.data_ptr()
         True
     """
-    expect("to_dlpack", "tensor", tensor, Tensor, "Tensor")
-    return tensor.__dlpack__()
+    expect("to_dlpack", "data", data, Tensor, "Tensor")
+    return data.__dlpack__(dl_device=dl_device, copy=True if read_only and copy is None else copy)
 
 
 __dir__ = listing(globals())

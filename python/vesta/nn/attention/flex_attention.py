@@ -16,6 +16,7 @@ import vesta
 import vesta.nn.functional as F
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta._C._types import Device
@@ -401,7 +402,8 @@ def create_block_mask(
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
     separate_full_blocks: bool = True,
-    **hints: Any,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: Any = True,
 ) -> BlockMask:
     """Returns a function of masks with its table of blocks.
 
@@ -411,7 +413,7 @@ def create_block_mask(
         device: where the tables lie; default: the CPU.
         BLOCK_SIZE: queries and keys of a block.
         separate_full_blocks: blocks without anything masked out have tables of their own.
-        hints: settings of PyTorch's kernels, which change nothing here.
+        compute_dq_write_order, dq_kv_order: settings of PyTorch's kernels, which change nothing here.
 
     Example::
 
@@ -554,3 +556,6 @@ def flex_attention(
         asked = AuxOutput(lse if return_aux.lse else None, largest.squeeze(-1) if return_aux.max_scores else None)
         return output, asked
     return (output, lse) if return_lse else output
+
+
+__dir__ = listing(globals())

@@ -79,4 +79,4 @@ for _name in _OWN:
 _OTHER_NAMES = ("sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
 overridable(*(globals()[_name] for _name in _OWN if _name not in _OTHER_NAMES))
 
-__dir__ = listing(globals())
+__dir__ = listing(globals(), hidden="activation attention loss normalization ops pooling vision")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import called, expect
 
 from .ops import ops
 
@@ -42,7 +41,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if inplace and (not training or p == 0):
         return input
     result = ops._dropout(input, p, training)
-    return _written("dropout_", lambda: input.copy_(result)) if inplace else result
+    return called("dropout_", input.copy_, result) if inplace else result
 
 
 def _channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
@@ -53,7 +52,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input.dim()}.")
     mask = vesta.ones((*input.shape[:2], *[1] * (input.dim() - 2)), dtype=input.dtype, device=input.device)
     kept = ops._dropout(mask, p, True)
-    return _written("feature_dropout_", lambda: input.mul_(kept)) if inplace else input * kept
+    return called("feature_dropout_", input.mul_, kept) if inplace else input * kept
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -131,27 +130,17 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
 
 
-def _written(op: str, write: Callable[[], Tensor]) -> Tensor:
-    """Runs the operation that writes the result of ``op`` in place; an error names ``op``."""
-    try:
-        return write()
-    except RuntimeError as error:
-        name, colon, what = str(error).partition(": ")
-        error.args = (f"{op}: {what}" if colon and name in ("copy_", "mul_") else str(error),)
-        raise
-
-
 def _alpha(op: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
     """Sets what a mask of ``shape`` drops to selu's lower limit, then restores mean 0 and variance 1."""
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
-        return _written(op, lambda: input.mul_(0)) if inplace else input * 0
+        return called(op, input.mul_, 0) if inplace else input * 0
     a = 1 / math.sqrt((_DEPTH**2 * p + 1) * (1 - p))
     kept = vesta.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)
     shift = (kept - (1 - p)) * (_DEPTH * a)
     scale = kept * a
-    return _written(op, lambda: input.mul_(scale).add_(shift)) if inplace else input * scale + shift
+    return called(op, lambda: input.mul_(scale).add_(shift)) if inplace else input * scale + shift
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -25,15 +25,14 @@ def _renorm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         table[rows] = vesta.where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen)
 
 
-def _padding_row(op: str, padding_idx: int | None, weight: Tensor) -> int | None:
-    """Returns the number of the padding row, counted from the start."""
+def _padding_row(op: str, padding_idx: int | None, weight: Tensor, outside: str) -> int | None:
+    """Returns the number of the padding row, counted from the start; ``outside`` is the error where there is none."""
     if padding_idx is None:
         return None
     expect(op, "padding_idx", padding_idx, int, "int or None")
     rows = weight.size(0)
     if not -rows <= padding_idx < rows:
-        where = "Padding_idx must be within num_embeddings" if op == "embedding" else "padding_idx must be within"
-        raise AssertionError(where if op == "embedding" else f"{where} the number of embeddings")
+        raise AssertionError(outside)
     return padding_idx % rows
 
 
@@ -64,7 +63,7 @@ def embedding(
     if not isinstance(weight, Tensor):
         raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     expect("embedding", "input", input, Tensor, "Tensor")
-    padding_idx = _padding_row("embedding", padding_idx, weight)
+    padding_idx = _padding_row("embedding", padding_idx, weight, "Padding_idx must be within num_embeddings")
     if max_norm is not None:
         expect("embedding", "max_norm", max_norm, (float, int), "float or None")
         expect("embedding", "norm_type", norm_type, (float, int), "float")
@@ -149,7 +148,8 @@ def embedding_bag(
         expect("embedding_bag", "offsets", offsets, Tensor, "Tensor")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-    padding = _padding_row("embedding_bag", padding_idx, weight)
+    outside = "padding_idx must be within the number of embeddings"
+    padding = _padding_row("embedding_bag", padding_idx, weight, outside)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     if offsets is not None:

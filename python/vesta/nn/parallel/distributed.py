@@ -110,7 +110,7 @@ class DistributedDataParallel(Module, Joinable):
         mixed_precision: Any = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
-        bucket_cap_mb_list: list[float] | None = None,
+        bucket_cap_mb_list: list[int] | None = None,
         batched_grad_copy: bool = False,
         forward_sync_buffers: bool | None = None,
         lazy_bucket_allocation: bool = False,

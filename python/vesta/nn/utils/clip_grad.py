@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked, expect
+from vesta._deprecated import deprecated
 from vesta._tensor_lists import by_device
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -169,8 +169,14 @@ def clip_grads_with_norm_(
         _scale(grads, max_norm, total_norm)
 
 
-@checked
-def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
+@deprecated("vesta.nn.utils.clip_grad_norm", "vesta.nn.utils.clip_grad_norm_")
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Does the same as ``clip_grad_norm_``, under its old name; warns.
 
     Example::
@@ -181,8 +187,7 @@ def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
         >>> vesta.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
         tensor(1.7321)
     """
-    warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
-    return clip_grad_norm_(parameters, *args, **kwargs)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @checked

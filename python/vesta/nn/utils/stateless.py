@@ -8,6 +8,8 @@ from typing import Any, Callable, TypeVar
 
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._deprecated import deprecated
+from vesta._names import listing
 from vesta.nn.modules.module import Module
 
 __all__ = ["functional_call"]
@@ -87,6 +89,37 @@ def _reparametrize_module(
             _swap(module, name, old)
 
 
+def call_with(
+    name: str,
+    module: Callable[..., R],
+    tensors: Any,
+    args: Any,
+    kwargs: Mapping[str, Any] | None,
+    tie_weights: bool,
+    strict: bool,
+) -> R:
+    """Calls ``module`` with ``tensors``, which the caller's argument ``name`` gives, in place of its own."""
+    expect("functional_call", "module", module, Module, "Module")
+    if isinstance(tensors, Sequence) and not isinstance(tensors, str):
+        joined: dict[str, Any] = {}
+        for part in tensors:
+            expect("functional_call", name, part, Mapping, "a dict, or a tuple of dicts")
+            repeated = sorted(set(joined) & set(part))
+            if repeated:
+                raise ValueError(
+                    f"{', '.join(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+                )
+            joined.update(part)
+        tensors = joined
+    expect("functional_call", name, tensors, Mapping, "a dict, or a tuple of dicts")
+    for key, tensor in tensors.items():
+        expect("functional_call", f"{name}[{key!r}]", tensor, Tensor, "Tensor")
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _reparametrize_module(module, tensors, tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+@deprecated("vesta.nn.utils.stateless.functional_call", "vesta.func.functional_call")
 def functional_call(
     module: Callable[..., R],
     parameters_and_buffers: Any,
@@ -113,24 +146,10 @@ def functional_call(
 
         >>> import vesta
         >>> layer = vesta.nn.Linear(2, 1, bias=False)
-        >>> vesta.nn.utils.stateless.functional_call(layer, {"weight": vesta.ones(1, 2)}, vesta.tensor([[1.0, 2.0]]))
+        >>> vesta.func.functional_call(layer, {"weight": vesta.ones(1, 2)}, vesta.tensor([[1.0, 2.0]]))
         tensor([[3.]])
     """
-    expect("functional_call", "module", module, Module, "Module")
-    if isinstance(parameters_and_buffers, Sequence) and not isinstance(parameters_and_buffers, str):
-        joined: dict[str, Any] = {}
-        for part in parameters_and_buffers:
-            expect("functional_call", "parameters_and_buffers", part, Mapping, "a dict, or a tuple of dicts")
-            repeated = sorted(set(joined) & set(part))
-            if repeated:
-                raise ValueError(
-                    f"{', '.join(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
-                )
-            joined.update(part)
-        parameters_and_buffers = joined
-    expect("functional_call", "parameters_and_buffers", parameters_and_buffers, Mapping, "a dict, or a tuple of dicts")
-    for name, tensor in parameters_and_buffers.items():
-        expect("functional_call", f"parameters_and_buffers[{name!r}]", tensor, Tensor, "Tensor")
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
-        return module(*args, **(kwargs or {}))
+    return call_with("parameters_and_buffers", module, parameters_and_buffers, args, kwargs, tie_weights, strict)
+
+
+__dir__ = listing(globals())

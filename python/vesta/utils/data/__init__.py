@@ -69,4 +69,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__dir__ = listing(globals(), *_LATER, "datapipes")
+__dir__ = listing(
+    globals(),
+    *_LATER,
+    "datapipes",
+    hidden="collate fetch information iterator pack remote_error seeding shipping state transfer",
+)

@@ -314,7 +314,9 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(
-    dataset: Dataset[T] | Rows[T], lengths: Sequence[int | float], generator: vesta.Generator | None = None
+    dataset: Dataset[T] | Rows[T],
+    lengths: Sequence[int | float],
+    generator: vesta.Generator | None = vesta.default_generator,
 ) -> list[Subset[T]]:
     """Splits a dataset at random into subsets that do not overlap.
 
