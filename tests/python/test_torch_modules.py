@@ -250,7 +250,10 @@ def test_cuda_without_a_device() -> None:
 
 
 def test_texts_about_the_machine() -> None:
-    assert f"Vesta {vesta.__version__}" in vesta.__config__.show() and "native thread pool" in vesta.__config__.parallel_info()
+    assert (
+        f"Vesta {vesta.__version__}" in vesta.__config__.show()
+        and "native thread pool" in vesta.__config__.parallel_info()
+    )
     from vesta.utils import collect_env
 
     text = collect_env.get_pretty_env_info()
