@@ -1,6 +1,7 @@
 // Convolutions of 16-bit floats: Note [Pairs of channels] in conv_half.h.
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_half.h>
+#include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
@@ -37,7 +38,7 @@ void copy_pairs(int64_t channels, const Bits* in, float* out) {
 
 }  // namespace
 
-bool goes_in_pairs(int64_t channels) { return pair_kernels() != nullptr && channels > 1; }
+bool goes_in_pairs(int64_t channels) { return pair_direct_kernels() != nullptr && channels > 1; }
 
 Pairs pair_images(int64_t batch, int64_t groups, int64_t channels, const Spatial& size, const Bits* in,
                   const ImageStrides& strides) {

@@ -460,9 +460,8 @@ void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const
 }
 
 // Computes a convolution of bfloat16 by pairs of channels: Note [Pairs of channels] in conv_half.h.
-void correlate_pairs(const ConvShape& shape, bool backward, const Ends<Bf16Bits>& ends, const std::uint16_t* w) {
-  const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
-  if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, w);
+void correlate_pairs(const ConvShape& shape, bool backward, const Correlated<Bf16Bits>& plain,
+                     const Ends<Bf16Bits>& ends, const std::uint16_t* w) {
   const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2], groups = shape.groups;
   const int64_t channels = plain.from_channels, results = groups * plain.to_channels;
   const Pairs images = pair_images(shape.batch, groups, channels, plain.from_size, ends.from, ends.from_strides);
@@ -491,10 +490,14 @@ void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from
     });
   }
   using Bits = std::uint16_t;
-  if (elem == Elem::bf16 && goes_in_pairs(channels / shape.groups)) {
+  if (elem == Elem::bf16 && pair_kernels() != nullptr) {
     const Ends<Bf16Bits> ends{static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
                               static_cast<const Bits*>(bias)};
-    return correlate_pairs(shape, backward, ends, static_cast<const Bits*>(w));
+    const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
+    if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, static_cast<const Bits*>(w));
+    if (goes_in_pairs(channels / shape.groups)) {
+      return correlate_pairs(shape, backward, plain, ends, static_cast<const Bits*>(w));
+    }
   }
   const HalfFormat format = half_format(elem);
   const int64_t results = backward ? shape.in_channels : shape.out_channels;

@@ -85,10 +85,7 @@ void read_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, Blo
 template <class T>
 void pack_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, T* room, Block<T>& block) {
   kernels.pack_a(p.m, block.k, p.a + k0 * p.a_col, p.a_row, p.a_col, room);
-  block.a = room;
-  block.a_row = 1;
-  block.a_col = kernels.tile_rows;
-  block.a_tile = kernels.tile_rows * block.k;
+  kernels.use_packed_a(room, block);
 }
 
 template <class T>
@@ -418,10 +415,7 @@ void multiply_common(const GemmKernels<T>& kernels, int64_t batch, const Matrice
           Block<T> block = block_at(q, k0);
           kernels.pack_b(q.n, block.k, q.b + k0 * q.b_row, q.b_row, q.b_col, room);
           use_packed_b(kernels, static_cast<const T*>(room), block);
-          block.a = packed.data() + k0 * padded + row * block.k;
-          block.a_row = 1;
-          block.a_col = mr;
-          block.a_tile = mr * block.k;
+          kernels.use_packed_a(packed.data() + k0 * padded + row * block.k, block);
           for (int64_t r = 0; r < q.m; r += high) {  // of these rows A stays in L2 while panels pass
             Block<T> part = block;
             part.m = std::min(high, q.m - r);

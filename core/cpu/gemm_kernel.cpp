@@ -7,7 +7,7 @@
 namespace vesta::cpu {
 namespace {
 
-Isa limit = Isa::avx512_bf16;
+Isa limit = Isa::avx512_amx;
 
 // The instruction set whose namespace holds the kernels that exist for all.
 Isa vector_isa() { return std::min(gemm_isa(), Isa::avx512); }
@@ -41,6 +41,9 @@ const GemmKernels<double>& gemm_kernels() {
 }
 
 const PairKernels* pair_kernels() {
+#if defined(VESTA_AVX512_AMX)
+  if (gemm_isa() == Isa::avx512_amx) return &avx512_amx::pair_kernels();
+#endif
 #if defined(VESTA_AVX512_BF16)
   if (gemm_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_kernels();
 #endif

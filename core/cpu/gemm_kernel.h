@@ -72,6 +72,15 @@ struct GemmKernels {
   /// and up to tile_cols elements behind the last panel are overwritten.
   void (*pack_columns)(std::int64_t n, std::int64_t k, const T* base, const std::int32_t* table,
                        const std::int32_t* columns, T* out);
+  bool packs_rows = false;  ///< whether pack_a leaves rows as they are, k elements long, instead of k-major tiles
+
+  /// Points a block of depth block.k at what pack_a wrote.
+  void use_packed_a(const T* packed, Block<T>& block) const {
+    block.a = packed;
+    block.a_row = packs_rows ? block.k : 1;
+    block.a_col = packs_rows ? 1 : tile_rows;
+    block.a_tile = tile_rows * block.k;
+  }
 };
 
 /// Note [Pairs of bfloat16]
@@ -84,6 +93,17 @@ struct GemmKernels {
 /// an element may be off by 2^-126 per multiplication (times the other factor, if one is subnormal). Every path of a
 /// product takes the instruction or none does, so the bits depend on the machine, but on nothing else.
 /// Rejected: pairs in the order of the plain chain. An operand that is whole along k could not be read in place.
+///
+/// Note [Tiles of pairs]
+/// With AMX, TDPBF16PS multiplies 16 rows of 16 pairs by 16 columns of them: 16 times as many a cycle as a fused
+/// multiply-add of vectors. Where the machine has it, all products of pairs take it, and within a block of kBlockK pairs
+/// the chain is one of steps of kTileSteps pairs, from zero: the second numbers of the step's pairs are one chain of
+/// fused multiply-adds from zero, the first numbers another; the two sums are added, then added to the block's. A last
+/// step is filled up with zeros. Subnormal numbers are taken for zeros as above, and the same invariance holds.
+/// Rows of a are read where they are whole along k, so pack_a leaves them rows (GemmKernels::packs_rows).
+constexpr std::int64_t kTileSteps = 16;
+
+/// The kernels for pairs of bfloat16 of one instruction set.
 struct PairKernels {
   GemmKernels<float> products;
   /// Writes n pairs (low[i], high[i]); (low[i], 0) if `high` is null.
@@ -125,3 +145,4 @@ VESTA_API void limit_gemm_isa(Isa isa);
 
 VESTA_DECLARE_ON_ISA(const GemmKernels<float>& float_kernels(); const GemmKernels<double>& double_kernels())
 namespace vesta::cpu::avx512_bf16 { const PairKernels& pair_kernels(); }
+namespace vesta::cpu::avx512_amx { const PairKernels& pair_kernels(); }

@@ -9,8 +9,6 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-constexpr int kPanelVectors = 2;  // vectors per packed panel
-
 enum class ARows : unsigned char { contiguous, stride, pointers };  // rows of a side by side, apart, one pointer each
 enum class BRows : unsigned char { stride, table };
 
@@ -109,7 +107,7 @@ void walk(const Block<typename X::T>& p) {
   static constexpr TileTable<X, kRows, N, kA, kB> table;
   constexpr int W = X::kWidth;
   // Where b is a plain matrix a step of N vectors may be wider than a packed panel.
-  const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
+  const std::int64_t b_step = N == X::kPanel ? p.b_tile : N * W;
   // Rows that need not come in packed tiles are divided evenly: a last tile of one row would wait for its own sums.
   std::int64_t height = kRows, a_step = p.a_tile;
   if (kRows > X::kRows || kA == ARows::stride) {
@@ -125,7 +123,7 @@ void walk(const Block<typename X::T>& p) {
     const T* a = p.a;
     for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
       const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
-      if (N == kPanelVectors && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
+      if (N == X::kPanel && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
         // Spread the prefetch of the next packed panel into L1 over the tiles of this one.
         const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m, line = 64 / sizeof(T);
         const T* const next = b + b_step + i / kRows * share;
@@ -194,9 +192,9 @@ void stream_row(const Block<typename X::T>& p) {
 template <class X>
 void block(const Block<typename X::T>& p) {
   constexpr int kRows = X::kRows, kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
-  const bool plain_b = p.b_table == nullptr && p.b_tile == kPanelVectors * X::kWidth;
+  const bool plain_b = p.b_table == nullptr && p.b_tile == X::kPanel * X::kWidth;
   if (p.m == 1 && p.n >= 16 * X::kWidth && p.k > 1 && plain_b && p.a_table == nullptr) return stream_row<X>(p);
-  if (p.b_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::table>(p);
+  if (p.b_table != nullptr) return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::table>(p);
   const bool pointers = p.a_table != nullptr || p.a_row != 1;
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
     return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
@@ -205,9 +203,15 @@ void block(const Block<typename X::T>& p) {
   if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0)
     return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
   if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, 2 * kRows, 1, ARows::stride, BRows::stride>(p);
-  if (p.a_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
-  if (pointers) return walk<X, kRows, kPanelVectors, ARows::stride, BRows::stride>(p);
-  return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
+  // Likewise with columns for half a panel of four vectors, as Winograd's convolution has them.
+  if constexpr (X::kPanel == 4) {
+    if (p.n <= 2 * X::kWidth && p.a_table == nullptr && p.a_row != 1 && p.a_col == 1 && p.m > 0) {
+      return walk<X, 2 * kRows, 2, ARows::stride, BRows::stride>(p);
+    }
+  }
+  if (p.a_table != nullptr) return walk<X, kRows, X::kPanel, ARows::pointers, BRows::stride>(p);
+  if (pointers) return walk<X, kRows, X::kPanel, ARows::stride, BRows::stride>(p);
+  return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::stride>(p);
 }
 
 // Writes the sums of `count` lines, from number l0 on, with one of the vectors.
@@ -359,7 +363,7 @@ void pack_a(std::int64_t m, std::int64_t k, const typename X::T* a, std::int64_t
 template <class X>
 void pack_b(std::int64_t n, std::int64_t k, const typename X::T* b, std::int64_t b_row, std::int64_t b_col,
             typename X::T* out) {
-  pack<X, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
+  pack<X, X::kPanel * X::kWidth>(n, k, b, b_col, b_row, out);
 }
 
 // Columns of a panel that follow each other in memory.
@@ -373,7 +377,7 @@ struct Run {
 template <class X>
 void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base, const std::int32_t* table,
                   const std::int32_t* columns, typename X::T* out) {
-  constexpr int W = X::kWidth, kCols = kPanelVectors * W;
+  constexpr int W = X::kWidth, kCols = X::kPanel * W;
   for (std::int64_t j = 0; j < n; j += kCols, columns += kCols, out += kCols * k_end) {
     const int cols = static_cast<int>(n - j < kCols ? n - j : kCols);
     Run runs[kCols];
@@ -387,10 +391,10 @@ void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base,
       }
     }
     for (int r = 0; r < count; ++r) whole = whole && runs[r].length == W;
-    if (whole && count == kPanelVectors) {
+    if (whole && count == X::kPanel) {
       for (std::int64_t k = 0; k < k_end; ++k) {
         const typename X::T* const line = base + table[k];
-        for (int v = 0; v < kPanelVectors; ++v) X::store(out + k * kCols + v * W, X::load(line + runs[v].from));
+        for (int v = 0; v < X::kPanel; ++v) X::store(out + k * kCols + v * W, X::load(line + runs[v].from));
       }
       continue;
     }
@@ -406,7 +410,7 @@ void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base,
 
 template <class X>
 constexpr GemmKernels<typename X::T> kernels_of() {
-  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &thin<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
+  return {X::kRows, X::kPanel * X::kWidth, &block<X>, &thin<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
 }
 
 }  // namespace

@@ -3,10 +3,32 @@
 #include <algorithm>
 #include <cstdlib>
 
+#if defined(VESTA_AVX512_AMX)
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace vesta::cpu {
 namespace {
 
-constexpr std::string_view kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
+constexpr std::string_view kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16", "avx512_amx"};
+
+#if defined(VESTA_AVX512_AMX)
+// Asks the system to save the tiles of this process, which takes them from then on; false if it does not.
+bool may_use_tiles() {
+  constexpr int kTileData = 18;  // a component of the state of a CPU
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;
+}
+
+// GCC 12 does not know these by name in __builtin_cpu_supports.
+bool has_tiles() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) != 0 && (d >> 24 & 1) != 0;  // AMX-BF16, AMX-TILE
+}
+#endif
+
 
 Isa detect() {
   Isa best = Isa::baseline;
@@ -20,12 +42,18 @@ Isa detect() {
 #if defined(VESTA_AVX512_BF16)  // the compiler knows it
   if (best == Isa::avx512 && __builtin_cpu_supports("avx512bf16")) best = Isa::avx512_bf16;
 #endif
+#if defined(VESTA_AVX512_AMX)
+  if (best == Isa::avx512_bf16 && has_tiles()) best = Isa::avx512_amx;
+#endif
 #endif
   if (const char* wish = std::getenv("VESTA_ISA")) {
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 5; ++i) {
       if (kIsaNames[i] == wish) best = std::min(best, Isa(i));
     }
   }
+#if defined(VESTA_AVX512_AMX)
+  if (best == Isa::avx512_amx && !may_use_tiles()) best = Isa::avx512_bf16;
+#endif
   return best;
 }
 

@@ -8,13 +8,13 @@
 namespace vesta::cpu {
 
 /// The instruction sets that kernels are compiled for, in ascending order. Only products of bfloat16 exist for
-/// avx512_bf16 (kernels/avx512_bf16); everything else there is avx512's.
-enum class Isa : uint8_t { baseline, avx2, avx512, avx512_bf16 };
+/// avx512_bf16 and avx512_amx (kernels/avx512_bf16, kernels/avx512_amx); everything else there is avx512's.
+enum class Isa : uint8_t { baseline, avx2, avx512, avx512_bf16, avx512_amx };
 
-/// Returns the best instruction set of this machine, or a lower one if the environment says VESTA_ISA=baseline, avx2
-/// or avx512.
+/// Returns the best instruction set of this machine, or a lower one if the environment says VESTA_ISA=baseline, avx2,
+/// avx512 or avx512_bf16.
 VESTA_API Isa isa();
-/// Returns its name as in the build: baseline, avx2, avx512, avx512_bf16.
+/// Returns its name as in the build: baseline, avx2, avx512, avx512_bf16, avx512_amx.
 VESTA_API std::string_view name(Isa i);
 
 }  // namespace vesta::cpu
@@ -24,6 +24,7 @@ VESTA_API std::string_view name(Isa i);
 #define VESTA_ON_ISA(function, ...)                                                      \
   do {                                                                                   \
     switch (::vesta::cpu::isa()) {                                                       \
+      case ::vesta::cpu::Isa::avx512_amx:                                                \
       case ::vesta::cpu::Isa::avx512_bf16:                                               \
       case ::vesta::cpu::Isa::avx512: ::vesta::cpu::avx512::function(__VA_ARGS__); break; \
       case ::vesta::cpu::Isa::avx2: ::vesta::cpu::avx2::function(__VA_ARGS__); break;     \

@@ -1,4 +1,4 @@
-// Products of bfloat16 pairs (Note [Pairs of bfloat16] in gemm_kernel.h) against the same operations one by one, and
+// Products of bfloat16 pairs (Notes [Pairs of bfloat16] and [Tiles of pairs] in gemm_kernel.h) against the same operations one by one, and
 // against double.
 #include <catch2/catch.hpp>
 
@@ -68,14 +68,24 @@ Bits element(int64_t k_end, const Bits* a, int64_t a_step, const Bits* b, int64_
              const Bits* bias) {
   float total = before != nullptr ? wide(*before) : 0;
   bool empty = before == nullptr;
+  const auto factor = [&](const Bits* from, int64_t k, int64_t step) {
+    return k < k_end ? without_subnormals(wide(from[k * step])) : 0;
+  };
+  const auto add = [&](float& sum, int64_t k) {
+    sum = without_subnormals(std::fma(factor(a, k, a_step), factor(b, k, b_step), sum));
+  };
   for (int64_t k0 = 0; k0 < k_end; k0 += 2 * kBlockK) {
+    const int64_t k1 = std::min(k_end, k0 + 2 * kBlockK);
     float sum = 0;
-    const auto add = [&](int64_t k) {
-      const float x = k < k_end ? without_subnormals(wide(a[k * a_step])) : 0;
-      const float y = k < k_end ? without_subnormals(wide(b[k * b_step])) : 0;
-      sum = without_subnormals(std::fma(x, y, sum));
-    };
-    for (int64_t k = k0; k < std::min(k_end, k0 + 2 * kBlockK); k += 2) add(k + 1), add(k);
+    if (gemm_isa() == Isa::avx512_amx) {  // Note [Tiles of pairs]
+      for (int64_t step = k0; step < k1; step += 2 * kTileSteps) {
+        float first = 0, second = 0;
+        for (int64_t k = step; k < std::min(k1, step + 2 * kTileSteps); k += 2) add(first, k), add(second, k + 1);
+        sum = without_subnormals(sum + without_subnormals(first + second));
+      }
+    } else {
+      for (int64_t k = k0; k < k1; k += 2) add(sum, k + 1), add(sum, k);
+    }
     total = empty ? sum : total + sum;
     empty = false;
   }
@@ -89,13 +99,18 @@ bool same(Bits a, Bits b) { return a == b || (is_nan(a) && is_nan(b)); }
 // Restores what the machine has.
 struct Limit {
   explicit Limit(Isa isa) { limit_gemm_isa(isa); }
-  ~Limit() { limit_gemm_isa(Isa::avx512_bf16); }
+  ~Limit() { limit_gemm_isa(Isa::avx512_amx); }
 };
 
-bool has_pairs() {
-  if (pair_kernels() != nullptr) return true;
-  WARN("no instructions for bfloat16 here");
-  return false;
+// The instruction sets of this machine that multiply pairs.
+std::vector<Isa> isas_with_pairs() {
+  std::vector<Isa> out;
+  for (const Isa isa : {Isa::avx512_bf16, Isa::avx512_amx}) {
+    const Limit limit(isa);
+    if (gemm_isa() == isa) out.push_back(isa);
+  }
+  if (out.empty()) WARN("no instructions for bfloat16 here");
+  return out;
 }
 
 Gemm product_of(const Matrix& a, const Matrix& b, Bits* c) {
@@ -135,7 +150,7 @@ void check_product(int64_t m, int64_t n, int64_t k, unsigned rare, int step) {
     for (int64_t e = 0; e < m * n; e += stride) {
       wrong += !same(plain[e], want[e / stride]) + !same(added[e], want_added[e / stride]);
     }
-    INFO(m << " x " << n << " x " << k << ", layout " << layout);
+    INFO(m << " x " << n << " x " << k << ", layout " << layout << ", " << name(gemm_isa()));
     CHECK(wrong == 0);
   }
 }
@@ -143,25 +158,29 @@ void check_product(int64_t m, int64_t n, int64_t k, unsigned rare, int step) {
 }  // namespace
 
 TEST_CASE("products of pairs are the operations of the note, whatever path and strides", "[bfloat16][bits]") {
-  if (!has_pairs()) return;
-  for (const auto& s : std::vector<std::vector<int64_t>>{
+  for (const Isa isa : isas_with_pairs()) {
+    const Limit limit(isa);
+    for (const auto& s : std::vector<std::vector<int64_t>>{
            {1, 1, 1},     {1, 1, 700},   {1, 17, 5},    {3, 1, 40},    {200, 1, 301}, {2, 3, 4},     {6, 16, 256},
            {7, 17, 257},  {13, 33, 512}, {8, 8, 8},     {32, 64, 63},  {1, 300, 601}, {5, 300, 299}, {100, 10, 64},
            {97, 130, 70}, {33, 65, 513}, {2, 70, 1515}, {40, 3, 300},  {100, 4, 515}, {1, 37, 2051}, {70, 2, 9},
            {90, 48, 2},   {50, 11, 71},  {13, 1, 4000}, {1, 600, 514}, {3, 600, 514}, {14, 40, 1025}}) {
-    check_product(s[0], s[1], s[2], 0, 1);
-    check_product(s[0], s[1], s[2], static_cast<unsigned>(4 * s[2]), 5);
+      check_product(s[0], s[1], s[2], 0, 1);
+      check_product(s[0], s[1], s[2], static_cast<unsigned>(4 * s[2]), 5);
+    }
   }
 }
 
 TEST_CASE("large products of pairs take every path, with the same bits for any number of threads", "[bfloat16][bits]") {
-  if (!has_pairs()) return;
   const int threads = num_threads();
   for (const int count : {1, 2, 4}) {
     set_num_threads(count);
-    for (const auto& s : std::vector<std::vector<int64_t>>{
+    for (const Isa isa : isas_with_pairs()) {
+      const Limit limit(isa);
+      for (const auto& s : std::vector<std::vector<int64_t>>{
              {300, 310, 641}, {20, 30, 9001}, {64, 1500, 600}, {700, 24, 600}, {2000, 1, 1200}, {1, 2000, 1200}}) {
-      check_product(s[0], s[1], s[2], 0, 11);
+        check_product(s[0], s[1], s[2], 0, 11);
+      }
     }
   }
   set_num_threads(threads);
@@ -200,7 +219,7 @@ TEST_CASE("a row of a product of pairs does not depend on the rows and the batch
 }
 
 TEST_CASE("products of bfloat16 keep to their bound against double", "[bfloat16]") {
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::avx512_amx}) {
     const Limit limit(isa);
     for (const float scale : {1.f, 0x1p-60f, 0x1p-63f, 0x1p60f}) {  // products near the least numbers, and large ones
       for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{33, 40, 1}, {9, 70, 77}, {40, 40, 1500}}) {
@@ -236,7 +255,7 @@ TEST_CASE("products of bfloat16 keep to their bound against double", "[bfloat16]
 }
 
 TEST_CASE("numbers that bfloat16 cannot hold come through a product", "[bfloat16]") {
-  for (const Isa isa : {Isa::baseline, Isa::avx512, Isa::avx512_bf16}) {
+  for (const Isa isa : {Isa::baseline, Isa::avx512, Isa::avx512_bf16, Isa::avx512_amx}) {
     const Limit limit(isa);
     const auto times = [&](std::vector<Bits> a, std::vector<Bits> b) {
       Bits c = 0;
@@ -257,7 +276,7 @@ TEST_CASE("numbers that bfloat16 cannot hold come through a product", "[bfloat16
     CHECK(times({kInfinity}, {one}) == kInfinity);
     // subnormal factors are zeros to the instruction, and numbers to all others
     CHECK(times({kSubnormal}, {narrow(0x1p100f)}) ==
-          (gemm_isa() == Isa::avx512_bf16 ? 0 : narrow(wide(kSubnormal) * 0x1p100f)));
+          (gemm_isa() >= Isa::avx512_bf16 ? 0 : narrow(wide(kSubnormal) * 0x1p100f)));
     // a subnormal bias is kept, and so is what was there
     Bits c = kSubnormal;
     const Bits bias = 2;
@@ -276,7 +295,7 @@ TEST_CASE("numbers that bfloat16 cannot hold come through a product", "[bfloat16
 }
 
 TEST_CASE("the rounding of sums of pairs is that of every other machine", "[bfloat16]") {
-  if (!has_pairs()) return;
+  if (isas_with_pairs().empty()) return;
   const PairKernels& kernels = *pair_kernels();
   std::vector<float> in;
   for (std::uint32_t top = 0; top < 65536; ++top) {

@@ -284,7 +284,7 @@ TEST_CASE("16-bit convolutions are the float ones of the widened operands, round
 
 TEST_CASE("convolutions of bfloat16 with its instructions: close to double, the same bits however they are computed",
           "[convolution][bits]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   const int threads = num_threads();
   auto cases = layers();
   cases.push_back(layer(1, 64, 64, 1, {1, 30, 30}, {1, 5, 5}, {1, 2, 2}, {0, 2, 2}));
@@ -383,7 +383,7 @@ TEST_CASE("images of bfloat16 may lie anyhow", "[convolution][bits]") {
 }
 
 TEST_CASE("convolution gives the same bits for any number of threads", "[convolution][bits]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   const int threads = num_threads();
   auto cases = layers();
   cases.push_back(layer(33, 16, 24, 1, {1, 15, 15}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}));
@@ -409,7 +409,7 @@ TEST_CASE("AVX2 and AVX-512 give the same bits, infinite weights included", "[co
     const auto x = values<float>(l.x_count(), 1), b = values<float>(l.shape.out_channels, 3),
                gy = values<float>(l.y_count(), 4);
     auto w = values<float>(l.w_count(), 2);
-    limit_gemm_isa(Isa::avx512_bf16);
+    limit_gemm_isa(Isa::avx512_amx);
     const auto wide = compute(Elem::f32, l, x, w, b, gy);
     limit_gemm_isa(Isa::avx2);
     CHECK(compute(Elem::f32, l, x, w, b, gy) == wide);
@@ -424,11 +424,11 @@ TEST_CASE("AVX2 and AVX-512 give the same bits, infinite weights included", "[co
     };
     CHECK(finite(Isa::avx2) == finite(Isa::avx512));
   }
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
 }
 
 TEST_CASE("a sample's output and input gradient do not depend on its batch", "[convolution][bits]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   for (Layer l : layers()) {
     INFO(describe(l));
     l.shape.batch = 33;

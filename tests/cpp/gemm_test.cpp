@@ -128,7 +128,7 @@ TEST_CASE("products agree with a direct loop whatever the strides", "[gemm]") {
 }
 
 TEST_CASE("large products take every path and agree", "[gemm]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   for (const auto& s :
        std::vector<std::vector<int64_t>>{{300, 310, 320}, {20, 30, 5000}, {64, 1500, 300}, {700, 24, 300}}) {
     check_product<float>(Elem::f32, s[0], s[1], s[2], 1e-7);
@@ -161,7 +161,7 @@ TEST_CASE("a row does not depend on the rows around it", "[gemm][bits]") {
 }
 
 TEST_CASE("bits do not depend on the number of threads", "[gemm][bits]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   const int before = num_threads();
   for (const auto& s : std::vector<std::vector<int64_t>>{
            {300, 310, 320}, {20, 30, 5000}, {64, 1500, 300}, {1, 2000, 700}, {500, 500, 3}, {2000, 1, 600}}) {
@@ -179,7 +179,7 @@ TEST_CASE("bits do not depend on the number of threads", "[gemm][bits]") {
 }
 
 TEST_CASE("batches: stacked, broadcast and permuted", "[gemm]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 5, 7}, {40, 60, 90}, {9, 1, 30}, {2, 3, 0}}) {
     const int64_t p = 3, q = 20;
     const auto a = values<float>(p * q * m * k + 1, 1), b = values<float>(q * k * n + 1, 2), bias = values<float>(n, 3);
@@ -226,7 +226,7 @@ TEST_CASE("batches: stacked, broadcast and permuted", "[gemm]") {
 }
 
 TEST_CASE("a batch with one A has the bits of its products, whatever packs A", "[gemm][bits]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   const int threads = num_threads();
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{130, 230, 600}, {512, 196, 64}, {37, 1100, 300}, {7, 90, 520}}) {
     for (const bool transposed : {false, true}) {
@@ -269,7 +269,7 @@ TEST_CASE("a batch with one A has the bits of its products, whatever packs A", "
 }
 
 TEST_CASE("a stride of zero broadcasts an operand", "[gemm]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   const auto v = values<float>(40, 1), b = values<float>(40 * 30, 2);
   std::vector<float> c(20 * 30), row(30);
   const Gemm one{.m = 1,
@@ -298,7 +298,7 @@ TEST_CASE("a stride of zero broadcasts an operand", "[gemm]") {
 }
 
 TEST_CASE("rows of C may lie apart, and nothing between them is touched", "[gemm]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   for (const int64_t n : {1, 5, 20, 37}) {
     const Matrix<float> a(50, 20, Order::rows, 1), b(20, n, Order::rows, 2);
     std::vector<float> dense(static_cast<std::size_t>(50 * n)), apart(static_cast<std::size_t>(50 * (n + 9)), 5.f);
@@ -341,7 +341,7 @@ TEST_CASE("an empty k gives zeros, the bias, or what was there", "[gemm]") {
 }
 
 TEST_CASE("not-a-number and infinity come through", "[gemm]") {
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
   std::vector<float> a(7 * 9, 1.f), b(9 * 20, 1.f), c(7 * 20);
   a[3 * 9 + 4] = std::numeric_limits<float>::quiet_NaN();
   b[2 * 20 + 11] = std::numeric_limits<float>::infinity();
@@ -542,7 +542,7 @@ TEST_CASE("16-bit products are the float ones of the widened operands, rounded o
       CHECK(c == want);
     }
   }
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
 }
 
 TEST_CASE("16-bit products of few rows or columns have the bits of the float ones, rounded once",
@@ -592,5 +592,5 @@ TEST_CASE("16-bit products of few rows or columns have the bits of the float one
       }
     }
   }
-  limit_gemm_isa(Isa::avx512_bf16);
+  limit_gemm_isa(Isa::avx512_amx);
 }

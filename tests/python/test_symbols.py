@@ -14,7 +14,7 @@ import pytest
 
 BUILD = Path(os.environ.get("VESTA_BUILD", Path(__file__).resolve().parents[2] / "build"))
 LIBRARY = BUILD / "lib" / "libvesta.so"
-ISA = re.compile(r"\bvesta::([\w:]+::)?(baseline|avx2|avx512|avx512_bf16)::")
+ISA = re.compile(r"\bvesta::([\w:]+::)?(baseline|avx2|avx512|avx512_bf16|avx512_amx)::")
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} is not built")
 
@@ -88,7 +88,7 @@ def test_code_outside_those_namespaces_runs_on_any_machine():
                 function = line.split("<", 1)[1]
             elif line.split("\t", 2)[1:2] and line.split("\t", 2)[1].startswith("v"):
                 # some names stay mangled, such as 6avx512
-                bfloat16 = re.search(r"(^|[:<_])avx512_bf16\b|^_ZN5vesta\w*?\davx512_bf16", function)
+                bfloat16 = re.search(r"(^|[:<_])avx512_(bf16|amx)\b|^_ZN5vesta\w*?\davx512_(bf16|amx)", function)
                 if re.search(r"\tv(dpbf16|cvtne2?ps2bf16)", line) and not bfloat16:
                     outside.add(function)
                 elif bfloat16 or re.search(r"(^|[:<_])avx(2|512)\b|^_ZN5vesta\w*?\davx(2|512)", function):
