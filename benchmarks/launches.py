@@ -6,15 +6,16 @@
 
 The emulated device runs the kernels, and counts the sectors of 32 bytes that each launch reads and writes
 (cuda/emulation/counting; built first where it is missing). cuBLASLt and cuDNN are the stand-ins of the tests, whose
-calls read their operands and write their results once. The ideal is what the profiler tells from shapes: each op
-reads its operands and writes its results once; of a call that moves less (it reads a part), it is what that moved, so
-that nothing hides the waste of another. "blocks" counts a sector for each block that touches it: the bytes that
-pass between the L2 cache and the blocks, and from memory for what the cache cannot hold.
+calls read their operands and write their results once. The ideal is that of each call of the program, and of each step
+of backward, however many ops it is made of: it reads once what others have written, and writes once what others read,
+be it in the next step. What passes between its own launches does not count, nor what nobody reads. "blocks" counts a
+sector for each block that touches it: the bytes that pass between the L2 cache and the blocks, and from memory for what
+the cache cannot hold.
 
 Small models tell the same ratios as large ones but for constants: what a launch moves for scalars, and vectors of
 channels beside activations. Networks are narrower by default (a quarter of the channels, two layers), in the same
 proportions; the ratio of the whole step falls a little with the size. The first step, which makes the optimizer's
-state, is not counted.
+state, is not counted; the one behind the counted one tells what is read later.
 """
 
 from __future__ import annotations
@@ -57,7 +58,17 @@ class Counter:
         self.library = ctypes.CDLL(str(LIBRARY))
         self.library.vesta_counting_stop.restype = ctypes.c_size_t
         self.library.vesta_counting_records.restype = ctypes.POINTER(Launch)
+        self.library.vesta_counting_size.restype = ctypes.c_size_t
         self.launches: list[Launch] = []
+
+    def __len__(self) -> int:
+        return int(self.library.vesta_counting_size())
+
+    def needed(self, calls: list[int], count: int) -> list[int]:
+        """Returns the bytes that each of so many calls must move; ``calls`` has the number of each launch's call."""
+        found = (ctypes.c_uint64 * count)()
+        self.library.vesta_counting_needed((ctypes.c_uint32 * len(calls))(*calls), found)
+        return list(found)
 
     def __enter__(self) -> Counter:
         self.library.vesta_counting_start()
@@ -227,32 +238,31 @@ def outermost(events: list[Any]) -> list[Any]:
     return calls
 
 
-def rows_of(recording: Any, launches: list[Launch]) -> tuple[dict[str, Row], dict[str, Row]]:
-    """Returns the sums by op and by kernel. A launch belongs to the call that ran then: queues are run at once."""
-    events = recording.events()
-    calls = outermost(events)
+def rows_of(recording: Any, counter: Counter, steps: int) -> tuple[dict[str, Row], dict[str, Row]]:
+    """Returns the sums by op and by kernel over the first ``steps`` launches, which ``recording`` saw. A launch belongs
+    to the call that ran then: queues are run at once."""
+    calls = outermost(recording.events())
     starts = [call.time_range.start for call in calls]
-    rows = [Row() for _ in calls]
-    outside = Row()
-    kernels: dict[str, Row] = defaultdict(Row)
+    outside, later = len(calls), len(calls) + 1
 
-    def row_at(time: float) -> Row:
+    def number_at(time: float) -> int:
         i = bisect.bisect_right(starts, time) - 1
-        return rows[i] if i >= 0 and time <= calls[i].time_range.end else outside
+        return i if i >= 0 and time <= calls[i].time_range.end else outside
 
-    for event in events:
-        if event.bytes_moved and event.on_device:
-            row_at(event.time_range.start).ideal += event.bytes_moved
-    for launch in launches:
-        row_at(launch.time * 1e-3 - recording.began * 1e6).add(launch)
+    rows = [Row() for _ in range(later + 1)]
+    kernels: dict[str, Row] = defaultdict(Row)
+    numbers = [number_at(launch.time * 1e-3 - recording.began * 1e6) for launch in counter.launches[:steps]]
+    for number, launch in zip(numbers, counter.launches):
+        rows[number].add(launch)
         kernels[launch.name.decode()].add(launch)
+    needed = counter.needed(numbers + [later] * (len(counter.launches) - steps), later + 1)
     ops: dict[str, Row] = defaultdict(Row)
-    for call, row in zip([*calls, None], [*rows, outside]):
+    for call, row, ideal in zip([*calls, None], rows, needed):
         if not row.launches:
             continue  # a view; a step of backward that hands its gradient on
         name = call.name if call else "(no op)"
         total = ops[name.replace("autograd::engine::evaluate_function: ", "").replace("aten::", "")]
-        row.calls, row.ideal = 1, min(row.ideal, float(row.bytes))
+        row.calls, row.ideal = 1, float(ideal)
         total.merge(row)
     return ops, kernels
 
@@ -287,15 +297,18 @@ def count(name: str, full: bool, most: int, by_kernel: bool) -> float:
         model.step()
         recording.stop()
         vesta.cuda.synchronize()
-    made = dict(_C_cuda.counters())["layouts_made"] - before
-    ops, kernels = rows_of(recording, counter.launches)
+        made = dict(_C_cuda.counters())["layouts_made"] - before
+        launches = len(counter)
+        model.step()
+        vesta.cuda.synchronize()
+    ops, kernels = rows_of(recording, counter, launches)
     print(f"\n== {name}: {MODELS[name].__doc__}")
     print_rows("op", ops, most, True)
     if by_kernel:
         print_rows("kernel", kernels, most, False)
     moved, ideal = sum(row.bytes for row in ops.values()), sum(row.ideal for row in ops.values())
     print(
-        f"total: {len(counter.launches)} launches, {moved / 1e6:.2f} MB, ideal {ideal / 1e6:.2f} MB, ratio "
+        f"total: {launches} launches, {moved / 1e6:.2f} MB, ideal {ideal / 1e6:.2f} MB, ratio "
         f"{moved / ideal:.2f} (bar {BAR}), {made} layout copies"
     )
     return moved / ideal

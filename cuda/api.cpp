@@ -2,6 +2,7 @@
 #include <vesta/cuda/api.h>
 
 #include <vesta/cuda/allocator.h>
+#include <vesta/cuda/constants.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/lib/channels_last.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
@@ -36,7 +37,9 @@ bool peer_access(int a, int b) {
 
 void empty_caches() {
   for (int d = 0; d < visible_devices(); ++d) {
-    if (has_allocator(d)) allocator(d).empty_cache();
+    if (!has_allocator(d)) continue;
+    forget_constants(d);
+    allocator(d).empty_cache();
   }
   pinned_allocator().empty_cache();
 }

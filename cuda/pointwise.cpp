@@ -1,5 +1,6 @@
 #include <vesta/cuda/pointwise.h>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -45,6 +46,14 @@ void enter(PointwiseInfo& info, const PointwiseKernels& kernels) {
   }
 }
 
+/// Returns whether an operand is a number beside 16-bit floats, 0-dimensional and on the device: their promotion leaves
+/// no other one of float32. It counts as it is.
+bool is_number(const PointwisePlan& p, int i) {
+  const bool half = p.compute == DType::float16 || p.compute == DType::bfloat16;
+  if (!p.kernel || !half || p.mask_first || p.in[i].immediate || p.in[i].dtype != DType::float32) return false;
+  return std::all_of(p.in[i].strides, p.in[i].strides + p.ndim, [](int64_t stride) { return stride == 0; });
+}
+
 PointwiseLaunch launch_of(const PointwisePlan& p) {
   PointwiseLaunch l;
   l.name = p.op;
@@ -53,6 +62,7 @@ PointwiseLaunch launch_of(const PointwisePlan& p) {
   l.out = p.out.data, l.second = p.second;
   for (int i = 0; i < p.inputs; ++i) {
     if (p.in[i].immediate) std::memcpy(l.in[i].value, p.in[i].data, size_t(itemsize(p.in[i].dtype)));
+    else if (is_number(p, i)) l.in[i].held = p.in[i].data;
     else l.in[i].data = p.in[i].data;
   }
   if (p.params) std::memcpy(l.params, p.params, sizeof l.params);
@@ -148,14 +158,18 @@ void run_copy(const PointwisePlan& p) {
   run_inner(p, launch_of(p), p.ndim, kernel);
 }
 
-/// A contiguous tensor of another dtype in the order of a plan's dimensions, and its strides in that order.
+/// A contiguous tensor of another dtype in the order of a plan's dimensions, with its sizes and strides in that order:
+/// of one of the plan's operands, without the dimensions that it is repeated along.
 struct Converted {
   Tensor tensor;
-  int64_t strides[kMaxDims];
-  Converted(const PointwisePlan& p, DType dtype) {
-    tensor = empty_tensor({{p.numel}}, dtype, p.device);
-    int64_t stride = itemsize(dtype);
-    for (int d = 0; d < p.ndim; ++d) strides[d] = stride, stride *= p.sizes[d];
+  int64_t numel = 1, sizes[kMaxDims], strides[kMaxDims];
+  Converted(const PointwisePlan& p, const PointwisePlan::Operand& of, DType dtype) {
+    for (int d = 0; d < p.ndim; ++d) {
+      const bool repeats = of.strides[d] == 0;
+      sizes[d] = repeats ? 1 : p.sizes[d], strides[d] = repeats ? 0 : numel * itemsize(dtype);
+      numel *= sizes[d];
+    }
+    tensor = empty_tensor({{numel}}, dtype, p.device);
   }
 };
 
@@ -182,23 +196,24 @@ void run_plan(const PointwisePlan& plan) {
   const AnyKernel mixed = mixed_kernel(p);
   if (mixed) p.kernel = mixed;
   std::vector<std::unique_ptr<Converted>> temporaries;
-  auto temporary = [&](DType d) -> Converted& {
-    temporaries.push_back(std::make_unique<Converted>(p, d));
+  auto temporary = [&](const PointwisePlan::Operand& of, DType d) -> Converted& {
+    temporaries.push_back(std::make_unique<Converted>(p, of, d));
     return *temporaries.back();
   };
   for (int i = 0; i < p.inputs; ++i) {
     const DType wanted = i == 0 && p.mask_first ? DType::bool_ : p.compute;
-    if (mixed || p.in[i].immediate || p.in[i].dtype == wanted) continue;
-    Converted& c = temporary(wanted);
+    if (mixed || p.in[i].immediate || p.in[i].dtype == wanted || is_number(p, i)) continue;
+    Converted& c = temporary(p.in[i], wanted);
     PointwisePlan copy = p;
     copy.kernel = nullptr, copy.inputs = 1, copy.in[0] = p.in[i];
+    copy.sizes = c.sizes, copy.numel = c.numel;
     copy.out = {c.tensor.impl()->data(), wanted, false, c.strides};
     run_copy(copy);
     p.in[i] = copy.out;
   }
   Converted* result = nullptr;
   if (p.out.dtype != p.result) {
-    result = &temporary(p.result);
+    result = &temporary(p.out, p.result);
     p.out = {result->tensor.impl()->data(), p.result, false, result->strides};
   }
   run_inner(p, launch_of(p), p.ndim, reinterpret_cast<PointwiseKernel>(p.kernel));

@@ -46,6 +46,12 @@ StreamHandle Stream::handle() const {
   return h;
 }
 
+bool Stream::is_captured() const {
+  bool yes = false;
+  VESTA_CUDA_CHECK(rt::stream_is_capturing(handle(), &yes));
+  return yes;
+}
+
 bool Stream::query() const {
   DeviceGuard guard(device_);
   rt::Status s = rt::stream_query(handle());

@@ -20,6 +20,8 @@ class VESTA_API Stream {
   StreamHandle handle() const;
   /// Returns whether all work queued so far is done.
   bool query() const;
+  /// Returns whether a graph is being captured from it.
+  bool is_captured() const;
   /// Waits until all work queued so far is done. Raises what a kernel reported.
   void synchronize() const;
   /// Makes later work of this stream run after what is queued on `other` now. The host does not wait.

@@ -26,6 +26,10 @@ struct BatchNormRule {
     const Tensor deviation = rsqrt(running_var.to(DType::float64) + Scalar(eps));
     return {Saved(input), Saved(weight), Saved(clone(running_mean).to(stats)), Saved(deviation.to(stats)), training};
   }
+  static BatchNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&,
+                            const Tensor&, const Tensor&, double, Needs) {
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), false};
+  }
   Grads<3> operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
     auto [x, w, b] = _batch_norm_backward(g[0], input(), weight(), mean(), invstd(), training);
@@ -135,6 +139,7 @@ TensorTriple batch_norm_backward_formula(const Tensor& g, const Tensor& input, c
 
 void register_norm() {
   record<ops::native_batch_norm, BatchNormRule>();
+  record<ops::_batch_norm_evaluation, BatchNormRule>();
   record<ops::native_layer_norm, LayerNormRule>();
   record<ops::_fused_rms_norm, RmsNormRule>();
   record<ops::native_group_norm, GroupNormRule>();

@@ -2,9 +2,7 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/overwritten.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/random.h>
-#include <vesta/core/ops/select.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -18,7 +16,7 @@ struct DropoutRule {
   }
   Tensor operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
-    return where(mask(), g[0] * Scalar(scale), wrapped(0.0));
+    return native_dropout_backward(g[0], mask(), scale);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/torch_rules.h>
 
@@ -109,6 +110,14 @@ struct ViewAsComplexRule {
   Tensor operator()(const Tensor& g, Needs) const { return view_as_real(g); }
 };
 
+/// What is left of a matrix below or above a diagonal; not a view, but as linear.
+template <bool lower>
+struct TriangleRule {
+  int64_t diagonal = 0;
+  static TriangleRule save(const Tensor&, const Tensor&, int64_t diagonal, Needs) { return {diagonal}; }
+  Tensor operator()(const Tensor& g, Needs) const { return lower ? tril(g, diagonal) : triu(g, diagonal); }
+};
+
 /// Records squeeze; PyTorch's names of the step count its forms: all dimensions, one, several.
 Tensor recorded_squeeze(const Tensor& t, const MaybeDims& dim) {
   Tensor r =
@@ -133,6 +142,8 @@ void register_view() {
   record_view<ops::as_strided, AsStridedRule>();
   record_view<ops::view_as_real, ViewAsRealRule>();
   record_view<ops::view_as_complex, ViewAsComplexRule>();
+  record<ops::tril, TriangleRule<true>>();
+  record<ops::triu, TriangleRule<false>>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -12,6 +12,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -20,7 +21,21 @@ Tensor batch_norm_composite(const Tensor& input, MaybeTensor running_mean, Maybe
   VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
               training ? " in training" : " or 0", ", got ", eps, " (eps).");
   if (input.dim() == 1 && input.numel() == 0) return clone(input);  // no channels, as PyTorch lets it pass
+  const auto requires_grad = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  if (!training && running_mean.defined() && running_var.defined() && layer_state.grad_enabled &&
+      (input.requires_grad() || requires_grad(*weight) || requires_grad(*bias))) {
+    return named_step(std::get<0>(_batch_norm_evaluation(input, weight, bias, *running_mean, *running_var, eps)),
+                      "NativeBatchNormBackward0");
+  }
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+TensorTriple _batch_norm_evaluation_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                              const Tensor& running_mean, const Tensor& running_var, double eps) {
+  const Tensor y = std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, false, 0, eps));
+  const DType stats = statistics_dtype(input.dtype());
+  const Tensor deviation = rsqrt(add(running_var.to(DType::float64), eps));
+  return {y, clone(running_mean).to(stats), deviation.to(stats)};  // copies: training may write the running ones
 }
 
 namespace {

@@ -34,6 +34,10 @@ void check_real_floating(const Tensor& t, const char* op) {
 
 }  // namespace
 
+Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor& mask, double scale) {
+  return where(mask, mul(grad_output, scale), wrapped(0.0));
+}
+
 // ---- one distribution for all elements ----
 
 Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {

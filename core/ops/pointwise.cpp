@@ -154,6 +154,7 @@ class Call {
  private:
   struct Immediates;
   void read_immediates(DType compute, Immediates& values);
+  void settle_number(int i, DType compute);
   void queue(const Tensor& to, const Tensor* second, Immediates& values, AnyKernel kernel, DType compute, DType result,
              const double* params);
   Tensor destination(DType result, Out out);
@@ -209,15 +210,36 @@ Tensor Call::destination(DType result, Out out) {
   return t;
 }
 
+/// Returns t, or a copy of the given dtype.
+Tensor converted(const Tensor& t, DType to, const char* op) {
+  if (t.dtype() == to) return t;
+  Tensor copy = empty_tensor(t.sizes(), to, t.device());
+  copy_into(copy, t, op);
+  return copy;
+}
+
 /// The values of 0-d operands, which are read before the destination is touched.
 struct Call::Immediates {
   alignas(16) char value[kMaxInputs][16];
   bool is[kMaxInputs] = {};
 };
 
+/// Makes a 0-d operand on a device, of another dtype than elements of 16 bits, what it is on the CPU: a number of the
+/// type that they compute in, rounded as an element only if the op rounds numbers.
+void Call::settle_number(int i, DType compute) {
+  const DType wide = compute_type(compute);
+  if (wide == compute || in_[i].dtype() == compute || typed_[0] || truth_of_) return;
+  in_[i] = converted(in_[i], wide, op_);
+  if (rounds_numbers_) in_[i] = converted(in_[i], compute, op_);
+}
+
 void Call::read_immediates(DType compute, Immediates& values) {
   for (int i = 0; i < inputs_; ++i) {
-    if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu) continue;
+    if (in_[i].dim() != 0) continue;
+    if (in_[i].device().type != DeviceType::cpu) {
+      settle_number(i, compute);
+      continue;
+    }
     if (typed_[i]) {  // the CPU's loops read a mask where it lies; another device cannot
       if (device_.type == DeviceType::cpu) continue;
       convert_scalar(in_[i], DType::bool_, true, op_, values.value[i]);
@@ -271,14 +293,6 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
   DType d = in[0]->dtype();
   for (int i = 1; i < count; ++i) d = promote(d, in[i]->dtype());
   return d;
-}
-
-/// Returns t, or a copy of the given dtype.
-Tensor converted(const Tensor& t, DType to, const char* op) {
-  if (t.dtype() == to) return t;
-  Tensor copy = empty_tensor(t.sizes(), to, t.device());
-  copy_into(copy, t, op);
-  return copy;
 }
 
 /// What is decided about a call before its result is allocated.

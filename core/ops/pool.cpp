@@ -116,7 +116,7 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
   }
   x = x.to(integers ? DType::float64 : compute_type(dtype));
   for (int64_t d = 0; d < p.dims; ++d) x = resample(x, d + 2, windows_along(d));
-  if (integers) x = trunc(div(x, counts.to(x.device())));
+  if (integers) x = trunc(div(x, table_on(counts, x.device())));
   else if (divisor) x = div(x, double(*divisor));
   return own_memory(p.unbatch(input, x.to(dtype)), input);
 }
@@ -219,7 +219,7 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
         at.data_ptr<int64_t>()[o * most + k] = std::min(w.start(o) + k, w.end(o) - 1);
       }
     }
-    places.push_back(at.to(x.device()));
+    places.push_back(table_on(at, x.device()));
     longest.push_back(most);
   }
   const bool last = suggests_channels_last(x), records = layer_state.grad_enabled && x.requires_grad();

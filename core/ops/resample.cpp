@@ -1,11 +1,14 @@
 #include <vesta/core/ops/resample.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/docs/resample.h>
@@ -57,13 +60,25 @@ Rows Rows::transposed() const {
 Tensor Rows::indices(Device device) const {
   Tensor t = empty({int64_t(starts_.size() + places_.size())}, DType::int64);
   std::ranges::copy(places_, std::ranges::copy(starts_, t.data_ptr<int64_t>()).out);
-  return t.to(device);
+  return table_on(t, device);
 }
 
 Tensor Rows::weights(DType dtype, Device device) const {
   Tensor t = empty({int64_t(weights_.size())}, DType::float64);
   std::ranges::copy(weights_, t.data_ptr<double>());
-  return t.to(dtype).to(device);
+  return table_on(t.to(dtype), device);
+}
+
+static std::array<std::atomic<KeepTable>, kNumDeviceTypes> table_keepers{};
+
+void set_table_keeper(DeviceType type, KeepTable keep) { table_keepers[size_t(type)] = keep; }
+
+Tensor table_on(const Tensor& table, Device device) {
+  const KeepTable keep = table_keepers[size_t(device.type)];
+  if (!keep) return table.to(device);
+  const Tensor t = contiguous_values(table);
+  StoragePtr memory = keep(t.impl()->data(), size_t(t.numel()) * size_t(itemsize(t.dtype())), device);
+  return Tensor(TensorImpl::make(std::move(memory), t.sizes(), t.strides(), 0, t.dtype(), "table"));
 }
 
 Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
@@ -72,7 +87,7 @@ Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
     VESTA_CHECK(rows.copies(), not_implemented, "resample: expected a floating-point dtype, got ", input.dtype(), ".");
     Tensor places = empty({rows.size()}, DType::int64);
     std::ranges::copy(rows.places(), places.data_ptr<int64_t>());
-    return index_select(input, dim, places.to(device));
+    return index_select(input, dim, table_on(places, device));
   }
   const DType dtype = compute_type(input.dtype());
   Tensor back, back_weights;

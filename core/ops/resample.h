@@ -39,6 +39,14 @@ class VESTA_API Rows {
   std::vector<double> weights_;
 };
 
+/// Returns a tensor of the CPU on a device, which nobody may write to: for tables that follow from sizes. A device that
+/// keeps them copies nothing from the host in later calls with the same sizes.
+VESTA_API Tensor table_on(const Tensor& table, Device device);
+/// Returns memory of the device that holds these bytes of the host, for good or until it needs the memory.
+using KeepTable = StoragePtr (*)(const void* bytes, size_t nbytes, Device device);
+/// Registers how a type of device keeps tables.
+VESTA_API void set_table_keeper(DeviceType type, KeepTable keep);
+
 /// Multiplies a dimension by such a matrix. Dtypes other than floats allow copies only.
 VESTA_API Tensor resample(const Tensor& input, int64_t dim, const Rows& rows);
 

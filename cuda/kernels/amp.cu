@@ -47,6 +47,21 @@ VESTA_KERNEL void scale_kernel(VESTA_CONSTANT_ARGUMENT TensorBatch b, ListFactor
   const Chunk<T> chunk(b, kScaleChunk);
   const int n = chunk.n, whole = chunk.aligned ? n / N * N : 0;
   bool finite = true;
+  if (whole == kScaleChunk) {  // all packs of a thread are on the way before it scales one
+    constexpr int kStep = int(kThreads) * N, kPacks = int(kScaleChunk) / kStep;
+    Elements<T, N> packs[kPacks];
+    T* const mine = chunk.at + int(threadIdx.x) * N;
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) packs[k] = *reinterpret_cast<const Elements<T, N>*>(mine + k * kStep);
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) finite = scale_one(packs[k].v[j], factor) && finite;
+      *reinterpret_cast<Elements<T, N>*>(mine + k * kStep) = packs[k];
+    }
+    if (found_inf && !finite) *found_inf = 1.0f;
+    return;
+  }
   for (int i = int(threadIdx.x) * N; i < whole; i += int(kThreads) * N) {
     auto pack = *reinterpret_cast<Elements<T, N>*>(chunk.at + i);
     for (int j = 0; j < N; ++j) finite = scale_one(pack.v[j], factor) && finite;

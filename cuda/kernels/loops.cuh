@@ -31,10 +31,11 @@ template <int inputs>
 struct LoopArgs {
   char* out;
   const char* in[inputs];  // null: value
-  alignas(16) char value[inputs][16];
+  alignas(16) char value[inputs][16];  // or, of 16-bit floats, the address of a float
   double params[kMaxParams];
   uint32_t n;  // elements; of the rows' kernel, packs
   uint32_t row;  // of the rows' kernel: elements of a row
+  uint32_t held;  // a bit for each operand whose value is an address
   uint32_t repeated;  // of the rows' kernel: a bit for each operand that is one value along a row
   int ndim;
   char* second;  // of two results, the second: its elements lie as those of `out`
@@ -121,10 +122,14 @@ VESTA_HD VESTA_INLINE void load_one(const char* p, typename F::C* v, bool& m) {
   else v[k] = convert<typename F::C>(*reinterpret_cast<const operand_t<F, k>*>(p));
 }
 
-/// Loads operand k that is one value everywhere: it is of the type of the computation, unless the op has a mask.
+/// Loads operand k that is one value everywhere: it is of the type of the computation, unless the op has a mask. Beside
+/// 16-bit floats the device may have a wider one, which is not rounded to them.
 template <class F, int k>
-VESTA_HD VESTA_INLINE void load_value(const char* p, typename F::C* v, bool& m) {
+VESTA_HD VESTA_INLINE void load_value(const LoopArgs<F::inputs>& a, typename F::C* v, bool& m) {
+  const char* const p = a.value[k];
   if constexpr (F::mask) load_one<F, k>(p, v, m);
+  else if constexpr (!is_half_type<typename F::In>) v[k] = *reinterpret_cast<const typename F::C*>(p);
+  else if (a.held >> k & 1) v[k] = **reinterpret_cast<const typename F::C* const*>(p);
   else v[k] = *reinterpret_cast<const typename F::C*>(p);
 }
 
@@ -190,7 +195,7 @@ template <class F, int N, int k>
 VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, typename F::C (&v)[N][F::inputs], bool (&m)[N]) {
   using T = operand_t<F, k>;
   if (!a.in[k]) {
-    for (int j = 0; j < N; ++j) load_value<F, k>(a.value[k], v[j], m[j]);
+    for (int j = 0; j < N; ++j) load_value<F, k>(a, v[j], m[j]);
   } else if (a.repeated >> k & 1) {
     const T one = *reinterpret_cast<const T*>(a.in[k] + at);
     for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&one), v[j], m[j]);
@@ -262,7 +267,7 @@ VESTA_DEVICE void load_strided(std::index_sequence<K...>, const LoopArgs<F::inpu
                                typename F::C* v, bool& m) {
   auto load = [&]<int k>() {
     if (a.in[k]) load_one<F, k>(a.in[k] + place.in[k], v, m);
-    else load_value<F, k>(a.value[k], v, m);
+    else load_value<F, k>(a, v, m);
   };
   (load.template operator()<int(K)>(), ...);
 }
@@ -302,10 +307,11 @@ VESTA_KERNEL void strided_kernel(LoopArgs<F::inputs> a) {
 template <int inputs>
 LoopArgs<inputs> loop_args(const PointwiseLaunch& l) {
   LoopArgs<inputs> a;
-  a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second, a.ndim = l.ndim, a.row = 0, a.repeated = 0;
+  a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second, a.ndim = l.ndim, a.row = 0, a.held = 0, a.repeated = 0;
   for (int k = 0; k < inputs; ++k) {
     a.in[k] = l.in[k].data;
-    std::memcpy(a.value[k], l.in[k].value, 16);
+    if (l.in[k].held) std::memcpy(a.value[k], &l.in[k].held, sizeof l.in[k].held), a.held |= 1u << k;
+    else std::memcpy(a.value[k], l.in[k].value, 16);
   }
   std::memcpy(a.params, l.params, sizeof a.params);
   for (int d = 0; d < l.ndim; ++d) {

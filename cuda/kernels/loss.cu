@@ -123,7 +123,7 @@ VESTA_KERNEL void cross_entropy_backward_kernel(LossArgs<T> a) {
   const T* x = a.x + row * a.classes;
   T* out = reinterpret_cast<T*>(a.out) + row * a.classes;
   const int64_t number = exists ? a.target[row] : a.ignore;  // these are on the way beside the row
-  const double g = exists ? double(a.grad[row]) : 0;
+  const double g = exists ? a.grad_of(row) : 0;
   const C top = exists ? a.exp_sums[2 * row] : C(0), sum = exists ? a.exp_sums[2 * row + 1] : C(1);
   Row held(team, x, n, C(-INFINITY), exists);
   double total = double(a.classes);

@@ -22,6 +22,7 @@ struct LossArgs {
   const T* x;
   const int64_t* target;
   MaybeWide<T> weight, grad;
+  bool one_grad;  // the first of them is that of all rows
   char* out;  // the gradient, of T, or the losses, of the dtype of weight and grad
   compute_of<T>* exp_sums;  // of each row its top and the sum of exp(x - top)
   int64_t rows, classes, ignore;
@@ -35,6 +36,7 @@ struct LossArgs {
         target(l.target),
         weight{l.weight, l.wide_loss},
         grad{l.grad, l.wide_loss},
+        one_grad(l.one_grad),
         out(l.out),
         exp_sums(reinterpret_cast<compute_of<T>*>(l.exp_sums)),
         rows(l.rows),
@@ -53,6 +55,7 @@ struct LossArgs {
     if (reports && t != ignore) report(fault, FaultKind::class_number, name, t, classes);
     return -1;
   }
+  VESTA_DEVICE double grad_of(int64_t row) const { return double(grad[one_grad ? 0 : row]); }
   VESTA_DEVICE double weight_of(int64_t c) const { return weight.data ? double(weight[c]) : 1.0; }
 };
 

@@ -69,7 +69,7 @@ VESTA_KERNEL void cross_entropy_columns_backward_kernel(ColumnsArgs<T> a, LossAr
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
     const int64_t column = place.pack * N + j, t = l.class_of(l.target[column], place.lane == 0);
-    const double g = t >= 0 ? double(l.grad[column]) : 0;
+    const double g = t >= 0 ? l.grad_of(column) : 0;
     const double direct = t >= 0 ? g * (1 - l.smoothing) * l.weight_of(t) : 0, smooth = g * l.smoothing / double(a.n);
     classes[j] = t, top[j] = l.exp_sums[2 * column];
     factor[j] = C((direct + smooth * total) / double(l.exp_sums[2 * column + 1]));

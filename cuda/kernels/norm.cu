@@ -72,6 +72,17 @@ VESTA_DEVICE Elements<T, N> loaded(const T* x, int64_t at, bool packed) {
   return pack;
 }
 
+/// Stores N neighbouring elements in the same way.
+template <int N, class T>
+VESTA_DEVICE void store(T* y, int64_t at, bool packed, const Elements<T, N>& pack) {
+  if (N > 1 && packed) {
+    *reinterpret_cast<Elements<T, N>*>(y + at) = pack;
+    return;
+  }
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) y[at + j] = pack.v[j];
+}
+
 /// What a thread of the sums has: K channels from `channel` on, of a piece of their elements. It reads N elements at
 /// once: of one channel (K = 1), or one of each of its channels (K = N, in pixels).
 template <int N, int K>
@@ -241,29 +252,48 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   });
 }
 
-template <class T, int N, int K>
+/// Maps an element, with a channel's four numbers (BatchNormLaunch::map).
+template <bool gradient, class C>
+VESTA_DEVICE C mapped(bool training, C x, C g, C center, C scale, C third, C fourth) {
+  const C d = x - center;
+  if constexpr (gradient) {
+    const C rest = training ? multiply_add(d, third, fourth) : fourth;  // in evaluation x has no part, NaN or not
+    return multiply_add(g, scale, rest);
+  } else return multiply_add(d, scale, third);
+}
+
+/// Sums over pieces. In evaluation the gradient of x needs no sum: `maps` writes it on the way.
+template <class T, int N, int K, bool maps>
 VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   using C = compute_of<T>;
   const Part<N, K> part(a);
   const T *x = reinterpret_cast<const T*>(a.l.x), *g = reinterpret_cast<const T*>(a.l.grad);
-  C mean[K];
+  C mean[K], scale[maps ? K : 1];
   Pair<C> s[K];
   VESTA_UNROLL
   for (int j = 0; j < K; ++j) {
-    mean[j] = part.channel < a.l.channels ? C(read(a.l.mean, part.channel + j, 0)) : C(0);
+    const bool exists = part.channel < a.l.channels;
+    mean[j] = exists ? C(read(a.l.mean, part.channel + j, 0)) : C(0);
+    if constexpr (maps) {
+      scale[j] = exists ? C(read(a.l.invstd, part.channel + j, 1) * read(a.l.weight, part.channel + j, 1)) : C(0);
+    }
     s[j] = {0, 0};
   }
   struct Both {
     Elements<T, N> g, x;
+    int64_t at;
   };
-  const auto load = [&](int64_t at) { return Both{loaded<N>(g, at, a.l.packed), loaded<N>(x, at, a.l.packed)}; };
+  const auto load = [&](int64_t at) { return Both{loaded<N>(g, at, a.l.packed), loaded<N>(x, at, a.l.packed), at}; };
   part.template each<4>(a, load, [&](const Both& packs) {
+    Elements<T, N> r;
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
       const int k = K > 1 ? j : 0;
       const C v = convert<C>(packs.g.v[j]), w = convert<C>(packs.x.v[j]);
       s[k].a = s[k].a + v, s[k].b = s[k].b + v * (w - mean[k]);
+      if constexpr (maps) r.v[j] = convert<T>(mapped<true>(false, w, v, mean[k], scale[k], C(0), C(0)));
     }
+    if constexpr (maps) store(reinterpret_cast<T*>(a.l.y), packs.at, a.l.packed, r);
   });
   part.combine_threads(a, s);
   part.write(a, s, [](int, const Pair<C>& t) { return Pair<double>{double(t.a), double(t.b)}; });
@@ -398,16 +428,6 @@ VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   write_map<C>(l, c, {mean, scale, slope, offset});
 }
 
-/// Maps an element, with a channel's four numbers (BatchNormLaunch::map).
-template <bool gradient, class C>
-VESTA_DEVICE C mapped(bool training, C x, C g, C center, C scale, C third, C fourth) {
-  const C d = x - center;
-  if constexpr (gradient) {
-    const C rest = training ? multiply_add(d, third, fourth) : fourth;  // in evaluation x has no part, NaN or not
-    return multiply_add(g, scale, rest);
-  } else return multiply_add(d, scale, third);
-}
-
 /// Maps pixels, whose channels are a multiple of a pack: a thread has the same channels in each of its packs, and loads
 /// these all before it stores one.
 template <class T, bool gradient>
@@ -495,8 +515,8 @@ void map_elements(const char* name, NormArgs a) {
   launch_independent(name, map_kernel<T, gradient>, shape, a);
 }
 
-/// Queues the sums over pieces.
-template <class T, bool gradient>
+/// Queues the sums over pieces; in evaluation with the gradient of x.
+template <class T, bool gradient, bool training>
 void sum_pieces(const char* name, NormArgs a) {
   constexpr int kWide = kWidePack<T>;
   const BatchNormLaunch& l = a.l;
@@ -507,7 +527,8 @@ void sum_pieces(const char* name, NormArgs a) {
     a.tiles = unsigned((groups + a.width - 1) / a.width);
     const uint64_t blocks = uint64_t(a.tiles) * uint64_t(l.pieces);
     const LaunchShape shape = linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream);
-    if constexpr (gradient) launch_block(name, gradient_sums_kernel<T, N, K>, shape, a);
+    if constexpr (gradient && training) launch_block(name, gradient_sums_kernel<T, N, K, false>, shape, a);
+    else if constexpr (gradient) launch_block(name, gradient_sums_kernel<T, N, K, true>, shape, a);
     else launch_block(name, moments_kernel<T, N, K>, shape, a);
   };
   if (l.inner == 1 && l.channels % kWide == 0) queue.template operator()<kWide, kWide>();
@@ -540,12 +561,13 @@ void batch_norm(const BatchNormLaunch& l) {
     using C = compute_of<T>;
     const NormArgs a = args_of<T>(l);
     if (gradient) {
-      sum_pieces<T, true>(name, a);
+      if (l.training) sum_pieces<T, true, true>(name, a);
+      else sum_pieces<T, true, false>(name, a);
       if (by_block) launch_block(name, gradient_statistics_kernel<C, BlockTeam>, channels, a);
       else launch_block(name, gradient_statistics_kernel<C, GroupTeam>, channels, a);
-      map_elements<T, true>(name, a);
+      if (l.training) map_elements<T, true>(name, a);
     } else {
-      if (l.training) sum_pieces<T, false>(name, a);
+      if (l.training) sum_pieces<T, false, true>(name, a);
       if (by_block) launch_block(name, statistics_kernel<C, BlockTeam>, channels, a);
       else launch_block(name, statistics_kernel<C, GroupTeam>, channels, a);
       map_elements<T, false>(name, a);

@@ -20,7 +20,8 @@ struct PointwiseLaunch {
   int64_t out_strides[kLaunchDims] = {};  // bytes
   int inputs = 0;
   struct Input {
-    const char* data = nullptr;  // null: the value below, everywhere
+    const char* data = nullptr;  // null: one value everywhere, of the type of the computation
+    const char* held = nullptr;  // where the device has it; null: the value below
     alignas(16) char value[16] = {};
     int64_t strides[kLaunchDims] = {};  // bytes
   } in[kMaxInputs];

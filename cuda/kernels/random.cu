@@ -178,6 +178,32 @@ struct Dropout {
   }
 };
 
+/// A thread takes 16 bytes of gradients, or of the last ones what there is.
+template <class T>
+VESTA_KERNEL void dropout_gradient_kernel(RandomLaunch l, bool aligned) {
+  using C = compute_of<T>;
+  constexpr int N = int(16 / sizeof(T));
+  const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * N;
+  if (first >= l.n) return;
+  const T* const in = static_cast<const T*>(l.in) + first;
+  T* const out = static_cast<T*>(l.out) + first;
+  const C scale = C(l.b);
+  const auto result = [scale](bool keep, T g) { return keep ? convert<T>(convert<C>(g) * scale) : convert<T>(C(0)); };
+  if (aligned && first + N <= l.n) {
+    const auto mask = *reinterpret_cast<const Values<bool, N>*>(l.mask + first);
+    const auto pack = *reinterpret_cast<const Values<T, N>*>(in);
+    Values<T, N> r;
+    VESTA_UNROLL
+    for (int k = 0; k < N; ++k) r.v[k] = result(mask.v[k], pack.v[k]);
+    *reinterpret_cast<Values<T, N>*>(out) = r;
+    return;
+  }
+  VESTA_UNROLL
+  for (int k = 0; k < N; ++k) {
+    if (first + k < l.n) out[k] = result(l.mask[first + k], in[k]);
+  }
+}
+
 struct Bits {
   using T = uint64_t;
   static constexpr int count = 2;
@@ -232,6 +258,15 @@ void run_bernoulli_of(const RandomLaunch& l) {
 }
 void run_dropout(const RandomLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() { run<Dropout<T>>(l); });
+}
+void run_dropout_gradient(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    constexpr int N = int(16 / sizeof(T));
+    const auto lies = [](const void* p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; };
+    const bool aligned = lies(l.in, 16) && lies(l.out, 16) && lies(l.mask, N);
+    const LaunchShape shape = linear_shape(uint64_t(l.n + N - 1) / N, kThreads, l.stream);
+    launch_independent(l.name, dropout_gradient_kernel<T>, shape, l, aligned);
+  });
 }
 void run_random_bits(const RandomLaunch& l) { run<Bits>(l); }
 void run_random_keys(const RandomLaunch& l, int bits) {

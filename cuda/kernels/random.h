@@ -32,6 +32,8 @@ void run_integers(const RandomLaunch& l);
 void run_bernoulli(const RandomLaunch& l);     // probability `a` > 0
 void run_bernoulli_of(const RandomLaunch& l);  // probabilities `in`
 void run_dropout(const RandomLaunch& l);
+/// Queues out[i] = scale `b` times in[i] where mask[i], else 0.
+void run_dropout_gradient(const RandomLaunch& l);
 /// Queues out[i] = the 64 random bits of element i.
 void run_random_bits(const RandomLaunch& l);
 /// Queues out[i] = the highest `bits` of these, at most 32, as a 32-bit number.

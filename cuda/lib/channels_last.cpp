@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/allocator.h>
 
@@ -131,12 +132,6 @@ DeviceBlock* block_of(const Tensor& t) {
   return s.resizable() ? static_cast<DeviceBlock*>(s.context()) : nullptr;
 }
 
-bool is_captured(Stream s) {
-  bool yes = false;
-  VESTA_CUDA_CHECK(rt::stream_is_capturing(s.handle(), &yes));
-  return yes;
-}
-
 }  // namespace
 
 Tensor channels_last(const Tensor& t, LayoutUse use) {
@@ -144,17 +139,17 @@ Tensor channels_last(const Tensor& t, LayoutUse use) {
   const int device = t.device().index;
   const Stream stream = current_stream(device);
   DeviceBlock* block = block_of(t);
-  if (use.takes && block && std::atomic_ref(block->watched).load(std::memory_order_relaxed) && !is_captured(stream)) {
+  if (use.takes && block && std::atomic_ref(block->watched).load(std::memory_order_relaxed) && !stream.is_captured()) {
     if (Tensor found = shelf.take(block, t, stream); found.defined()) {
       shelf.taken.fetch_add(1, std::memory_order_relaxed);
       return found;
     }
   }
-  Tensor laid = contiguous_values(permute(t, Dims{0, 2, 3, 1}));
+  Tensor laid = contiguous_values(channels_behind(t));
   if (reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 != 0) laid = clone(laid);
   if (laid.impl()->storage() == t.impl()->storage()) return laid;  // it had this layout already
   shelf.made.fetch_add(1, std::memory_order_relaxed);
-  if (use.keeps && block && !is_captured(stream))
+  if (use.keeps && block && !stream.is_captured())
     shelf.put(block, laid, t, stream, int64_t(properties(device).total_memory) / kMostKept);
   return laid;
 }

@@ -21,7 +21,7 @@ namespace vesta::cuda {
 struct LayoutUse {
   bool takes = false, keeps = false;
 };
-/// Lays out t [n, c, h, w] as a contiguous [n, h, w, c] whose address is a multiple of 16.
+/// Lays out t [n, c, h, w] or [n, c, d, h, w] as a contiguous [n, (d,) h, w, c] whose address is a multiple of 16.
 VESTA_API Tensor channels_last(const Tensor& t, LayoutUse use);
 /// Drops the copies of the memory that an allocator's block held; called when the block is freed.
 void forget_layouts(const void* block);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -26,6 +27,8 @@ AttentionKey key_of(const AttentionDesc& d, bool gradient) {
     for (const int64_t step : steps) key[at++] = step;
   return key;
 }
+
+std::atomic<int64_t> workspace_limit{cudnn::Choice().workspace_limit};  // of a gradient's plan
 
 bool may_use_cudnn() {
   const ProductSettings& settings = product_settings();
@@ -84,10 +87,7 @@ AttentionWork slice_of(const AttentionWork& w, const AttentionSlice& s) {
 
 }  // namespace
 
-int64_t& attention_workspace_limit() {
-  static int64_t limit = cudnn::Choice().workspace_limit;
-  return limit;
-}
+void set_attention_workspace_limit(int64_t bytes) { workspace_limit = bytes; }
 
 std::vector<AttentionSlice> attention_slices(const AttentionDesc& d, int64_t workspace_limit) {
   constexpr int64_t tile = 128, more = 64 << 10;  // to which sides of the scores may be rounded up; sums and the like
@@ -176,7 +176,7 @@ bool run_locked(const AttentionWork& w, bool gradient, std::string& problem) {
     std::string why;  // shapes that cuDNN does not take are no problem: our own kernels do
     AttentionWork all = w;
     std::vector<AttentionSlice> slices{{0, w.desc.batch, 0, w.desc.heads}};
-    if (gradient) slices = attention_slices(w.desc, attention_workspace_limit());
+    if (gradient) slices = attention_slices(w.desc, workspace_limit);
     for (const AttentionSlice& s : slices) {
       const AttentionDesc desc = slice_of(all, s).desc;
       const auto make = [&](const cudnn::Target& target) { return plan_attention(desc, gradient, target, {}); };

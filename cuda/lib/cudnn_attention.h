@@ -75,8 +75,8 @@ struct AttentionSlice {
 /// Cuts the gradient of a call into parts whose workspaces are within the limit and whose operands are aligned to 16
 /// bytes; one part if there are none.
 VESTA_API std::vector<AttentionSlice> attention_slices(const AttentionDesc& desc, int64_t workspace_limit);
-/// Returns the limit on the workspace of a plan, in bytes; tests change it.
-VESTA_API int64_t& attention_workspace_limit();
+/// Sets the limit on the workspace of a gradient's plan, in bytes; at first it is that of every plan.
+VESTA_API void set_attention_workspace_limit(int64_t bytes);
 
 /// Returns why a call is left to our own kernels; null if cuDNN may compute it. Note [Who computes attention]
 VESTA_API const char* why_not_cudnn(const AttentionWork& work);

@@ -8,6 +8,7 @@
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/precision.h>
 #include <vesta/cuda/lib/channels_last.h>
@@ -19,7 +20,7 @@ namespace {
 using cudnn::Direction;
 
 /// Everything a plan depends on, in order.
-using ConvKey = std::array<int64_t, 21>;
+using ConvKey = std::array<int64_t, 28>;
 
 ConvKey key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choice) {
   const Window& w = d.window;
@@ -31,16 +32,23 @@ ConvKey key_of(Direction direction, const ConvDesc& d, const cudnn::Choice& choi
           d.channels,
           d.outputs,
           d.groups,
+          w.dims,
+          w.kernel[0],
           w.kernel[1],
           w.kernel[2],
+          w.stride[0],
           w.stride[1],
           w.stride[2],
+          w.padding[0],
           w.padding[1],
           w.padding[2],
+          w.dilation[0],
           w.dilation[1],
           w.dilation[2],
+          w.in[0],
           w.in[1],
           w.in[2],
+          w.out[0],
           w.out[1],
           w.out[2],
           int64_t(d.bias) | int64_t(d.residual) << 1 | int64_t(d.relu) << 2};
@@ -63,6 +71,14 @@ std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& f
   if (direction == Direction::weight_gradient) return {{true, false}, {true, false}};
   const bool grad = GradMode::enabled();
   return {{false, grad && second.requires_grad()}, {false, grad && first.requires_grad()}};
+}
+
+/// Returns the sizes of a tensor whose channels are its last dimension.
+Dims behind(const Window& w, int64_t batch, const Spatial& plane, int64_t channels) {
+  Dims sizes{batch};
+  for (size_t d = w.dims == 3 ? 0 : 1; d < plane.size(); ++d) sizes.push_back(plane[d]);
+  sizes.push_back(channels);
+  return sizes;
 }
 
 /// What a forward convolution adds.
@@ -94,10 +110,9 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     }
     const auto [of_first_use, of_second_use] = layout_uses(direction, first, second);
     const Tensor a = channels_last(first, of_first_use), b = channels_last(second, of_second_use);
-    const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[1], v.out[2], d.outputs}
-                       : direction == Direction::input_gradient
-                           ? Dims{d.batch, v.in[1], v.in[2], d.channels}
-                           : Dims{d.outputs, v.kernel[1], v.kernel[2], d.channels / d.groups};
+    const Dims sizes = direction == Direction::forward          ? behind(v, d.batch, v.out, d.outputs)
+                       : direction == Direction::input_gradient ? behind(v, d.batch, v.in, d.channels)
+                                                                : behind(v, d.outputs, v.kernel, d.channels / d.groups);
     Tensor result = empty_tensor(sizes, d.dtype, device), workspace;
     if (plan->workspace()) workspace = empty_tensor(Dims{plan->workspace()}, DType::uint8, device);
     // the numbers of plan_convolution: 1 x, 2 w, 3 y
@@ -119,7 +134,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
       pointers[count++] = {5, residual.impl()->data()};
     }
     plan->run(on.handle, {pointers.data(), count}, workspace.defined() ? workspace.impl()->data() : nullptr);
-    const Tensor as_images = permute(result, Dims{0, 3, 1, 2});
+    const Tensor as_images = channels_second(result);
     return result_channels_last ? as_images : contiguous_values(as_images);
   } catch (const cudnn::Refused& e) {
     problem = fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what());

@@ -6,8 +6,8 @@
 
 namespace vesta::cuda {
 
-/// A 2-d convolution of x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0. The window's first
-/// dimension, the depth, is not used.
+/// A convolution of images or volumes x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0. Only
+/// windows of three dimensions use their first, the depth.
 struct ConvDesc {
   DType dtype = DType::float32;
   int64_t batch = 1, channels = 1, outputs = 1, groups = 1;

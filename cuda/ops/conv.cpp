@@ -47,15 +47,16 @@ ConvProducts products_of(const ConvLaunch& l, const Window& w) {
   return {l.dtype, l.batch, l.channels, l.outputs, l.groups, w};
 }
 
-/// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. It gets neither empty products nor
-/// volumes; lines are images of one row.
+/// Returns a batch as cuDNN takes it: lines are images of one row.
+Tensor as_images(const Tensor& t) { return t.dim() == 3 ? unsqueeze(t, 2) : t; }
+
+/// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. It gets no empty products.
 Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window& w, const Tensor& first,
                   const Tensor& second, bool channels_last) {
-  if (!first.numel() || !second.numel() || w.dims == 3) return {};
+  if (!first.numel() || !second.numel()) return {};
   const ConvDesc desc{l.dtype, l.batch, l.channels, l.outputs, l.groups, w};
-  if (w.dims == 2) return convolve(direction, desc, first, second, channels_last);
-  const Tensor r = convolve(direction, desc, unsqueeze(first, 2), unsqueeze(second, 2), false);
-  return r.defined() ? squeeze(r, 2) : r;
+  const Tensor r = convolve(direction, desc, as_images(first), as_images(second), channels_last);
+  return r.defined() && w.dims == 1 ? squeeze(r, 2) : r;
 }
 
 // Note [Convolutions and what follows]
@@ -69,10 +70,11 @@ Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window&
 Tensor by_one_graph(const ConvLaunch& l, const Window& w, const Tensor& input, const Tensor& weight, MaybeTensor bias,
                     const Tensor& residual, bool relu, bool channels_last) {
   const bool depthwise = l.groups > 1 && weight.size(1) == 1;
-  if (!input.numel() || !weight.numel() || w.dims != 2 || l.dtype == DType::float64) return {};
+  if (!input.numel() || !weight.numel() || l.dtype == DType::float64) return {};
   if (!bias.defined() || depthwise) return {};
   const ConvDesc desc{l.dtype, l.batch, l.channels, l.outputs, l.groups, w, true, residual.defined(), relu};
-  return convolve_with(desc, input, weight, *bias, residual, channels_last);
+  const Tensor r = convolve_with(desc, as_images(input), as_images(weight), *bias, residual, channels_last);
+  return r.defined() && w.dims == 1 ? squeeze(r, 2) : r;
 }
 
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
@@ -104,7 +106,7 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
 /// Computes relu(convolution + z) as one graph; undefined where that cannot be. z may be missing.
 Tensor with_relu(const char* op, const Tensor& input, const Tensor& weight, const Tensor& z, MaybeTensor bias,
                  IntList stride, IntList padding, IntList dilation, int64_t groups) {
-  if (input.dim() != 4 || !is_float(input.dtype())) return {};
+  if ((input.dim() != 4 && input.dim() != 5) || !is_float(input.dtype())) return {};
   const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   const Dims sizes = w.result_sizes(input.size(0), weight.size(0));
   if (z.defined() && (z.dtype() != input.dtype() || !std::ranges::equal(z.sizes(), sizes))) return {};

@@ -12,8 +12,7 @@
 //  - 16-bit rows of an odd length do not start at multiples of 4 bytes, the least of the device's asynchronous copies.
 // The limits count bytes. On an H200 (1x1 convolutions of ResNet-50, batches of 1, 8 and 64) they lose nothing in
 // float32; for bfloat16 planes of 14 x 14 in batches of 64, forward and backward take 145 us where cuDNN with all
-// conversions takes 117 and PyTorch 149. Three-dimensional convolutions have no plan of cuDNN here, only plain kernels:
-// the second and the last limit are not theirs.
+// conversions takes 117 and PyTorch 149.
 //
 // A bias is what the sums start from: a plane of it is written once, and read for each image, from the L2 cache mostly.
 // So the result is rounded once. (The epilogue's bias goes along a row's other side; cuBLASLt refuses it for a result
@@ -59,7 +58,7 @@ bool ConvProducts::are_worth_it() const {
   if (!are_products()) return false;
   const bool is_small = weight_elements() > 2 * image_elements();
   const bool is_odd = pixels() * itemsize(dtype) % 4 != 0;
-  if (window.dims < 3 && (is_odd || (batch > 1 && is_small))) return false;
+  if (is_odd || (batch > 1 && is_small)) return false;
   return gemm_available(dtype);
 }
 

@@ -175,7 +175,6 @@ TensorTriple svd(const Tensor& A, bool full_matrices) {
 
 Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular) {
   constexpr const char* op = "linalg.solve_triangular";
-  check_one_device(op, {&A, &B});
   const TriangularShape s = triangular_shape(A, B, left);
   check_sizes(std::max(s.rows, s.columns), s.order, op);
   if (s.count * s.rows * s.columns == 0) return empty_by_columns(s.batch, s.rows, s.columns, B);

@@ -2,6 +2,8 @@
 // raises when the host next waits.
 #include <vesta/cuda/kernels/loss.h>
 
+#include <algorithm>
+
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/loss.h>
@@ -69,7 +71,8 @@ Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, co
   Tensor gx = empty_tensor(operands.x.sizes(), input.dtype(), input.device());
   const auto as_input = [&] { return operands.in_rows(input.dim()) ? transpose(gx, 1, 2) : gx; };
   if (gx.numel() == 0) return as_input();
-  Tensor g = contiguous_values(grad), sums = contiguous_values(exp_sums);
+  l.one_grad = std::ranges::all_of(grad.strides(), [](int64_t stride) { return stride == 0; });
+  Tensor g = l.one_grad ? grad : contiguous_values(grad), sums = contiguous_values(exp_sums);
   l.grad = g.impl()->data(), l.exp_sums = sums.impl()->data(), l.out = gx.impl()->data();
   operands.run();
   return as_input();

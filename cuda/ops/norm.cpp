@@ -55,9 +55,9 @@ struct Launch {
   }
 };
 
-TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
-                               MaybeTensor running_var, bool training, double momentum, double eps) {
-  check_one_device("batch_norm", {&input, &*weight, &*bias, &*running_mean, &*running_var});
+/// Returns the result, the mean and 1 / sqrt(var + eps): those of the running statistics in evaluation.
+TensorTriple normalize(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                       MaybeTensor running_var, bool training, double momentum, double eps) {
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
   DeviceGuard guard(input.device().index);
   const bool last = suggests_channels_last(input);
@@ -77,8 +77,20 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
     running_mean->impl()->bump("batch_norm");
     running_var->impl()->bump("batch_norm");
   }
-  if (!training) mean = invstd = empty_tensor(Dims{0}, stats, x.device());  // as PyTorch has it: none are computed
   return {y, mean, invstd};
+}
+
+TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                               MaybeTensor running_var, bool training, double momentum, double eps) {
+  TensorTriple r = normalize(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  if (training) return r;
+  const Tensor none = empty_tensor(Dims{0}, std::get<1>(r).dtype(), input.device());  // as PyTorch has it
+  return {std::get<0>(r), none, none};
+}
+
+TensorTriple batch_norm_evaluation_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                          const Tensor& running_mean, const Tensor& running_var, double eps) {
+  return normalize(input, weight, bias, running_mean, running_var, false, 0, eps);
 }
 
 TensorTriple batch_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
@@ -106,6 +118,7 @@ TensorTriple batch_norm_backward_kernel(const Tensor& grad, const Tensor& input,
 
 void register_norm() {
   ops::native_batch_norm.set_kernel(DeviceType::cuda, batch_norm_kernel);
+  ops::_batch_norm_evaluation.set_kernel(DeviceType::cuda, batch_norm_evaluation_kernel);
   ops::_batch_norm_backward.set_kernel(DeviceType::cuda, batch_norm_backward_kernel);
 }
 

@@ -2,6 +2,7 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -120,6 +121,18 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   return {out, mask};
 }
 
+Tensor dropout_gradient_kernel(const Tensor& grad, const Tensor& mask, double scale) {
+  const bool fits = is_float(grad.dtype()) && is_bool(mask.dtype()) && std::ranges::equal(grad.sizes(), mask.sizes());
+  if (!fits || !mask.is_contiguous()) return ops::native_dropout_backward.body()(grad, mask, scale);
+  DeviceGuard guard(grad.device().index);
+  const Tensor g = contiguous_copy(grad), out = empty_tensor(grad.sizes(), grad.dtype(), grad.device());
+  RandomLaunch l;
+  l.name = "native_dropout_backward", l.dtype = grad.dtype(), l.stream = stream_of(grad), l.n = grad.numel();
+  l.in = g.data_ptr(), l.out = out.data_ptr(), l.mask = static_cast<bool*>(mask.data_ptr()), l.b = scale;
+  if (l.n) run_dropout_gradient(l);
+  return out;
+}
+
 /// The numbers below n in the order of 64 random bits each. Only the highest bits are sorted, as many as leave few of
 /// them equal; a last kernel looks at the others there.
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
@@ -153,6 +166,7 @@ void register_random() {
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cuda, &dropout_kernel);
+  ops::native_dropout_backward.set_kernel(DeviceType::cuda, &dropout_gradient_kernel);
   ops::randperm.set_kernel(DeviceType::cuda, &randperm);
 }
 

@@ -177,7 +177,6 @@ bool has_kernel(const Tensor& x, const Tensor& h) { return x.numel() > 0 && h.nu
 
 RecurrenceResults layer_kernel(const Tensor& x, const Tensor& h, MaybeTensor c, const Tensor& weight, MaybeTensor bias,
                                IntList sizes, int64_t kind, bool reverse) {
-  check_one_device("_recurrence", {&x, &h, &*c, &weight, &*bias});
   recurrence::check(x, h, c, weight, bias, sizes, kind);
   if (!has_kernel(x, h)) return _recurrence_composite(x, h, c, weight, bias, sizes, kind, reverse);
   return Layer(x, h, sizes, kind, reverse)

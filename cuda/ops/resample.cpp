@@ -2,6 +2,7 @@
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
+#include <vesta/cuda/constants.h>
 #include <vesta/cuda/kernels/resample.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
@@ -78,6 +79,9 @@ Tensor resample_planes_kernel(const Tensor& input, int64_t dim, IntList size, co
 }  // namespace
 
 void register_resample() {
+  set_table_keeper(DeviceType::cuda, [](const void* bytes, size_t nbytes, Device device) {
+    return constant_memory(bytes, nbytes, device.index);
+  });
   ops::_resample.set_kernel(DeviceType::cuda, resample_kernel);
   ops::_resample_planes.set_kernel(DeviceType::cuda, resample_planes_kernel);
 }

@@ -60,7 +60,6 @@ Tensor aligned(const Tensor& t) {
 
 TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
                                double eps) {
-  check_one_device("layer_norm", {&input, &*weight, &*bias});
   DeviceGuard guard(input.device().index);
   Rows rows("layer_norm", input, normalized_shape, weight, bias);
   const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
@@ -78,7 +77,6 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
 }
 
 TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  check_one_device("rms_norm", {&input, &*weight});
   DeviceGuard guard(input.device().index);
   Rows rows("rms_norm", input, normalized_shape, weight, {});
   const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());

@@ -123,27 +123,27 @@ assert y[1, 0, 0, 5].isnan() and y[1, :, 0].isnan().sum() == 1 and not y[1, :, 0
 
 def test_gradients_over_the_limit_are_computed_in_parts() -> None:
     check("""
-limit = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"])._ZN5vesta4cuda25attention_workspace_limitEv
-limit.restype = ctypes.POINTER(ctypes.c_int64)
+set_limit = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"])._ZN5vesta4cuda29set_attention_workspace_limitEl
+set_limit.argtypes = [ctypes.c_int64]
 of_head = 128 * 128 * 2 + 2048
 def check(parts, *operands, **options):
     assert both(*operands, **options) == (1, parts)
 q, k, v = made(5, 4, 12, 16), made(5, 4, 19, 16), made(5, 4, 19, 24)
 inside = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
 masks = [made(5, 1, 12, 19) > 0, made(4, 12, 19), made(5, 4, 12, 19).float(), made(12, 19) > 0]
-limit()[0] = 65536 + 8 * of_head  # two batches
+set_limit(65536 + 8 * of_head)  # two batches
 check(3, q, k, v), check(3, *inside, is_causal=True)
 for mask in masks: check(3, q, k, v, attn_mask=mask)
-limit()[0] = 65536 + 3 * of_head  # three of four heads: two and two
+set_limit(65536 + 3 * of_head)  # three of four heads: two and two
 check(10, q, k, v, is_causal=True), check(10, *inside)
 for mask in masks: check(10, q, k, v, attn_mask=mask)
-limit()[0] = 65536 + 2 * (of_head + 19 * 40 * 4)  # heads that share keys stay together
+set_limit(65536 + 2 * (of_head + 19 * 40 * 4))  # heads that share keys stay together
 check(10, q, k[:, :2], v[:, :2], enable_gqa=True, attn_mask=masks[2])
 check(5, q[:, :2], k[:, :1], v[:, :1], enable_gqa=True)
 q = made(5, 4, 13, 16)
-limit()[0] = 65536 + 3 * of_head  # heads of 13 queries are not aligned: in fours
+set_limit(65536 + 3 * of_head)  # heads of 13 queries are not aligned: in fours
 assert both(q, k, v) == (1, 1)
-limit()[0] = 65536 + 8 * of_head
+set_limit(65536 + 8 * of_head)
 check(3, q, k, v)
 """)
 

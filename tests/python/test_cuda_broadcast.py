@@ -75,6 +75,41 @@ def test_float32_with_16_bit_floats_is_one_kernel(columns: int, half: vesta.dtyp
     assert vesta.equal(vesta.maximum(x, y), vesta.maximum(x, y.float()))  # an op without such kernels
 
 
+@pytest.mark.parametrize("half", [vesta.float16, vesta.bfloat16], ids=str)
+def test_numbers_on_the_device_are_not_rounded_to_16_bits(half: vesta.dtype) -> None:
+    """A 0-dimensional tensor of another dtype counts as on the CPU, forward and backward, and costs no copy."""
+    ops: list[Callable[..., vesta.Tensor]] = [
+        *BINARY, vesta.div, vesta.pow, vesta.maximum, vesta.atan2, vesta.lt, vesta.eq, lambda a, b: a.clone().mul_(b),
+        lambda a, b: vesta.addcmul(a, a, b, value=0.3), lambda a, b: vesta.lerp(a, a * 2, b) if a.dim() else a + b,
+        lambda a, b: vesta.where(a > 0, a, b), lambda a, b: a.clamp(min=b),
+    ]  # fmt: skip
+    for dtype in (vesta.float32, vesta.float64, vesta.int64):
+        number = vesta.tensor(3.14159265).to(dtype) * (1 if dtype.is_floating_point else 100_003)
+        for shape in ((5, 7), (3, 24), (64,), (1,)):
+            whole = (vesta.arange(vesta.Size(shape).numel()) / 7 - 2).to(half).reshape(shape)
+            for x in (whole, whole.t() if whole.dim() == 2 else whole[::3]):
+                for i, f in enumerate(ops):
+                    for swapped in (False, True):
+                        try:
+                            want = f(number, x) if swapped else f(x, number)
+                        except (RuntimeError, TypeError):
+                            continue  # an op that takes its operands in one order, or of one dtype
+                        a, b = x.cuda(), number.cuda()
+                        got = f(b, a) if swapped else f(a, b)
+                        assert got.dtype is want.dtype
+                        assert vesta.equal(got.cpu().nan_to_num(), want.nan_to_num()), (i, swapped, dtype, shape)
+    x, number = vesta.randn(3, 8).to(half), vesta.tensor(3.14159265)
+    _, count = launches(lambda: x.cuda() * number.cuda())
+    assert count == 1
+    sides = []
+    for device in ("cpu", "cuda"):
+        a, b = (t.to(device).requires_grad_() for t in (x, number))
+        y = a * b
+        sides.append([t.cpu() for t in (y.detach(), *vesta.autograd.grad(y, (a, b), vesta.ones_like(y)))])
+    for want, got in zip(*sides):
+        assert vesta.equal(got, want)
+
+
 def test_residuals_under_autocast_are_one_kernel_each() -> None:
     vesta.manual_seed(0)
     x, layer = vesta.randn(4, 8).cuda().requires_grad_(), vesta.nn.Linear(8, 8).cuda()

@@ -71,6 +71,37 @@ assert (fake.fake_convolutions(), fake.fake_joined()) == (4 * 4 * 3 - 9, 9)
     )
 
 
+def test_lines_volumes_and_transposed_ones() -> None:
+    """Every convolution reaches the library, with its bias in one graph where a forward one has it."""
+    check("""
+def both(f, x, w, bias, made_by_library, joined):
+    for dtype, tolerance in ((vesta.float32, 1e-4), (vesta.float16, 2e-2)):
+        for last in (False, True) if len(x) == 5 else (False,):
+            sides = []
+            for device in ("cpu", "cuda"):
+                leaves = [leaf(*s, dtype=dtype, device=device) for s in (x, w, (bias,))]
+                if last: leaves[0].data = leaves[0].data.contiguous(memory_format=vesta.channels_last_3d)
+                before = fake.fake_convolutions(), fake.fake_joined()
+                y = f(*leaves)
+                grads = vesta.autograd.grad(y, leaves, made(*y.shape, dtype=dtype, device=device))
+                sides.append([y, *grads])
+            assert fake.fake_convolutions() - before[0] == made_by_library
+            assert fake.fake_joined() - before[1] == joined
+            for want, got in zip(*sides):
+                same(got, want, tolerance)
+                if last and got.dim() == 5: assert got.stride() == want.stride(), (got.stride(), want.stride())
+both(lambda x, w, b: F.conv3d(x, w, b, 1, 1), (2, 4, 5, 6, 4), (6, 4, 3, 3, 3), 6, 2, 1)
+both(lambda x, w, b: F.conv3d(x, w, b, (2, 1, 3), (1, 0, 2), (1, 2, 1)), (1, 3, 7, 8, 9), (4, 3, 3, 2, 3), 4, 2, 1)
+both(lambda x, w, b: F.conv3d(x, w, b, groups=2), (2, 4, 4, 5, 3), (4, 2, 2, 3, 1), 4, 2, 1)
+both(lambda x, w, b: F.conv3d(x, w, b, groups=4), (2, 4, 4, 5, 3), (4, 1, 2, 3, 1), 4, 3, 0)
+both(lambda x, w, b: F.conv_transpose3d(x, w, b, 2, 1, 1), (2, 4, 3, 4, 2), (4, 5, 3, 3, 3), 5, 3, 0)
+both(lambda x, w, b: F.conv1d(x, w, b, 2, 1), (3, 4, 20), (6, 4, 5), 6, 2, 1)
+both(lambda x, w, b: F.conv1d(x, w, b, groups=4), (3, 4, 20), (8, 1, 5), 8, 3, 0)
+both(lambda x, w, b: F.conv_transpose1d(x, w, b, 2, 1), (3, 4, 9), (4, 6, 4), 6, 3, 0)
+both(lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1), (3, 4, 5, 6), (4, 6, 4, 4), 6, 3, 0)
+""")
+
+
 def test_a_step_lays_out_each_operand_once() -> None:
     """A step of a convolution uses six operands but converts three: the input, the weight and the output's gradient."""
     check("""

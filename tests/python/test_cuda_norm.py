@@ -126,3 +126,34 @@ def test_the_gradient_in_evaluation_does_not_look_at_the_input():
         x = vesta.full((3, 2, 4), values).cuda().requires_grad_()
         (gx,) = vesta.autograd.grad(F.batch_norm(x, m, v, eps=0.0).sum(), x)
         assert gx.cpu().equal(vesta.ones(3, 2, 4)), values
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+@pytest.mark.parametrize("format", [vesta.contiguous_format, vesta.channels_last], ids=str)
+def test_a_recorded_evaluation_takes_two_launches_each_way(format, dtype):
+    """The statistics that backward needs are written on the way, and its map with the sums."""
+    norm = vesta.nn.BatchNorm2d(8).cuda().eval()
+    norm.running_mean.normal_(), norm.running_var.uniform_(0.5, 2)
+    x = vesta.randn(3, 8, 5, 4).cuda().to(dtype).contiguous(memory_format=format).requires_grad_()
+
+    def launches():
+        return dict(vesta._C_cuda.counters())["launches"]
+
+    start = launches()
+    y = norm(x)
+    middle = launches()
+    g = vesta.ones_like(y)
+    before = launches()
+    grads = vesta.autograd.grad(y, (x, norm.weight, norm.bias), g)
+    assert (middle - start, launches() - before) == (2, 2)
+    assert grads[0].stride() == x.stride()
+    with vesta.no_grad():
+        assert vesta.equal(norm(x), y)
+    y = norm(x)
+    want = vesta.autograd.grad(y, (x, norm.weight), vesta.ones_like(y))
+    y = norm(x)
+    norm.running_mean.add_(1), norm.running_var.mul_(3)  # a pass in training writes them
+    for got, expected in zip(vesta.autograd.grad(y, (x, norm.weight), vesta.ones_like(y)), want):
+        assert vesta.equal(got, expected)
+    (gx,) = vesta.autograd.grad(norm(x).float().square().sum(), x, create_graph=True)
+    assert gx.requires_grad  # by way of the weight

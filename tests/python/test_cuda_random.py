@@ -86,6 +86,15 @@ def test_dropout(dtype: Any) -> None:
             found.append((y.detach(), mask, a.grad))
         for want, got in zip(*found):
             same(got, want)
+    mask, grads = vesta.rand(37, 13) > 0.4, vesta.randn(37, 13).to(dtype)
+    grads[0, 0] = vesta.nan
+    for a, b in ((grads, mask), (grads[1:], mask[1:]), (grads.mT.clone().mT, mask), (grads.mT, mask.mT)):
+        same(vesta._C.native_dropout_backward(a.cuda(), b.cuda(), 1.7), vesta._C.native_dropout_backward(a, b, 1.7))
+    twice = vesta.randn(4, 5).to(dtype).cuda().requires_grad_()
+    y, mask = vesta.native_dropout(twice, 0.5, True)
+    (g,) = vesta.autograd.grad(y.square().sum(), twice, create_graph=True)
+    g.sum().backward()
+    assert vesta.equal(twice.grad, mask.to(dtype) * 8)
     y, mask = vesta.native_dropout(x.cuda().mT, 0.5, False)
     same(y, x.mT)
     assert mask.cpu().all()

@@ -111,3 +111,68 @@ def test_an_unaligned_image_is_read_element_by_element() -> None:
             want = y
         else:
             assert all(vesta.equal(a.cpu(), b) for a, b in zip(y, want))
+
+
+def step(op: Callable[[vesta.Tensor], vesta.Tensor], x: vesta.Tensor) -> int:
+    """Runs an op forward and backward; returns the number of copies that it made."""
+    g = vesta.ones_like(op(x))
+    before = dict(vesta._C_cuda.counters())["copies"]
+    vesta.autograd.grad(op(x), x, g)
+    return dict(vesta._C_cuda.counters())["copies"] - before
+
+
+def test_warm_steps_copy_nothing_from_the_host() -> None:
+    ops = {
+        **OPS,
+        "reflect": lambda x: F.pad(x, (2, 1, 1, 2), mode="reflect"),
+        "circular": lambda x: F.pad(x, (2, 1), mode="circular") if x.dim() == 3 else x * 1,
+        "adaptive_max_pool": lambda x: F.adaptive_max_pool2d(x, (3, 2)),
+        "fold": lambda x: F.fold(F.unfold(x, 3, padding=1), x.shape[2:], 3, padding=1),
+    }
+    for format in (vesta.contiguous_format, vesta.channels_last):
+        x = vesta.randn(2, 8, 7, 8).cuda().contiguous(memory_format=format).requires_grad_()
+        for name, op in ops.items():
+            step(op, x)
+            assert step(op, x) == 0, name
+    pixels = (x.detach() * 50).to(vesta.uint8)
+    F.interpolate(pixels, size=(5, 4))
+    before = dict(vesta._C_cuda.counters())["copies"]
+    F.interpolate(pixels, size=(5, 4))
+    assert dict(vesta._C_cuda.counters())["copies"] == before
+
+
+def test_tables_belong_to_streams_and_are_let_go() -> None:
+    x = vesta.randn(1, 2, 6, 5)
+    want = F.interpolate(x, size=(9, 11), mode="bicubic")
+    on_device = x.cuda()
+    vesta.cuda.empty_cache()
+    before = vesta.cuda.memory_allocated()
+    for _ in range(2):
+        for stream in (vesta.cuda.current_stream(), vesta.cuda.Stream(), vesta.cuda.Stream()):
+            stream.wait_stream(vesta.cuda.current_stream())
+            with vesta.cuda.stream(stream):
+                y = F.interpolate(on_device, size=(9, 11), mode="bicubic")
+                assert vesta.equal(y.cpu(), want)
+    del y
+    kept = vesta.cuda.memory_allocated()
+    assert kept > before
+    F.interpolate(on_device, size=(9, 11), mode="bicubic")
+    assert vesta.cuda.memory_allocated() == kept
+    vesta.cuda.empty_cache()
+    assert vesta.cuda.memory_allocated() == before
+
+
+def test_tables_take_no_more_than_their_share() -> None:
+    """Lines of so many sizes that the first tables go; each result is right, the first one again as well."""
+    x = vesta.randn(1, 1, 1000)
+    on_device = x.cuda()
+    sizes = [*range(200_000, 200_024), 200_000]
+    vesta.cuda.empty_cache()
+    before = vesta.cuda.memory_allocated()
+    for size in sizes:
+        y = F.interpolate(on_device, size=size, mode="nearest")
+        assert y[0, 0, ::50_000].tolist() == F.interpolate(x, size=size, mode="nearest")[0, 0, ::50_000].tolist()
+    del y
+    assert vesta.cuda.memory_allocated() - before < 66 << 20
+    vesta.cuda.empty_cache()
+    assert vesta.cuda.memory_allocated() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -80,3 +81,37 @@ def test_inputs_on_the_wrong_device_are_named() -> None:
     layer = nn.Linear(4, 3).cuda()
     with pytest.raises(RuntimeError, match="one device"):
         layer(vesta.ones(2, 4))
+
+
+def launches_of(x: vesta.Tensor, op: Callable[[vesta.Tensor], vesta.Tensor]) -> tuple[int, int]:
+    """Returns the kernels that an op queues where it is recorded, and those of its gradient."""
+    g = vesta.ones_like(op(x))
+    counts = [dict(vesta._C_cuda.counters())["launches"]]
+    y = op(x)
+    counts.append(dict(vesta._C_cuda.counters())["launches"])
+    (gx,) = vesta.autograd.grad(y, x, g)
+    counts.append(dict(vesta._C_cuda.counters())["launches"])
+    assert gx.shape == x.shape
+    return counts[1] - counts[0], counts[2] - counts[1]
+
+
+def test_recorded_ops_take_no_more_launches_than_they_need() -> None:
+    target = vesta.tensor([1, 0, 3, -100, 2, 2, 1, 0]).cuda()
+    for dtype in (vesta.float32, vesta.bfloat16):
+        x = vesta.randn(8, 16).to(dtype).cuda().requires_grad_()
+        assert launches_of(x, lambda x: x.tril(1)) == (1, 1)
+        assert launches_of(x, lambda x: x.triu(-2)) == (1, 1)
+        assert launches_of(x, lambda x: nn.functional.dropout(x, 0.3)) == (1, 1)
+        assert launches_of(x, lambda x: nn.functional.cross_entropy(x, target, reduction="sum"))[1] == 1
+        casts = 2 if dtype is vesta.bfloat16 else 0  # the mean is computed in float32
+        assert launches_of(x, lambda x: nn.functional.cross_entropy(x, target))[1] == 2 + casts
+
+
+def test_one_gradient_for_all_rows_of_cross_entropy() -> None:
+    """The gradient of a sum is one number: the same bits as rows of it."""
+    for shape, classes in (((6, 11), (6,)), ((2, 9, 40), (2, 40)), ((2, 300, 4, 5), (2, 4, 5))):
+        x = vesta.randn(shape).cuda().requires_grad_()
+        target = vesta.randint(0, shape[1], classes).cuda()
+        one = vesta.autograd.grad(nn.functional.cross_entropy(x, target, reduction="sum"), x)[0]
+        rows = nn.functional.cross_entropy(x, target, reduction="none")
+        assert vesta.equal(vesta.autograd.grad(rows, x, vesta.ones_like(rows))[0], one)

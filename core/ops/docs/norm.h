@@ -7,6 +7,9 @@ inline constexpr char native_batch_norm[] =
     "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): (output, mean [C], "
     "1 / sqrt(var + eps) [C]) over all dimensions but 1; updates the running statistics in training (Ioffe and "
     "Szegedy 2015).";
+inline constexpr char _batch_norm_evaluation[] =
+    "_batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps): (output, a copy of running_mean, "
+    "1 / sqrt(running_var + eps)), the statistics in the dtype that the gradient computes in.";
 inline constexpr char _batch_norm_backward[] =
     "_batch_norm_backward(grad, input, weight, mean, invstd, training): gradients of input, weight [C] and bias [C].";
 inline constexpr char batch_norm[] =

@@ -24,6 +24,9 @@ inline constexpr char randint[] =
     "randint(low=0, high, size, generator=None, dtype=int64, device=None): integers in [low, high).";
 inline constexpr char rand_like[] = "rand_like(input, dtype=None, device=None): rand of input's shape.";
 inline constexpr char randn_like[] = "randn_like(input, dtype=None, device=None): randn of input's shape.";
+inline constexpr char native_dropout_backward[] =
+    "native_dropout_backward(grad_output, mask, scale): the gradient of native_dropout, scale * grad_output where the "
+    "mask is True, else 0.";
 inline constexpr char _dropout[] =
     "dropout(input, p=0.5, training=True): zeroes each element with probability p and scales the rest by 1 / (1 - p) "
     "(Srivastava et al. 2014); the input itself when not training.";

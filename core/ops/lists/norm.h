@@ -7,6 +7,10 @@
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean, MaybeTensor running_var,    \
       bool training, double momentum, double eps),                                                                     \
      (input, weight, bias, running_mean, running_var, training, momentum, eps), out, accepts(kFloats))                 \
+  OP(FUNCTION, TensorTriple, _batch_norm_evaluation,                                                                   \
+     (const Tensor& input, MaybeTensor weight, MaybeTensor bias, const Tensor& running_mean,                           \
+      const Tensor& running_var, double eps),                                                                          \
+     (input, weight, bias, running_mean, running_var, eps), composite, hidden)                                         \
   OP(FUNCTION, TensorTriple, _batch_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean, const Tensor& invstd,           \
       bool training), (grad, input, weight, mean, invstd, training), hidden, accepts(kFloats))                         \

@@ -23,6 +23,8 @@
   OP(METHOD_AS, Tensor, bernoulli, p, (double p, Kw<Generator*> generator = nullptr), (p, generator), composite,       \
      no_gradient)                                                                                                      \
   OP(FUNCTION, TensorPair, native_dropout, (const Tensor& input, double p, bool train), (input, p, train))             \
+  OP(FUNCTION, Tensor, native_dropout_backward, (const Tensor& grad_output, const Tensor& mask, double scale),         \
+     (grad_output, mask, scale), composite, hidden)                                                                    \
   OP(FUNCTION, Tensor, randperm,                                                                                       \
      (int64_t n, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),                  \
      (n, generator, dtype, device), out, factory)                                                                      \

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <vesta/core/base/error.h>
@@ -41,8 +43,16 @@ struct Memory {
   Touched* sectors = nullptr;
 };
 
+/// The first access of a launch to a sector in one direction, in the order of the accesses.
+struct Access {
+  uintptr_t sector;  // of all addresses
+  uint32_t launch;   // its record
+  bool written;
+};
+
 std::vector<Memory> memories;
 std::vector<Moved> moved;
+std::vector<Access> accesses;
 Moved now;
 bool open = false;
 uint32_t launch = 0, block = 0;
@@ -63,6 +73,7 @@ void note(uintptr_t address, size_t nbytes, bool written) {
       if (t.launch[written] == launch) continue;
       t.launch[written] = launch;
       (written ? now.written : now.read) += 1 << kSectorBits;
+      accesses.push_back({(m.begin >> kSectorBits) + i, uint32_t(moved.size()), written});
     }
     return;
   }
@@ -96,13 +107,37 @@ extern "C" VESTA_API void vesta_counting_start() {
       memories.push_back({at, at + bytes.size(), static_cast<Touched*>(p)});
     }
   }
-  moved.clear();
+  moved.clear(), accesses.clear();
   set_watch({begin, end, touch});
 }
 /// Ends counting; returns how many records there are.
 extern "C" VESTA_API size_t vesta_counting_stop() {
   set_watch({});
   return moved.size();
+}
+/// Returns how many records there are so far.
+extern "C" VESTA_API size_t vesta_counting_size() { return moved.size(); }
+/// Adds to `needed` what each call must move, whose launches `calls` tells (the number of the call of each record): it
+/// reads once what others have written, and writes once what others read. What it keeps to itself, or nobody reads,
+/// does not count.
+extern "C" VESTA_API void vesta_counting_needed(const uint32_t* calls, uint64_t* needed) {
+  constexpr uint64_t kBytes = 1 << kSectorBits;
+  constexpr uint32_t kNone = ~0u;
+  struct Sector {
+    uint32_t writer = kNone, reader = kNone;  // the last ones
+    bool counted = false;  // what the writer wrote
+  };
+  std::unordered_map<uintptr_t, Sector> sectors;
+  for (const Access& a : accesses) {
+    Sector& s = sectors[a.sector];
+    const uint32_t call = calls[a.launch];
+    if (a.written) {
+      s = {call, kNone, false};
+    } else if (call != s.writer && call != s.reader) {
+      needed[call] += kBytes, s.reader = call;
+      if (s.writer != kNone && !std::exchange(s.counted, true)) needed[s.writer] += kBytes;
+    }
+  }
 }
 /// Returns the records, which the next start drops.
 extern "C" VESTA_API const Moved* vesta_counting_records() { return moved.data(); }

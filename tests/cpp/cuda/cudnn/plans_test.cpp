@@ -35,6 +35,7 @@ const cudnn::Target& h200() {
 struct Row {
   const char* name;
   int64_t batch, channels, outputs, groups, size, kernel, stride, padding, dilation;
+  int64_t dims = 2;
 };
 constexpr Row kRows[] = {
     {"first layer of a ResNet", 32, 3, 64, 1, 224, 7, 2, 3, 1},
@@ -46,19 +47,25 @@ constexpr Row kRows[] = {
     {"depthwise", 16, 96, 96, 96, 28, 3, 1, 1, 1},
     {"LeNet on digits", 64, 1, 6, 1, 28, 5, 1, 2, 1},
     {"odd channels", 4, 6, 17, 1, 13, 5, 1, 0, 1},
+    {"transposed, as in a generator", 16, 128, 256, 1, 32, 4, 2, 1, 1},
+    {"lines", 16, 64, 128, 1, 1000, 3, 1, 1, 1, 1},
+    {"depthwise lines", 16, 64, 64, 64, 1000, 5, 2, 0, 1, 1},
+    {"volumes", 2, 32, 64, 1, 16, 3, 1, 1, 1, 3},
+    {"first layer of a network for volumes", 2, 3, 32, 1, 32, 7, 2, 3, 1, 3},
+    {"2x2x2, as between levels of a U-Net", 2, 32, 64, 1, 16, 2, 2, 0, 1, 3},
+    {"dilated volumes", 1, 16, 16, 1, 16, 3, 1, 2, 2, 3},
+    {"grouped volumes", 2, 32, 32, 4, 16, 3, 1, 1, 1, 3},
 };
 
 ConvDesc describe(const Row& r, DType dtype) {
   ConvDesc d;
   d.dtype = dtype, d.batch = r.batch, d.channels = r.channels, d.outputs = r.outputs, d.groups = r.groups;
   const int64_t out = (r.size + 2 * r.padding - r.dilation * (r.kernel - 1) - 1) / r.stride + 1;
-  d.window = {2,
-              {1, r.kernel, r.kernel},
-              {1, r.stride, r.stride},
-              {0, r.padding, r.padding},
-              {1, r.dilation, r.dilation},
-              {1, r.size, r.size},
-              {1, out, out}};
+  const auto each = [&](int64_t number, int64_t neutral) {
+    return Spatial{r.dims == 3 ? number : neutral, r.dims >= 2 ? number : neutral, number};
+  };
+  d.window = {r.dims,          each(r.kernel, 1), each(r.stride, 1), each(r.padding, 0), each(r.dilation, 1),
+              each(r.size, 1), each(out, 1)};
   return d;
 }
 

@@ -55,24 +55,31 @@ size_t bytes_of(int type) {
 uint64_t convolutions = 0, joined = 0, programs = 0, undetermined = 0;
 void* stream_of_handle = nullptr;
 
-using Four = std::array<int64_t, 4>;
+/// Numbers of a tensor's dimensions; of those with four, the last is 1 for sizes and 0 for places and strides.
+using Index = std::array<int64_t, 5>;
 
-/// One operand: sizes and strides in its own order [a, b, height, width].
+Index index_of(const std::vector<int64_t>& numbers, int64_t missing) {
+  Index to{0, 0, 0, 0, missing};
+  std::copy(numbers.begin(), numbers.end(), to.begin());
+  return to;
+}
+
+/// One operand: sizes and strides in its own order [a, b, (depth,) height, width].
 struct Operand {
   int type = 0;
-  Four sizes{}, strides{};
+  Index sizes{}, strides{};
   char* data = nullptr;
 
   Operand(const Descriptor& t, const std::map<int64_t, void*>& pointers) {
     type = t.get<int>(dnn::tensor_data_type).at(0);
-    const auto sizes_of = t.get<int64_t>(dnn::tensor_dimensions), strides_of = t.get<int64_t>(dnn::tensor_strides);
-    for (size_t d = 0; d < 4; ++d) sizes[d] = sizes_of.at(d), strides[d] = strides_of.at(d);
+    sizes = index_of(t.get<int64_t>(dnn::tensor_dimensions), 1);
+    strides = index_of(t.get<int64_t>(dnn::tensor_strides), 0);
     data = static_cast<char*>(pointers.at(t.get<int64_t>(dnn::tensor_id).at(0)));
   }
-  int64_t at(const Four& i) const {
-    return i[0] * strides[0] + i[1] * strides[1] + i[2] * strides[2] + i[3] * strides[3];
+  int64_t at(const Index& i) const {
+    return i[0] * strides[0] + i[1] * strides[1] + i[2] * strides[2] + i[3] * strides[3] + i[4] * strides[4];
   }
-  int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3] * sizes[4]; }
 };
 
 template <class F>
@@ -107,30 +114,55 @@ void write(const Operand& o, const std::vector<double>& from) {
   });
 }
 
+/// Calls f(index) for every index below the sizes.
+template <class F>
+void for_each(const Index& sizes, F f) {
+  for (int64_t i = 0; i < sizes[0]; ++i)
+    for (int64_t j = 0; j < sizes[1]; ++j)
+      for (int64_t k = 0; k < sizes[2]; ++k)
+        for (int64_t l = 0; l < sizes[3]; ++l)
+          for (int64_t m = 0; m < sizes[4]; ++m) f(Index{i, j, k, l, m});
+}
+
+/// The windows of a convolution.
+struct Windows {
+  std::vector<int64_t> padding, stride, dilation;
+
+  explicit Windows(const Descriptor& c)
+      : padding(c.get<int64_t>(dnn::convolution_pre_paddings)),
+        stride(c.get<int64_t>(dnn::convolution_strides)),
+        dilation(c.get<int64_t>(dnn::convolution_dilations)) {}
+  /// Calls f(index in x, in w) for every factor of y's element i.
+  template <class F>
+  void for_factors(const Index& i, const Index& x, const Index& w, F f) const {
+    const int64_t depth = w[1], per_group = w[0] / (x[1] / depth);
+    for_each({1, depth, w[2], w[3], w[4]}, [&](Index k) {
+      Index at{i[0], i[1] / per_group * depth + k[1], 0, 0, 0};
+      for (size_t d = 0; d < padding.size(); ++d) {
+        at[d + 2] = i[d + 2] * stride[d] - padding[d] + k[d + 2] * dilation[d];
+        if (at[d + 2] < 0 || at[d + 2] >= x[d + 2]) return;
+      }
+      k[0] = i[1];
+      f(at, k);
+    });
+  }
+};
+
 /// One queued convolution.
 struct Work {
   int kind;
   Operand x, w, y;
-  std::vector<int64_t> padding, stride, dilation;
+  Windows windows;
 };
 
 /// Calls f(place in x, in w, in y) for every product of a convolution.
 template <class F>
 void for_products(const Work& k, F f) {
-  const int64_t depth = k.w.sizes[1], groups = k.x.sizes[1] / depth, per_group = k.w.sizes[0] / groups;
-  for (int64_t n = 0; n < k.y.sizes[0]; ++n)
-    for (int64_t o = 0; o < k.y.sizes[1]; ++o)
-      for (int64_t c = 0; c < depth; ++c)
-        for (int64_t i = 0; i < k.y.sizes[2]; ++i)
-          for (int64_t j = 0; j < k.y.sizes[3]; ++j)
-            for (int64_t p = 0; p < k.w.sizes[2]; ++p)
-              for (int64_t q = 0; q < k.w.sizes[3]; ++q) {
-                const int64_t row = i * k.stride[0] - k.padding[0] + p * k.dilation[0];
-                const int64_t column = j * k.stride[1] - k.padding[1] + q * k.dilation[1];
-                if (row < 0 || column < 0 || row >= k.x.sizes[2] || column >= k.x.sizes[3]) continue;
-                f(size_t(k.x.at({n, o / per_group * depth + c, row, column})), size_t(k.w.at({o, c, p, q})),
-                  size_t(k.y.at({n, o, i, j})));
-              }
+  for_each(k.y.sizes, [&](const Index& i) {
+    k.windows.for_factors(i, k.x.sizes, k.w.sizes, [&](const Index& a, const Index& b) {
+      f(size_t(k.x.at(a)), size_t(k.w.at(b)), size_t(k.y.at(i)));
+    });
+  });
 }
 
 void run(void* argument) {
@@ -159,27 +191,18 @@ void enqueue(void* stream, void (*run_it)(void*), void* work) {
   dlclose(library);
 }
 
-/// Calls f(index) for every index of four dimensions.
-template <class F>
-void for_each(const Four& sizes, F f) {
-  for (int64_t i = 0; i < sizes[0]; ++i)
-    for (int64_t j = 0; j < sizes[1]; ++j)
-      for (int64_t k = 0; k < sizes[2]; ++k)
-        for (int64_t l = 0; l < sizes[3]; ++l) f(Four{i, j, k, l});
-}
-
 /// The values of a tensor, by rows.
 struct Value {
-  Four sizes{};
+  Index sizes{};
   std::vector<double> data;
   Value() = default;
-  explicit Value(const Four& n, double all = 0) : sizes(n), data(size_t(n[0] * n[1] * n[2] * n[3]), all) {}
-  double& operator[](const Four& i) {
-    return data[size_t(((i[0] * sizes[1] + i[1]) * sizes[2] + i[2]) * sizes[3] + i[3])];
+  explicit Value(const Index& n, double all = 0) : sizes(n), data(size_t(n[0] * n[1] * n[2] * n[3] * n[4]), all) {}
+  double& operator[](const Index& i) {
+    return data[size_t((((i[0] * sizes[1] + i[1]) * sizes[2] + i[2]) * sizes[3] + i[3]) * sizes[4] + i[4])];
   }
   /// Returns the element for an index of a tensor of other sizes: elements serve as many as these sizes are larger.
-  double& spread(Four i, const Four& of) {
-    for (size_t d = 0; d < 4; ++d) i[d] = i[d] * sizes[d] / of[d];
+  double& spread(Index i, const Index& of) {
+    for (size_t d = 0; d < i.size(); ++d) i[d] = i[d] * sizes[d] / of[d];
     return (*this)[i];
   }
 };
@@ -191,10 +214,7 @@ struct Program {
   std::map<int64_t, float> numbers;  // given by the host: read when the graph is queued
   std::map<int64_t, Value> values;
 
-  static Four sizes_of(const Descriptor& t) {
-    const auto sizes = t.get<int64_t>(dnn::tensor_dimensions);
-    return {sizes.at(0), sizes.at(1), sizes.at(2), sizes.at(3)};
-  }
+  static Index sizes_of(const Descriptor& t) { return index_of(t.get<int64_t>(dnn::tensor_dimensions), 1); }
   static int64_t id_of(const Descriptor& t) { return t.get<int64_t>(dnn::tensor_id).at(0); }
 
   Value& get(const Descriptor& t) {
@@ -207,7 +227,7 @@ struct Program {
     }
     const Operand memory(t, pointers);
     with_type(memory.type, [&]<class T>() {
-      for_each(v.sizes, [&](const Four& i) { v[i] = wide(reinterpret_cast<const T*>(memory.data)[memory.at(i)]); });
+      for_each(v.sizes, [&](const Index& i) { v[i] = wide(reinterpret_cast<const T*>(memory.data)[memory.at(i)]); });
     });
     return v;
   }
@@ -221,7 +241,7 @@ struct Program {
     if (!t.values.count(dnn::tensor_is_virtual)) {
       const Operand memory(t, pointers);
       with_type(memory.type, [&]<class T>() {
-        for_each(v.sizes, [&](const Four& i) { reinterpret_cast<T*>(memory.data)[memory.at(i)] = T(float(v[i])); });
+        for_each(v.sizes, [&](const Index& i) { reinterpret_cast<T*>(memory.data)[memory.at(i)] = T(float(v[i])); });
       });
     }
     values[id_of(t)] = std::move(v);
@@ -234,7 +254,7 @@ struct Program {
     if (op.others.count(dnn::operation_pointwise_t)) t = get(op.other(dnn::operation_pointwise_t));
     const int mode = what.get<int>(dnn::pointwise_mode).at(0);
     const auto axis = what.get<int64_t>(dnn::pointwise_axis);
-    for_each(r.sizes, [&](const Four& i) {
+    for_each(r.sizes, [&](const Index& i) {
       const double p = x.spread(i, r.sizes), q = b.spread(i, r.sizes);
       switch (mode) {
         case dnn::pointwise_add: r[i] = p + q; break;
@@ -258,16 +278,9 @@ struct Program {
   void convolution(const Descriptor& op) {
     const Descriptor &c = op.other(dnn::forward_convolution), &y = op.other(dnn::forward_y);
     Value r(sizes_of(y)), x = get(op.other(dnn::forward_x)), w = get(op.other(dnn::forward_w));
-    const auto padding = c.get<int64_t>(dnn::convolution_pre_paddings);
-    const auto stride = c.get<int64_t>(dnn::convolution_strides), step = c.get<int64_t>(dnn::convolution_dilations);
-    const int64_t depth = w.sizes[1], per_group = w.sizes[0] / (x.sizes[1] / depth);
-    for_each(r.sizes, [&](const Four& i) {
-      for_each({1, depth, w.sizes[2], w.sizes[3]}, [&](const Four& k) {
-        const int64_t row = i[2] * stride[0] - padding[0] + k[2] * step[0];
-        const int64_t column = i[3] * stride[1] - padding[1] + k[3] * step[1];
-        if (row < 0 || column < 0 || row >= x.sizes[2] || column >= x.sizes[3]) return;
-        r[i] += x[{i[0], i[1] / per_group * depth + k[1], row, column}] * w[{i[1], k[1], k[2], k[3]}];
-      });
+    const Windows windows(c);
+    for_each(r.sizes, [&](const Index& i) {
+      windows.for_factors(i, x.sizes, w.sizes, [&](const Index& a, const Index& b) { r[i] += x[a] * w[b]; });
     });
     put(y, std::move(r));
   }
@@ -275,9 +288,9 @@ struct Program {
     const Descriptor& c = op.other(dnn::operation_matmul_c);
     Value r(sizes_of(c)), a = get(op.other(dnn::operation_matmul_a)), b = get(op.other(dnn::operation_matmul_b));
     const int64_t heads = r.sizes[1];
-    for_each(r.sizes, [&](const Four& i) {
+    for_each(r.sizes, [&](const Index& i) {
       for (int64_t k = 0; k < a.sizes[3]; ++k) {
-        r[i] += a[{i[0], i[1] * a.sizes[1] / heads, i[2], k}] * b[{i[0], i[1] * b.sizes[1] / heads, k, i[3]}];
+        r[i] += a[{i[0], i[1] * a.sizes[1] / heads, i[2], k, 0}] * b[{i[0], i[1] * b.sizes[1] / heads, k, i[3], 0}];
       }
     });
     put(c, std::move(r));
@@ -288,7 +301,7 @@ struct Program {
     const Descriptor& y = op.other(dnn::operation_reduction_y);
     Value x = get(op.other(dnn::operation_reduction_x));
     Value r(sizes_of(y), most ? -std::numeric_limits<double>::infinity() : 0);
-    for_each(x.sizes, [&](const Four& i) {
+    for_each(x.sizes, [&](const Index& i) {
       double& to = r.spread(i, x.sizes);
       to = most ? std::max(to, x[i]) : to + x[i];
     });
@@ -298,7 +311,7 @@ struct Program {
   void reshape(const Descriptor& op) {
     const Descriptor& y = op.other(dnn::operation_reshape_y);
     Value r(sizes_of(y)), x = get(op.other(dnn::operation_reshape_x));
-    for_each(r.sizes, [&](const Four& i) { r[i] = x[{i[0], i[1], i[3], i[2]}]; });
+    for_each(r.sizes, [&](const Index& i) { r[i] = x[{i[0], i[1], i[3], i[2], 0}]; });
     put(y, std::move(r));
   }
 };
@@ -440,7 +453,6 @@ EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
   ++convolutions;
   enqueue(stream_of_handle, run,
           new Work{operation.kind, Operand(operation.other(x), pointers), Operand(operation.other(w), pointers),
-                   Operand(operation.other(first + 3), pointers), c.get<int64_t>(dnn::convolution_pre_paddings),
-                   c.get<int64_t>(dnn::convolution_strides), c.get<int64_t>(dnn::convolution_dilations)});
+                   Operand(operation.other(first + 3), pointers), Windows(c)});
   return 0;
 }
