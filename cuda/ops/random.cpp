@@ -121,7 +121,7 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   return {out, mask};
 }
 
-Tensor dropout_gradient_kernel(const Tensor& grad, const Tensor& mask, double scale) {
+Tensor dropout_backward_kernel(const Tensor& grad, const Tensor& mask, double scale) {
   const bool fits = is_float(grad.dtype()) && is_bool(mask.dtype()) && std::ranges::equal(grad.sizes(), mask.sizes());
   if (!fits || !mask.is_contiguous()) return ops::native_dropout_backward.body()(grad, mask, scale);
   DeviceGuard guard(grad.device().index);
@@ -166,7 +166,7 @@ void register_random() {
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cuda, &dropout_kernel);
-  ops::native_dropout_backward.set_kernel(DeviceType::cuda, &dropout_gradient_kernel);
+  ops::native_dropout_backward.set_kernel(DeviceType::cuda, &dropout_backward_kernel);
   ops::randperm.set_kernel(DeviceType::cuda, &randperm);
 }
 
