@@ -14,7 +14,7 @@
   OP(POINTWISE, _gelu_erf, GeluErf, (), (), hidden)                                                                    \
   OP(POINTWISE, _gelu_tanh, GeluTanh, (), (), hidden)                                                                  \
   OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out,                 \
-     accepts(kFloats), gives(Gives::floating))                                                                         \
+     accepts(kFloats))                                                                                                 \
   OP(POINTWISE, elu, Elu, (RealScalar alpha = 1, RealScalar scale = 1, RealScalar input_scale = 1),                    \
    (alpha, scale, input_scale), hidden, inplace, out)                                                                  \
   OP(POINTWISE, celu, Celu, (RealScalar alpha = 1.0), (alpha), no_method, inplace)                                     \

@@ -17,7 +17,7 @@
      (grad, x1, x2, p, distances), composite, hidden, accepts(kFloats))                                                \
   OP(FUNCTION, Tensor, pairwise_distance,                                                                              \
      (const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6, bool keepdim = false),                      \
-     (x1, x2, p, eps, keepdim), composite, accepts(kNumbers))                                                          \
+     (x1, x2, p, eps, keepdim), composite, accepts(kNumbers), gives(Gives::real_floating))                             \
   OP(FUNCTION, Tensor, cosine_similarity, (const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8),    \
      (x1, x2, dim, eps), composite, casts(none, float32), accepts(kFloats))                                            \
   OP(METHOD_INPLACE, Tensor, renorm, (RealScalar p, int64_t dim, RealScalar maxnorm), (p, dim, maxnorm), composite,    \
@@ -27,8 +27,8 @@
   OP(IN, linalg, Tensor, cross, (const Tensor& input, const Tensor& other, Kw<int64_t> dim = -1),                      \
      (input, other, dim), composite, out, accepts(kNumbers))                                                           \
   OP(FUNCTION, Tensor, vander, (const Tensor& x, MaybeInt N = {}, bool increasing = false), (x, N, increasing),        \
-     composite)                                                                                                        \
-  OP(IN, linalg, Tensor, vander, (const Tensor& x, Kw<MaybeInt> N = {}), (x, N), composite)                            \
+     composite, gives(Gives::sum))                                                                                     \
+  OP(IN, linalg, Tensor, vander, (const Tensor& x, Kw<MaybeInt> N = {}), (x, N), composite, gives(Gives::sum))         \
   OP(METHOD, Tensor, cov, (Kw<int64_t> correction = 1, MaybeTensor fweights = {}, MaybeTensor aweights = {}),          \
-     (correction, fweights, aweights), composite, accepts(kNumbers))                                                   \
-  OP(METHOD, Tensor, corrcoef, (), (), composite, accepts(kNumbers))
+     (correction, fweights, aweights), composite, accepts(kNumbers), gives(Gives::floating))                           \
+  OP(METHOD, Tensor, corrcoef, (), (), composite, accepts(kNumbers), gives(Gives::floating))

@@ -42,26 +42,26 @@
      (input, s, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats), gives(Gives::complex))           \
   OP(IN, fft, Tensor, irfft, (const Tensor& input, MaybeInt n = {}, int64_t dim = -1, MaybeText norm = {}),            \
      (input, n, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, irfft2,                                                                                          \
      (const Tensor& input, const MaybeDims& s = {}, IntList dim = {-2, -1}, MaybeText norm = {}),                      \
      (input, s, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, irfftn,                                                                                          \
      (const Tensor& input, const MaybeDims& s = {}, const MaybeDims& dim = {}, MaybeText norm = {}),                   \
      (input, s, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, hfft, (const Tensor& input, MaybeInt n = {}, int64_t dim = -1, MaybeText norm = {}),             \
      (input, n, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, hfft2,                                                                                           \
      (const Tensor& input, const MaybeDims& s = {}, IntList dim = {-2, -1}, MaybeText norm = {}),                      \
      (input, s, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, hfftn,                                                                                           \
      (const Tensor& input, const MaybeDims& s = {}, const MaybeDims& dim = {}, MaybeText norm = {}),                   \
      (input, s, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats | kComplexes),                     \
-     gives(Gives::real))                                                                                               \
+     gives(Gives::real_floating))                                                                                      \
   OP(IN, fft, Tensor, ihfft, (const Tensor& input, MaybeInt n = {}, int64_t dim = -1, MaybeText norm = {}),            \
      (input, n, dim, norm), composite, out, accepts(kBool | kIntegers | kWideFloats), gives(Gives::complex))           \
   OP(IN, fft, Tensor, ihfft2,                                                                                          \

@@ -9,9 +9,10 @@
      (const Tensor& input, const Tensor& B, Kw<bool> upper, bool left = true, bool unitriangular = false),             \
      (input, B, upper, left, unitriangular), out, accepts(kWideFloats | kComplexes))                                   \
   OP(IN, linalg, TensorPair, cholesky_ex, (const Tensor& input, Kw<bool> upper = false, bool check_errors = false),    \
-     (input, upper, check_errors), out, fields("L", "info"), accepts(kBool | kIntegers | kWideFloats | kComplexes))    \
+     (input, upper, check_errors), out, fields("L", "info"), accepts(kBool | kIntegers | kWideFloats | kComplexes),    \
+     gives(Gives::floating))                                                                                           \
   OP(IN, linalg, Tensor, cholesky, (const Tensor& input, Kw<bool> upper = false), (input, upper), composite, out,      \
-     accepts(kBool | kIntegers | kWideFloats | kComplexes))                                                            \
+     accepts(kBool | kIntegers | kWideFloats | kComplexes), gives(Gives::floating))                                    \
   OP(METHOD, Tensor, cholesky_solve, (const Tensor& input2, bool upper = false), (input2, upper), composite, out,      \
      accepts(kWideFloats | kComplexes))                                                                                \
   OP(METHOD, Tensor, cholesky_inverse, (bool upper = false), (upper), composite, out,                                  \
@@ -63,7 +64,7 @@
   OP(IN, linalg, Tensor, eigvalsh, (const Tensor& input, Text UPLO = "L"), (input, UPLO), composite, out,              \
      accepts(kWideFloats | kComplexes), gives(Gives::real))                                                            \
   OP(IN, linalg, TensorPair, eig, (const Tensor& input), (input), out, fields("eigenvalues", "eigenvectors"),          \
-     accepts(kWideFloats | kComplexes), gives(Gives::complex))                                                         \
+     accepts(kWideFloats | kComplexes), gives(Gives::complex, Gives::complex))                                         \
   OP(IN, linalg, Tensor, eigvals, (const Tensor& input), (input), composite, out, accepts(kWideFloats | kComplexes),   \
      gives(Gives::complex))                                                                                            \
   OP(FUNCTION, TensorTriple, _linalg_svd, (const Tensor& A, bool full_matrices), (A, full_matrices), hidden,           \

@@ -27,7 +27,8 @@
       MaybeTensor pos_weight = {}), (input, target, weight, reduction, pos_weight), composite, hidden,                 \
      casts(none, float32), accepts(kFloats))                                                                           \
   OP(FUNCTION, Tensor, l1_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),                  \
-     (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes))               \
+     (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes),               \
+     gives(Gives::real))                                                                                               \
   OP(FUNCTION, Tensor, smooth_l1_loss,                                                                                 \
      (const Tensor& input, const Tensor& target, Text reduction = "mean", double beta = 1),                            \
      (input, target, reduction, beta), composite, hidden, casts(none, float32), accepts(kFloats))                      \
@@ -43,7 +44,7 @@
   OP(FUNCTION, Tensor, poisson_nll_loss,                                                                               \
      (const Tensor& input, const Tensor& target, bool log_input = true, bool full = false, double eps = 1e-8,          \
       Text reduction = "mean"), (input, target, log_input, full, eps, reduction), composite, hidden,                   \
-     casts(none, float32), accepts(kReals))                                                                            \
+     casts(none, float32), accepts(kReals), gives(Gives::floating))                                                    \
   OP(FUNCTION, Tensor, hinge_embedding_loss,                                                                           \
      (const Tensor& input, const Tensor& target, double margin = 1, Text reduction = "mean"),                          \
      (input, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                    \
@@ -51,15 +52,17 @@
      (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                            \
   OP(FUNCTION, Tensor, margin_ranking_loss,                                                                            \
      (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0, Text reduction = "mean"),   \
-     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kReals))            \
+     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kReals),            \
+     gives(Gives::floating))                                                                                           \
   OP(FUNCTION, Tensor, cosine_embedding_loss,                                                                          \
      (const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0, Text reduction = "mean"),   \
-     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kBool | kReals))    \
+     (input1, input2, target, margin, reduction), composite, hidden, casts(none, float32), accepts(kBool | kReals),    \
+     gives(Gives::floating))                                                                                           \
   OP(FUNCTION, Tensor, triplet_margin_loss,                                                                            \
      (const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1, double p = 2,           \
       double eps = 1e-6, bool swap = false, Text reduction = "mean"),                                                  \
      (anchor, positive, negative, margin, p, eps, swap, reduction), composite, hidden, casts(none, float32),           \
-     accepts(kReals))                                                                                                  \
+     accepts(kReals), gives(Gives::floating))                                                                          \
   OP(FUNCTION, Tensor, multi_margin_loss,                                                                              \
      (const Tensor& input, const Tensor& target, double p = 1, double margin = 1, MaybeTensor weight = {},             \
       Text reduction = "mean"), (input, target, p, margin, weight, reduction), composite, hidden,                      \

@@ -34,5 +34,5 @@
      gives(Gives::widest))                                                                                             \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
    float_power(wrapped(self), exponent), out)                                                                          \
-  OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out)                                    \
+  OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out, gives(Gives::floating))            \
   OP(ALIAS, fix, trunc)

@@ -27,7 +27,7 @@
      (grad_output, mask, scale), composite, hidden)                                                                    \
   OP(FUNCTION, Tensor, randperm,                                                                                       \
      (int64_t n, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),                  \
-     (n, generator, dtype, device), out, factory)                                                                      \
+     (n, generator, dtype, device), out, factory, gives(Gives::int64))                                                 \
   OP(FUNCTION, Tensor, rand,                                                                                           \
      (IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),               \
      (size, generator, dtype, device), composite, out, factory)                                                        \
@@ -36,7 +36,8 @@
      (size, generator, dtype, device), composite, out, factory)                                                        \
   OP(FUNCTION_AS, Tensor, randint, low,                                                                                \
      (int64_t low, int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},              \
-      MaybeDevice device = {}), (low, high, size, generator, dtype, device), composite, out, factory)                  \
+      MaybeDevice device = {}), (low, high, size, generator, dtype, device), composite, out, factory,                  \
+     gives(Gives::int64))                                                                                              \
   OP(FORM, Tensor, randint, high,                                                                                      \
      (int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                           \
       MaybeDevice device = {}), (high, size, generator, dtype, device),                                                \

@@ -60,7 +60,7 @@
      (p, dim, keepdim, dtype), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes),                 \
      gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, logsumexp, (IntList dim, bool keepdim = false), (dim, keepdim), composite, out,                   \
-     accepts(kBool | kReals))                                                                                          \
+     accepts(kBool | kReals), gives(Gives::floating))                                                                  \
   OP(METHOD_AS, TensorPair, var_mean, correction,                                                                      \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \

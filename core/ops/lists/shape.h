@@ -35,10 +35,10 @@
   OP(METHOD, Tensor, trace, (), (), composite, gives(Gives::sum))                                                      \
   OP(FUNCTION, Tensor, tril_indices,                                                                                   \
      (int64_t row, int64_t col, int64_t offset = 0, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \
-     (row, col, offset, dtype, device), composite, factory)                                                            \
+     (row, col, offset, dtype, device), composite, factory, gives(Gives::int64))                                       \
   OP(FUNCTION, Tensor, triu_indices,                                                                                   \
      (int64_t row, int64_t col, int64_t offset = 0, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \
-     (row, col, offset, dtype, device), composite, factory)                                                            \
+     (row, col, offset, dtype, device), composite, factory, gives(Gives::int64))                                       \
   OP(METHOD_AS, TensorVector, tensor_split, sections, (int64_t sections, int64_t dim = 0), (sections, dim), composite) \
   OP(METHOD_AS, TensorVector, tensor_split, indices, (IntList indices, int64_t dim = 0), (indices, dim), composite)    \
   OP(METHOD_AS, TensorVector, tensor_split, tensor_indices_or_sections,                                                \
