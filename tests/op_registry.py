@@ -20,6 +20,15 @@ def by_name() -> dict[str, dict[str, Any]]:
     return names
 
 
+def forms() -> dict[str, list[dict[str, Any]]]:
+    """Returns all forms of each name that are not deprecated."""
+    names: dict[str, list[dict[str, Any]]] = {}
+    for entry in vesta._C._registry():
+        if not entry["deprecated"]:
+            names.setdefault(qualified(entry["name"], entry["space"]), []).append(entry)
+    return names
+
+
 def with_out() -> set[str]:
     """Returns the names of which every form takes ``out=``, the deprecated ones aside."""
     takes: dict[str, bool] = {}

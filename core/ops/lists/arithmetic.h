@@ -22,7 +22,7 @@
      ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
   OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
   OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
-     sub(input, other, alpha), deprecated, out)                                                                        \
+     sub(input, other, alpha), deprecated, out, accepts(kNumbers))                                                     \
   OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out)                                               \
@@ -33,10 +33,10 @@
   OP(POINTWISE, _trunc_divide, TruncDivide, (const Operand& other), (other), hidden)                                   \
   OP(POINTWISE, remainder, Remainder, (const Operand& other), (other), inplace, out)                                   \
   OP(FORM, Tensor, remainder, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                      \
-     remainder(wrapped(input), other))                                                                                 \
+     remainder(wrapped(input), other), accepts(kReals))                                                                \
   OP(POINTWISE, pow, Pow, (const Operand& exponent), (exponent), inplace, out, casts(none, float32))                   \
   OP(FORM, Tensor, pow, Scalar, (Scalar input, const Tensor& exponent), (input, exponent),                             \
-     pow(wrapped(input), exponent), out)                                                                               \
+     pow(wrapped(input), exponent), out, accepts(kNumbers))                                                            \
   OP(POINTWISE, maximum, Maximum, (const Tensor& other), (other), out)                                                 \
   OP(POINTWISE, minimum, Minimum, (const Tensor& other), (other), out)                                                 \
   OP(METHOD, Tensor, conj, (), (), composite)                                                                          \
@@ -45,8 +45,8 @@
   OP(ALIAS, subtract, sub)                                                                                             \
   OP(ALIAS, multiply, mul)                                                                                             \
   OP(FORM, Tensor, rsub, Tensor, (const Tensor& input, const Tensor& other, Kw<RealScalar> alpha = 1),                 \
-     (input, other, alpha), sub(other, input, alpha))                                                                  \
+     (input, other, alpha), sub(other, input, alpha), accepts(kNumbers))                                               \
   OP(FORM, Tensor, rsub, Scalar, (const Tensor& input, Scalar other, RealScalar alpha = 1), (input, other, alpha),     \
-     sub(wrapped(other), input, alpha))                                                                                \
+     sub(wrapped(other), input, alpha), accepts(kNumbers))                                                             \
   OP(ALIAS, divide, div)                                                                                               \
   OP(ALIAS, true_divide, div)

@@ -14,10 +14,10 @@
   OP(POINTWISE, logaddexp2, LogAddExp2, (const Tensor& other), (other), out)                                           \
   OP(POINTWISE, xlogy, Xlogy, (const Operand& other), (other), inplace, out)                                           \
   OP(FORM, Tensor, xlogy, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                            \
-   xlogy(wrapped(self), other), out)                                                                                   \
+     xlogy(wrapped(self), other), out, accepts(kBool | kReals), gives(Gives::floating))                                \
   OP(POINTWISE, xlog1py, Xlog1py, (const Operand& other), (other), in_special, no_method, out)                         \
   OP(FORM, Tensor, xlog1py, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                          \
-   xlog1py(wrapped(self), other), in_special, out)                                                                     \
+     xlog1py(wrapped(self), other), in_special, out, accepts(kBool | kReals), gives(Gives::floating))                  \
   OP(POINTWISE, logit, Logit, (MaybeDouble eps = {}), (eps), inplace, out)                                             \
   OP(POINTWISE_FUNCTION, _binary_cross_entropy, BinaryCrossEntropy,                                                    \
      (const Tensor& input, const Tensor& target), (input, target), hidden)

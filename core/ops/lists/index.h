@@ -23,8 +23,8 @@
      composite, out, casts(none, widest))                                                                              \
   OP(METHOD, Tensor, nonzero, (), (), out, no_gradient, gives(Gives::int64))                                           \
   OP(FORM_METHOD, TensorOrTensors, nonzero, as_tuple, (Kw<bool> as_tuple), (as_tuple), _nonzero(input, as_tuple),      \
-     no_gradient)                                                                                                      \
-  OP(FORM_METHOD, Tensor, argwhere, all, (), (), nonzero(input), no_gradient)                                          \
+     no_gradient, gives(Gives::int64))                                                                                 \
+  OP(FORM_METHOD, Tensor, argwhere, all, (), (), nonzero(input), no_gradient, gives(Gives::int64))                     \
   OP(METHOD_INPLACE, Tensor, masked_fill, (const Tensor& mask, const Operand& value), (mask, value), composite)        \
   OP(METHOD, Tensor, masked_select, (const Tensor& mask), (mask), composite, out)                                      \
   OP(FUNCTION, Tensor, cat, (TensorList tensors, int64_t dim = 0), (tensors, dim), out, casts(widest, widest))         \

@@ -99,12 +99,13 @@
      accepts(kFloats | kComplexes), gives(Gives::real))                                                                \
   OP(PYTHON_FORM, Tensor, addmv_, alpha_beta,                                                                          \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (beta, input, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), deprecated)                                 \
+     (beta, input, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), deprecated, accepts(kNumbers))              \
   OP(PYTHON_FORM, Tensor, addmv_, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),  \
-     (beta, input, mat, vec), addmv_(input, mat, vec, beta), deprecated)                                               \
+     (beta, input, mat, vec), addmv_(input, mat, vec, beta), deprecated, accepts(kNumbers))                            \
   OP(PYTHON_FORM, Tensor, addmv_, method_alpha_beta,                                                                   \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (input, beta, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), tensor_only, deprecated)                    \
+     (input, beta, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), tensor_only, deprecated,                    \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addmv_, method_beta,                                                                         \
      (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
-     addmv_(input, mat, vec, beta), tensor_only, deprecated)
+     addmv_(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))

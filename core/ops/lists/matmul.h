@@ -24,38 +24,42 @@
   OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out, accepts(kNumbers))                             \
   OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
-     (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, out)                         \
+     (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, out, accepts(kNumbers))      \
   OP(PYTHON_FORM, Tensor, addmm, beta,                                                                                 \
      (RealScalar beta, const Tensor& input, const Tensor& mat1, const Tensor& mat2), (beta, input, mat1, mat2),        \
-     addmm(input, mat1, mat2, beta), deprecated, out)                                                                  \
+     addmm(input, mat1, mat2, beta), deprecated, out, accepts(kNumbers))                                               \
   OP(PYTHON_FORM, Tensor, addmm, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
-     (input, beta, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), tensor_only, deprecated)                 \
+     (input, beta, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), tensor_only, deprecated,                 \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addmm, method_beta,                                                                          \
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
-     addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
+     addmm(input, mat1, mat2, beta), tensor_only, deprecated, accepts(kNumbers))                                       \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (mat1, mat2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                                \
   OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
      (mat1, mat2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addmm_, method_alpha_beta,                                                                   \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
-     (input, beta, alpha, mat1, mat2), addmm_(input, mat1, mat2, beta, alpha), tensor_only, deprecated)                \
+     (input, beta, alpha, mat1, mat2), addmm_(input, mat1, mat2, beta, alpha), tensor_only, deprecated,                \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addmm_, method_beta,                                                                         \
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
-     addmm_(input, mat1, mat2, beta), tensor_only, deprecated)                                                         \
+     addmm_(input, mat1, mat2, beta), tensor_only, deprecated, accepts(kNumbers))                                      \
   OP(PYTHON_FORM, Tensor, baddbmm, alpha_beta,                                                                         \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, out)               \
+     (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, out,               \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, baddbmm, beta,                                                                               \
-     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2), (beta, input, batch1, batch2),\
-     baddbmm(input, batch1, batch2, beta), deprecated, out)                                                            \
+     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2),                               \
+     (beta, input, batch1, batch2), baddbmm(input, batch1, batch2, beta), deprecated, out, accepts(kNumbers))          \
   OP(PYTHON_FORM, Tensor, baddbmm, method_alpha_beta,                                                                  \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (input, beta, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated)       \
+     (input, beta, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated,       \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, baddbmm, method_beta,                                                                        \
-     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
-     baddbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                    \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2),                               \
+     (input, beta, batch1, batch2), baddbmm(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))  \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
@@ -64,22 +68,26 @@
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
   OP(PYTHON_FORM, Tensor, baddbmm_, method_alpha_beta,                                                                 \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (input, beta, alpha, batch1, batch2), baddbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)      \
+     (input, beta, alpha, batch1, batch2), baddbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated,      \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, baddbmm_, method_beta,                                                                       \
-     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
-     baddbmm_(input, batch1, batch2, beta), tensor_only, deprecated)                                                   \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2),                               \
+     (input, beta, batch1, batch2), baddbmm_(input, batch1, batch2, beta), tensor_only, deprecated,                    \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm, alpha_beta,                                                                          \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, out)                \
+     (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, out,                \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm, beta,                                                                                \
-     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2), (beta, input, batch1, batch2),\
-     addbmm(input, batch1, batch2, beta), deprecated, out)                                                             \
+     (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2),                               \
+     (beta, input, batch1, batch2), addbmm(input, batch1, batch2, beta), deprecated, out, accepts(kNumbers))           \
   OP(PYTHON_FORM, Tensor, addbmm, method_alpha_beta,                                                                   \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (input, beta, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated)        \
+     (input, beta, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated,        \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm, method_beta,                                                                         \
-     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
-     addbmm(input, batch1, batch2, beta), tensor_only, deprecated)                                                     \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2),                               \
+     (input, beta, batch1, batch2), addbmm(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))   \
   OP(METHOD, Tensor, addbmm,                                                                                           \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
@@ -88,10 +96,11 @@
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
   OP(PYTHON_FORM, Tensor, addbmm_, method_alpha_beta,                                                                  \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (input, beta, alpha, batch1, batch2), addbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated)       \
+     (input, beta, alpha, batch1, batch2), addbmm_(input, batch1, batch2, beta, alpha), tensor_only, deprecated,       \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm_, method_beta,                                                                        \
-     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2), (input, beta, batch1, batch2),\
-     addbmm_(input, batch1, batch2, beta), tensor_only, deprecated)                                                    \
+     (const Tensor& input, RealScalar beta, const Tensor& batch1, const Tensor& batch2),                               \
+     (input, beta, batch1, batch2), addbmm_(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))  \
   OP(PYTHON_FORM, Tensor, addr, alpha_beta,                                                                            \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
      (beta, input, alpha, vec1, vec2), addr(input, vec1, vec2, beta, alpha), deprecated, out)                          \
@@ -111,10 +120,11 @@
      (vec1, vec2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addr_, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
-     (input, beta, alpha, vec1, vec2), addr_(input, vec1, vec2, beta, alpha), tensor_only, deprecated)                 \
+     (input, beta, alpha, vec1, vec2), addr_(input, vec1, vec2, beta, alpha), tensor_only, deprecated,                 \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addr_, method_beta,                                                                          \
      (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
-     addr_(input, vec1, vec2, beta), tensor_only, deprecated)                                                          \
+     addr_(input, vec1, vec2, beta), tensor_only, deprecated, accepts(kNumbers))                                       \
   OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower), accepts(kNumbers))            \
   OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest), accepts(kNumbers))    \
   OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest), accepts(kNumbers))     \
@@ -122,15 +132,15 @@
   OP(METHOD, Tensor, outer, (const Tensor& vec2), (vec2), composite, out)                                              \
   OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, out)                             \
+     (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, out, accepts(kNumbers))          \
   OP(PYTHON_FORM, Tensor, addmv, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),   \
-     (beta, input, mat, vec), addmv(input, mat, vec, beta), deprecated, out)                                           \
+     (beta, input, mat, vec), addmv(input, mat, vec, beta), deprecated, out, accepts(kNumbers))                        \
   OP(PYTHON_FORM, Tensor, addmv, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (input, beta, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), tensor_only, deprecated)                     \
+     (input, beta, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), tensor_only, deprecated, accepts(kNumbers))  \
   OP(PYTHON_FORM, Tensor, addmv, method_beta,                                                                          \
      (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
-     addmv(input, mat, vec, beta), tensor_only, deprecated)                                                            \
+     addmv(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                         \
   OP(METHOD, Tensor, addmv, (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1),     \
      (mat, vec, beta, alpha), composite, out, casts(none, lower), accepts(kNumbers))                                   \
   OP(METHOD, Tensor, kron, (const Tensor& other), (other), composite, out)                                             \

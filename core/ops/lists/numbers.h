@@ -20,19 +20,20 @@
   OP(POINTWISE, addcmul, Addcmul, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
    (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \
   OP(FORM_METHOD, Tensor, addcmul, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),            \
-   (value, tensor1, tensor2), addcmul(input, tensor1, tensor2, value), deprecated, out)                                \
+     (value, tensor1, tensor2), addcmul(input, tensor1, tensor2, value), deprecated, out, accepts(kNumbers))           \
   OP(FORM_INPLACE, addcmul, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcmul(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
   OP(POINTWISE, addcdiv, Addcdiv, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
    (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \
   OP(FORM_METHOD, Tensor, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),            \
-   (value, tensor1, tensor2), addcdiv(input, tensor1, tensor2, value), deprecated, out)                                \
+     (value, tensor1, tensor2), addcdiv(input, tensor1, tensor2, value), deprecated, out,                              \
+     accepts(kFloats | kComplexes))                                                                                    \
   OP(FORM_INPLACE, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcdiv(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
   OP(METHOD, Tensor, positive, (), (), composite, accepts(kNumbers))                                                   \
   OP(METHOD_INPLACE, Tensor, float_power, (const Operand& exponent), (exponent), composite, out,                       \
      gives(Gives::widest))                                                                                             \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
-   float_power(wrapped(self), exponent), out)                                                                          \
+     float_power(wrapped(self), exponent), out, gives(Gives::widest))                                                  \
   OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out, gives(Gives::floating))            \
   OP(ALIAS, fix, trunc)

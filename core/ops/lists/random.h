@@ -41,7 +41,7 @@
   OP(FORM, Tensor, randint, high,                                                                                      \
      (int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                           \
       MaybeDevice device = {}), (high, size, generator, dtype, device),                                                \
-     randint(0, high, size, generator, dtype, device), out, factory)                                                   \
+     randint(0, high, size, generator, dtype, device), out, factory, gives(Gives::int64))                              \
   OP(METHOD, Tensor, rand_like, (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
      (generator, dtype, device), composite, factory, memory_format, no_method, accepts(kFloats | kComplexes))          \
   OP(METHOD, Tensor, randn_like,                                                                                       \
@@ -80,8 +80,9 @@
   OP(PYTHON_FORM, Tensor, randint_like, high,                                                                          \
      (const Tensor& input, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                    \
       MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \
-     randint_like(input, 0, high, generator, dtype, device), factory, memory_format)                                   \
+     randint_like(input, 0, high, generator, dtype, device), factory, memory_format, accepts(kReals))                  \
   OP(PYTHON_FORM, Tensor, randint_like, Tensor,                                                                        \
      (const Tensor& input, const Tensor& high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},              \
       MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \
-     randint_like(input, 0, high.item<int64_t>(), generator, dtype, device), factory, memory_format, any_device)
+     randint_like(input, 0, high.item<int64_t>(), generator, dtype, device), factory, memory_format, any_device,       \
+     accepts(kReals))

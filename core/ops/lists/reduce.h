@@ -5,11 +5,12 @@
 #define VESTA_OPS_REDUCE(OP)                                                                                           \
   OP(METHOD_AS, Tensor, sum, dim, (const MaybeDims& dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),             \
      (dim, keepdim, dtype), out, casts(none, float32_result), gives(Gives::sum))                                       \
-  OP(FORM_METHOD, Tensor, sum, all, (Kw<MaybeDType> dtype = {}), (dtype), sum(input, MaybeDims(), false, dtype))       \
+  OP(FORM_METHOD, Tensor, sum, all, (Kw<MaybeDType> dtype = {}), (dtype), sum(input, MaybeDims(), false, dtype),       \
+     gives(Gives::sum))                                                                                                \
   OP(METHOD_AS, Tensor, mean, dim, (const MaybeDims& dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),            \
      (dim, keepdim, dtype), out, accepts(kFloats | kComplexes))                                                        \
   OP(FORM_METHOD, Tensor, mean, all, (Kw<MaybeDType> dtype = {}), (dtype), mean(input, MaybeDims(), false, dtype),     \
-     out)                                                                                                              \
+     out, accepts(kFloats | kComplexes))                                                                               \
   OP(METHOD_INPLACE, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                      \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
   OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), out, fields("values", "indices"), accepts(kBool | kReals),      \
@@ -24,8 +25,10 @@
      no_gradient, gives(Gives::truth))                                                                                 \
   OP(METHOD_AS, Tensor, all, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient, gives(Gives::truth))                                                                                 \
-  OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, out, no_gradient)              \
-  OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient)              \
+  OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, out, no_gradient,              \
+     gives(Gives::truth))                                                                                              \
+  OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient,              \
+     gives(Gives::truth))                                                                                              \
   OP(METHOD_AS, Tensor, max, other, (const Tensor& other), (other), composite, out, accepts(kBool | kReals))           \
   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
@@ -46,16 +49,18 @@
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, out, accepts(kFloats | kComplexes), gives(Gives::real))                                                \
   OP(FORM_METHOD, Tensor, var, unbiased, (Flag unbiased), (unbiased),                                                  \
-     var(input, MaybeDims(), int64_t(unbiased), false))                                                                \
+     var(input, MaybeDims(), int64_t(unbiased), false), accepts(kFloats | kComplexes), gives(Gives::real))             \
   OP(FORM_METHOD, Tensor, var, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false),                       \
-     (dim, unbiased, keepdim), var(input, dim, int64_t(unbiased), keepdim), out)                                       \
+     (dim, unbiased, keepdim), var(input, dim, int64_t(unbiased), keepdim), out, accepts(kFloats | kComplexes),        \
+     gives(Gives::real))                                                                                               \
   OP(METHOD_AS, Tensor, std, correction,                                                                               \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, out, accepts(kFloats | kComplexes), gives(Gives::real))                                                \
   OP(FORM_METHOD, Tensor, std, unbiased, (Flag unbiased), (unbiased),                                                  \
-     std(input, MaybeDims(), int64_t(unbiased), false))                                                                \
+     std(input, MaybeDims(), int64_t(unbiased), false), accepts(kFloats | kComplexes), gives(Gives::real))             \
   OP(FORM_METHOD, Tensor, std, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false),                       \
-     (dim, unbiased, keepdim), std(input, dim, int64_t(unbiased), keepdim), out)                                       \
+     (dim, unbiased, keepdim), std(input, dim, int64_t(unbiased), keepdim), out, accepts(kFloats | kComplexes),        \
+     gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, norm, (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),     \
      (p, dim, keepdim, dtype), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes),                 \
      gives(Gives::real))                                                                                               \
@@ -65,22 +70,26 @@
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \
   OP(PYTHON_FORM, TensorPair, var_mean, unbiased, (const Tensor& input, bool unbiased = true), (input, unbiased),      \
-     var_mean(input, MaybeDims(), int64_t(unbiased), false))                                                           \
+     var_mean(input, MaybeDims(), int64_t(unbiased), false), accepts(kFloats | kComplexes),                            \
+     gives(Gives::real, Gives::same))                                                                                  \
   OP(PYTHON_FORM, TensorPair, var_mean, dim,                                                                           \
      (const Tensor& input, const MaybeDims& dim, bool unbiased = true, bool keepdim = false),                          \
-     (input, dim, unbiased, keepdim), var_mean(input, dim, int64_t(unbiased), keepdim))                                \
+     (input, dim, unbiased, keepdim), var_mean(input, dim, int64_t(unbiased), keepdim),                                \
+     accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                                                   \
   OP(METHOD_AS, TensorPair, std_mean, correction,                                                                      \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \
   OP(PYTHON_FORM, TensorPair, std_mean, unbiased, (const Tensor& input, bool unbiased = true), (input, unbiased),      \
-     std_mean(input, MaybeDims(), int64_t(unbiased), false))                                                           \
+     std_mean(input, MaybeDims(), int64_t(unbiased), false), accepts(kFloats | kComplexes),                            \
+     gives(Gives::real, Gives::same))                                                                                  \
   OP(PYTHON_FORM, TensorPair, std_mean, dim,                                                                           \
      (const Tensor& input, const MaybeDims& dim, bool unbiased = true, bool keepdim = false),                          \
-     (input, dim, unbiased, keepdim), std_mean(input, dim, int64_t(unbiased), keepdim))                                \
+     (input, dim, unbiased, keepdim), std_mean(input, dim, int64_t(unbiased), keepdim),                                \
+     accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                                                   \
   OP(METHOD, TensorPair, aminmax, (Kw<MaybeInt> dim = {}, bool keepdim = false), (dim, keepdim), composite,            \
      exact_out, fields("min", "max"), accepts(kBool | kReals))                                                         \
   OP(PYTHON_FORM, Tensor, count_nonzero, dim, (const Tensor& input, MaybeInt dim = {}), (input, dim),                  \
-     count_nonzero(input, dim ? IntList(*dim) : IntList()), method, no_gradient)                                       \
+     count_nonzero(input, dim ? IntList(*dim) : IntList()), method, no_gradient, gives(Gives::int64))                  \
   OP(METHOD_AS, Tensor, count_nonzero, dim_IntList, (IntList dim), (dim), composite, no_gradient,                      \
      gives(Gives::int64))                                                                                              \
   OP(METHOD, Tensor, nansum, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),             \

@@ -19,7 +19,8 @@
   OP(FUNCTION, Tensor, _interpolate,                                                                                   \
      (const Tensor& input, IntList size, Text mode, bool align_corners, bool antialias, MaybeDouble scale_d,           \
       MaybeDouble scale_h, MaybeDouble scale_w),                                                                       \
-     (input, size, mode, align_corners, antialias, scale_d, scale_h, scale_w), composite, hidden)                      \
+     (input, size, mode, align_corners, antialias, scale_d, scale_h, scale_w), composite, hidden,                      \
+     accepts(kFloats | set_of(DType::uint8)))                                                                          \
   OP(FUNCTION, Tensor, im2col,                                                                                         \
      (const Tensor& input, IntList kernel_size, IntList dilation, IntList padding, IntList stride),                    \
      (input, kernel_size, dilation, padding, stride), composite, hidden)                                               \

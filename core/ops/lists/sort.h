@@ -7,9 +7,11 @@
      (stable, dim, descending), out, fields("values", "indices"), accepts(kBool | kReals),                             \
      gives(Gives::same, Gives::int64))                                                                                 \
   OP(FORM_METHOD, TensorPair, sort, dim, (int64_t dim = -1, bool descending = false), (dim, descending),               \
-     sort(input, MaybeBool(), dim, descending), out, fields("values", "indices"))                                      \
+     sort(input, MaybeBool(), dim, descending), out, fields("values", "indices"), accepts(kBool | kReals),             \
+     gives(Gives::same, Gives::int64))                                                                                 \
   OP(FORM_METHOD, Tensor, argsort, stable, (Kw<Flag> stable, int64_t dim = -1, bool descending = false),               \
-     (stable, dim, descending), std::get<1>(sort(input, bool(stable), dim, descending)), out, no_gradient)             \
+     (stable, dim, descending), std::get<1>(sort(input, bool(stable), dim, descending)), out, no_gradient,             \
+     accepts(kBool | kReals), gives(Gives::int64))                                                                     \
   OP(METHOD, Tensor, argsort, (int64_t dim = -1, bool descending = false), (dim, descending), composite, no_gradient,  \
      accepts(kBool | kReals), gives(Gives::int64))                                                                     \
   OP(METHOD, Tensor, msort, (), (), composite, out, accepts(kBool | kReals))                                           \
@@ -49,11 +51,13 @@
   OP(PYTHON_FORM, Tensor, searchsorted, Scalar,                                                                        \
      (const Tensor& sorted_sequence, Scalar self, Kw<bool> out_int32 = false, bool right = false,                      \
       MaybeText side = {}, MaybeTensor sorter = {}), (sorted_sequence, self, out_int32, right, side, sorter),          \
-     searchsorted(sorted_sequence, wrapped(self), out_int32, right, side, sorter), out, no_gradient)                   \
+     searchsorted(sorted_sequence, wrapped(self), out_int32, right, side, sorter), out, no_gradient,                   \
+     accepts(kBool | kReals), gives(Gives::int64))                                                                     \
   OP(FUNCTION, Tensor, bucketize,                                                                                      \
      (const Operand& input, const Tensor& boundaries, Kw<bool> out_int32 = false, bool right = false),                 \
      (input, boundaries, out_int32, right), composite, out, no_gradient, accepts(kBool | kReals),                      \
      gives(Gives::int64))                                                                                              \
   OP(PYTHON_FORM, Tensor, bucketize, Scalar,                                                                           \
      (Scalar self, const Tensor& boundaries, Kw<bool> out_int32 = false, bool right = false),                          \
-     (self, boundaries, out_int32, right), bucketize(wrapped(self), boundaries, out_int32, right), no_gradient)
+     (self, boundaries, out_int32, right), bucketize(wrapped(self), boundaries, out_int32, right), no_gradient,        \
+     accepts(kBool | kReals), gives(Gives::int64))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .units import _format_memory, _format_time, _format_time_share, _in_unit
+from ._units import _format_memory, _format_time, _format_time_share, _in_unit
 
 if TYPE_CHECKING:
     from vesta.autograd.recording import Recording

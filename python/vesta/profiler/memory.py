@@ -17,7 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import vesta
-from vesta.autograd.units import _format_memory as _size
+from vesta.autograd._units import _format_memory as _size
 
 if TYPE_CHECKING:
     from vesta.autograd.profiler_util import FunctionEvent
