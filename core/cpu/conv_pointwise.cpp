@@ -102,8 +102,8 @@ void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* 
 template <class E>
 bool goes_pointwise(const Correlated<E>& c) {
   const Spatial none{0, 0, 0}, one{1, 1, 1};
-  const bool lies_in_rows = c.from_strides.channel == 1 && c.to_strides.channel == 1 &&
-                            position_step(c.to_size, c.to_strides);
+  const bool lies_in_rows =
+      c.from_strides.channel == 1 && c.to_strides.channel == 1 && position_step(c.to_size, c.to_strides);
   const bool of_tiles = std::is_same_v<E, Bf16Bits> && pair_kernels() != nullptr && pair_kernels()->products.packs_rows;
   if (c.products.size() != 1 || (!lies_in_rows && !of_tiles)) return false;
   if (c.from_channels < 2 || c.to_channels < 2 || (c.groups > 1 && c.bias != nullptr)) return false;

@@ -36,6 +36,8 @@ constexpr int64_t kTransposedRows = 8;            // tiles of rows of a transpos
 constexpr int64_t kThinRows = 8;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
 constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
+constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
+constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
 constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
 
@@ -83,12 +85,6 @@ void read_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, Blo
 }
 
 template <class T>
-void pack_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, T* room, Block<T>& block) {
-  kernels.pack_a(p.m, block.k, p.a + k0 * p.a_col, p.a_row, p.a_col, room);
-  kernels.use_packed_a(room, block);
-}
-
-template <class T>
 void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& block) {
   block.b = packed;
   block.b_row = kernels.tile_cols;
@@ -127,16 +123,33 @@ int64_t room_for_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t 
   return (std::min(p.k, kBlockK) + kCopyGap) * round_up(rows, kernels.tile_rows);
 }
 
-// Points the block at A, copied or packed into `room` if it is not read in place.
+// Points the block at A in place, or at what copy_a wrote to `room`.
 template <class T>
-void prepare_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how, int64_t k0, T* room, Block<T>& block) {
+void use_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how, int64_t k0, const T* room,
+           Block<T>& block) {
   if (how == RowsOfA::in_place) return read_a(kernels, p, k0, block);
-  if (how == RowsOfA::packed) return pack_a(kernels, p, k0, room, block);
+  if (how == RowsOfA::packed) return kernels.use_packed_a(room, block);
   block.a = room;
   block.a_row = block.k + kCopyGap;
   block.a_col = 1;
   block.a_tile = kernels.tile_rows * block.a_row;
-  for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.a + i * p.a_row + k0, block.k, room + i * block.a_row);
+}
+
+// Copies or packs the block of A from k0 on into `room` if it is not read in place.
+template <class T>
+void copy_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how, int64_t k0, T* room) {
+  const int64_t k = std::min(kBlockK, p.k - k0);
+  const T* const from = p.a + k0 * p.a_col;
+  if (how == RowsOfA::packed) kernels.pack_a(p.m, k, from, p.a_row, p.a_col, room);
+  for (int64_t i = 0; i < p.m && how == RowsOfA::copied; ++i) {
+    std::copy_n(from + i * p.a_row, k, room + i * (k + kCopyGap));
+  }
+}
+
+template <class T>
+void prepare_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how, int64_t k0, T* room, Block<T>& block) {
+  copy_a(kernels, p, how, k0, room);
+  use_a(kernels, p, how, k0, static_cast<const T*>(room), block);
 }
 
 // B is read in place when its rows have unit stride and a block of it is used once or lies within L1.
@@ -274,25 +287,31 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
                        packed.data() + k0 * padded + c0 * k_len);
       }
     });
+    // Strips of columns whose sums stay in L2 over all of k, if a block of rows does, too.
+    const int64_t size = room_for_a(kernels, p, rows.highest());
+    const bool keeps_a = rows.highest() * p.k <= kKeptElements;
     // Few row blocks: cut the columns as well, so that there is work for more threads.
     const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4));
     const Cut columns = Cut::into(q.n, nc, most);
     parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
-      T* const room =
-          how == RowsOfA::in_place
-              ? nullptr
-              : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, rows.highest())));
+      const std::size_t bytes = sizeof(T) * static_cast<std::size_t>((keeps_a ? k_blocks : 1) * size);
+      T* const room = how == RowsOfA::in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_a, bytes));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t i = t / columns.count, j0 = t % columns.count, c0 = columns.begin(j0);
         const Matrices<T> part = q.rows(rows.begin(i), rows.end(i)).columns(c0, columns.end(j0));
-        with_sums(part, [&](const Matrices<T>& r) {
-          for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
-            Block<T> block = block_at(r, k0);
-            prepare_a(kernels, r, how, k0, room, block);
-            use_packed_b(kernels, packed.data() + k0 * padded + c0 * block.k, block);
-            kernels.block(block);
-          }
-        });
+        for (int64_t b = 0; b < k_blocks && keeps_a; ++b) copy_a(kernels, part, how, b * kBlockK, room + b * size);
+        const int64_t strip = keeps_a ? kStripPanels * nc : part.n;
+        for (int64_t s = 0; s < part.n; s += strip) {
+          with_sums(part.columns(s, std::min(part.n, s + strip)), [&](const Matrices<T>& r) {
+            for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+              Block<T> block = block_at(r, k0);
+              if (keeps_a) use_a(kernels, r, how, k0, static_cast<const T*>(room + k0 / kBlockK * size), block);
+              else prepare_a(kernels, r, how, k0, room, block);
+              use_packed_b(kernels, packed.data() + k0 * padded + (c0 + s) * block.k, block);
+              kernels.block(block);
+            }
+          });
+        }
       }
     });
   }
@@ -496,31 +515,6 @@ void fill_empty(const Matrices<T>& p) {
       if (p.bias != nullptr) c = c + p.bias[j];
     }
   }
-}
-
-template <class T>
-Matrices<T> typed(const Gemm& args) {
-  return {args.m,
-          args.n,
-          args.k,
-          static_cast<const T*>(args.a),
-          args.a_row,
-          args.a_col,
-          static_cast<const T*>(args.b),
-          args.b_row,
-          args.b_col,
-          static_cast<T*>(args.c),
-          args.c_row,
-          static_cast<const T*>(args.bias),
-          args.accumulate};
-}
-
-template <class T>
-Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
-  p.a += by.a;
-  p.b += by.b;
-  p.c += by.c;
-  return p;
 }
 
 template <class T>

@@ -96,10 +96,10 @@ struct GemmKernels {
 ///
 /// Note [Tiles of pairs]
 /// With AMX, TDPBF16PS multiplies 16 rows of 16 pairs by 16 columns of them: 16 times as many a cycle as a fused
-/// multiply-add of vectors. Where the machine has it, all products of pairs take it, and within a block of kBlockK pairs
-/// the chain is one of steps of kTileSteps pairs, from zero: the second numbers of the step's pairs are one chain of
-/// fused multiply-adds from zero, the first numbers another; the two sums are added, then added to the block's. A last
-/// step is filled up with zeros. Subnormal numbers are taken for zeros as above, and the same invariance holds.
+/// multiply-add of vectors. Where the machine has it, all products of pairs take it, and within a block of kBlockK
+/// pairs the chain is one of steps of kTileSteps pairs, from zero: the second numbers of the step's pairs are one chain
+/// of fused multiply-adds from zero, the first numbers another; the two sums are added, then added to the block's. A
+/// last step is filled up with zeros. Subnormal numbers are taken for zeros as above, and the same invariance holds.
 /// Rows of a are read where they are whole along k, so pack_a leaves them rows (GemmKernels::packs_rows).
 constexpr std::int64_t kTileSteps = 16;
 

@@ -92,4 +92,31 @@ struct BatchSteps {
   }
 };
 
+/// Returns the product with pointers to T, of which C and the bias are, too.
+template <class T>
+Matrices<T> typed(const Gemm& args) {
+  return {args.m,
+          args.n,
+          args.k,
+          static_cast<const T*>(args.a),
+          args.a_row,
+          args.a_col,
+          static_cast<const T*>(args.b),
+          args.b_row,
+          args.b_col,
+          static_cast<T*>(args.c),
+          args.c_row,
+          static_cast<const T*>(args.bias),
+          args.accumulate};
+}
+
+/// Returns the product whose operands lie `by` further.
+template <class T>
+Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
+  p.a += by.a;
+  p.b += by.b;
+  p.c += by.c;
+  return p;
+}
+
 }  // namespace vesta::cpu

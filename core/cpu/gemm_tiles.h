@@ -191,7 +191,8 @@ void stream_row(const Block<typename X::T>& p) {
 
 template <class X>
 void block(const Block<typename X::T>& p) {
-  constexpr int kRows = X::kRows, kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
+  constexpr int kRows = X::kRows, kTall = X::kPanel * kRows;
+  constexpr int kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
   const bool plain_b = p.b_table == nullptr && p.b_tile == X::kPanel * X::kWidth;
   if (p.m == 1 && p.n >= 16 * X::kWidth && p.k > 1 && plain_b && p.a_table == nullptr) return stream_row<X>(p);
   if (p.b_table != nullptr) return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::table>(p);
@@ -199,10 +200,9 @@ void block(const Block<typename X::T>& p) {
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
     return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
   }
-  // With columns for one vector only, take twice the rows, so that as many sums are in flight.
-  if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0)
-    return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
-  if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, 2 * kRows, 1, ARows::stride, BRows::stride>(p);
+  // With columns for one vector only, take more rows, so that as many sums are in flight.
+  if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0) return walk<X, kTall, 1, ARows::pointers, BRows::stride>(p);
+  if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, kTall, 1, ARows::stride, BRows::stride>(p);
   // Likewise with columns for half a panel of four vectors, as Winograd's convolution has them.
   if constexpr (X::kPanel == 4) {
     if (p.n <= 2 * X::kWidth && p.a_table == nullptr && p.a_row != 1 && p.a_col == 1 && p.m > 0) {

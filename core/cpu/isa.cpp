@@ -29,7 +29,6 @@ bool has_tiles() {
 }
 #endif
 
-
 Isa detect() {
   Isa best = Isa::baseline;
 #if defined(__x86_64__)

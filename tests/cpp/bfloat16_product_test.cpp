@@ -1,5 +1,5 @@
-// Products of bfloat16 pairs (Notes [Pairs of bfloat16] and [Tiles of pairs] in gemm_kernel.h) against the same operations one by one, and
-// against double.
+// Products of bfloat16 pairs (Notes [Pairs of bfloat16] and [Tiles of pairs] in gemm_kernel.h) against the same
+// operations one by one, and against double.
 #include <catch2/catch.hpp>
 
 #include <vesta/core/cpu/gemm.h>
@@ -161,10 +161,10 @@ TEST_CASE("products of pairs are the operations of the note, whatever path and s
   for (const Isa isa : isas_with_pairs()) {
     const Limit limit(isa);
     for (const auto& s : std::vector<std::vector<int64_t>>{
-           {1, 1, 1},     {1, 1, 700},   {1, 17, 5},    {3, 1, 40},    {200, 1, 301}, {2, 3, 4},     {6, 16, 256},
-           {7, 17, 257},  {13, 33, 512}, {8, 8, 8},     {32, 64, 63},  {1, 300, 601}, {5, 300, 299}, {100, 10, 64},
-           {97, 130, 70}, {33, 65, 513}, {2, 70, 1515}, {40, 3, 300},  {100, 4, 515}, {1, 37, 2051}, {70, 2, 9},
-           {90, 48, 2},   {50, 11, 71},  {13, 1, 4000}, {1, 600, 514}, {3, 600, 514}, {14, 40, 1025}}) {
+             {1, 1, 1},     {1, 1, 700},   {1, 17, 5},    {3, 1, 40},    {200, 1, 301}, {2, 3, 4},     {6, 16, 256},
+             {7, 17, 257},  {13, 33, 512}, {8, 8, 8},     {32, 64, 63},  {1, 300, 601}, {5, 300, 299}, {100, 10, 64},
+             {97, 130, 70}, {33, 65, 513}, {2, 70, 1515}, {40, 3, 300},  {100, 4, 515}, {1, 37, 2051}, {70, 2, 9},
+             {90, 48, 2},   {50, 11, 71},  {13, 1, 4000}, {1, 600, 514}, {3, 600, 514}, {14, 40, 1025}}) {
       check_product(s[0], s[1], s[2], 0, 1);
       check_product(s[0], s[1], s[2], static_cast<unsigned>(4 * s[2]), 5);
     }
@@ -178,7 +178,7 @@ TEST_CASE("large products of pairs take every path, with the same bits for any n
     for (const Isa isa : isas_with_pairs()) {
       const Limit limit(isa);
       for (const auto& s : std::vector<std::vector<int64_t>>{
-             {300, 310, 641}, {20, 30, 9001}, {64, 1500, 600}, {700, 24, 600}, {2000, 1, 1200}, {1, 2000, 1200}}) {
+               {300, 310, 641}, {20, 30, 9001}, {64, 1500, 600}, {700, 24, 600}, {2000, 1, 1200}, {1, 2000, 1200}}) {
         check_product(s[0], s[1], s[2], 0, 11);
       }
     }

@@ -1,7 +1,7 @@
-// Products of bfloat16 with AMX: Note [Tiles of pairs] in gemm_kernel.h. A tour: multiply_block() reads its operands in place
-// where they lie in whole steps of pairs, and copies what does not; multiply_rows() goes panel by panel of b and tile by
-// tile of a; add_products() is the loop over tiles, finish() adds to what is there, and the bias. multiply_thin() multiplies
-// lines in place by a few vectors.
+// Products of bfloat16 with AMX: Note [Tiles of pairs] in gemm_kernel.h. A tour: multiply_block() reads its operands in
+// place where they lie in whole steps of pairs, and copies what does not; multiply_rows() goes panel by panel of b and
+// tile by tile of a; add_products() is the loop over tiles, finish() adds to what is there, and the bias.
+// multiply_thin() multiplies lines in place by a few vectors.
 #include <vesta/core/cpu/gemm_tiles.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -9,10 +9,10 @@ namespace {
 
 using std::int64_t;
 
-constexpr int kSide = 16;                                    // rows of a tile, and pairs or floats in a row
+constexpr int kSide = 16;  // rows of a tile, and pairs or floats in a row
 constexpr int kTileRows = 2 * kSide, kTileCols = 2 * kSide;  // of the sums that are held in tiles together
-constexpr int64_t kGathered = 2 * kTileRows;                 // rows of a that are copied at a time: 64 KiB
-constexpr int kThinTiles = 4;                                // groups of lines that pass by one tile of vectors
+constexpr int64_t kGathered = 2 * kTileRows;  // rows of a that are copied at a time: 64 KiB
+constexpr int kThinTiles = 4;  // groups of lines that pass by one tile of vectors
 
 static_assert(kBlockK % kTileSteps == 0 && kTileSteps == kSide);
 
