@@ -49,7 +49,6 @@ constexpr Row kRows[] = {
     {"odd channels", 4, 6, 17, 1, 13, 5, 1, 0, 1},
     {"transposed, as in a generator", 16, 128, 256, 1, 32, 4, 2, 1, 1},
     {"lines", 16, 64, 128, 1, 1000, 3, 1, 1, 1, 1},
-    {"depthwise lines", 16, 64, 64, 64, 1000, 5, 2, 0, 1, 1},
     {"volumes", 2, 32, 64, 1, 16, 3, 1, 1, 1, 3},
     {"first layer of a network for volumes", 2, 3, 32, 1, 32, 7, 2, 3, 1, 3},
     {"2x2x2, as between levels of a U-Net", 2, 32, 64, 1, 16, 2, 2, 0, 1, 3},
