@@ -91,7 +91,9 @@ def forms_by_hand(entries: Iterable[Mapping[str, Any]]) -> dict[str, Forms]:
     functions: dict[str, list[Overload]] = {}
     methods: dict[str, list[Overload]] = {}
     for entry in entries:
-        parameters = tuple(Parameter(p["name"], p["type"], p["default"], p["keyword_only"]) for p in entry["parameters"])
+        parameters = tuple(
+            Parameter(p["name"], p["type"], p["default"], p["keyword_only"]) for p in entry["parameters"]
+        )
         if entry["method"]:
             methods.setdefault(entry["name"], []).append(Overload(parameters[1:]))
         else:
