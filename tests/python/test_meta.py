@@ -434,3 +434,14 @@ def test_functions_that_know_their_shape() -> None:
         x.share_memory_()
     with pytest.raises(RuntimeError, match="one meta device"):
         vesta.device("meta", 5)
+
+
+def test_the_error_of_two_devices_names_the_arguments() -> None:
+    x, m = vesta.ones(2), vesta.ones(2, device="meta")
+    for call, words in (
+        (lambda: x + m, r"add: .* got cpu \(input\) and meta \(other\)"),
+        (lambda: vesta.where(x > 0, x, m), r"where: .* got cpu \(condition\) and meta \(other\)"),
+        (lambda: vesta.addcmul(x, x, m), r"addcmul: .* got cpu \(input\) and meta \(tensor2\)"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call()

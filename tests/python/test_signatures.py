@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from signatures.compare import Report, compare, forms_of_package, forms_of_registry
@@ -112,6 +112,41 @@ def test_the_list_of_differences_says_how_many_there_are() -> None:
     """``docs/differences.md`` has the number of names in ALLOWED."""
     text = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
     assert f" {len(ALLOWED)} names differ in an overload or a default" in text
+
+
+def test_what_pytorch_refuses_is_refused() -> None:
+    """Arguments that PyTorch takes by name only, or not at all, and those that it takes by another name."""
+    import vesta
+    import vesta.nn.functional as F
+
+    x = vesta.ones(2, 2)
+    refused: list[Callable[[], Any]] = [
+        lambda: vesta.tensor([1], vesta.float32),
+        lambda: vesta.as_tensor([1], vesta.float32),
+        lambda: vesta.frombuffer(b"12345678", vesta.uint8),
+        lambda: x.numpy(True),
+        lambda: x.new_tensor([1], vesta.float32),
+        lambda: x.float(vesta.contiguous_format),
+        lambda: x.exp(out=x),
+        lambda: x.add_(1, out=x),
+        lambda: F.elu_(x, out=x),
+        lambda: vesta.range(3),
+        lambda: vesta.frobenius_norm(x),
+    ]
+    for call in refused:
+        with pytest.raises(TypeError):
+            call()
+    assert vesta.equal(x, vesta.ones(2, 2))
+    assert vesta.result_type(tensor=x, other=1.0) == vesta.result_type(scalar=1.0, tensor=x) == vesta.float32
+    assert vesta.linalg.norm(input=x).item() == 2.0 and vesta.is_same_size(input=x, other=x)
+    assert len(vesta.histogram(x).hist) == 100 and vesta.exp_(input=x.clone()).shape == (2, 2)
+    assert vesta.nuclear_norm(x, True).shape == (1, 1)
+    inverse, info = vesta.zeros(2, 2), vesta.zeros((), dtype=vesta.int32)
+    assert vesta.linalg.inv_ex(vesta.eye(2), out=(inverse, info)).inverse is inverse and vesta.equal(
+        inverse, vesta.eye(2)
+    )
+    copy = vesta.from_dlpack(x, copy=True)
+    assert copy.data_ptr() != x.data_ptr() and vesta.from_dlpack(x, copy=False).data_ptr() == x.data_ptr()
 
 
 def entry(name: str, text: str, **facts: Any) -> dict[str, Any]:
