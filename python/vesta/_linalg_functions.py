@@ -46,13 +46,13 @@ def _written(made: Tensor, out: Tensor | None) -> Tensor:
     return made if out is None else _ops.mul(made, 1, out=out)  # which checks and resizes it
 
 
-def _written_each(made: Sequence[Tensor], out: Sequence[Tensor] | None) -> Sequence[Tensor]:
+def _written_each(op: str, made: Sequence[Tensor], out: Sequence[Tensor] | None) -> Sequence[Tensor]:
     """Returns results, each written into its tensor of ``out`` where that is given."""
     if out is None:
         return made
-    expect("linalg", "out", out, (tuple, list), "a tuple of Tensors")
+    expect(f"linalg.{op}", "out", out, (tuple, list), "a tuple of Tensors")
     if len(out) != len(made):
-        raise TypeError(f"linalg: expected {len(made)} tensors, got {len(out)} (out).")
+        raise TypeError(f"linalg.{op}: expected {len(made)} tensors, got {len(out)} (out).")
     return [_written(value, to) for value, to in zip(made, out)]
 
 
@@ -223,7 +223,7 @@ def lstsq(
         rank = _ops.full(sizes, min(m, n), dtype=_C.int64, device=A.device)
         values = _ops.empty(0, dtype=residuals.dtype, device=A.device)
         made = solution.squeeze(-1) if vector else solution
-        return LstsqResult(*_written_each((made, residuals, rank, values), out))
+        return LstsqResult(*_written_each("lstsq", (made, residuals, rank, values), out))
     S = _linalg.svdvals(A.detach())
     kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
     rank = kept.sum(-1)
@@ -236,7 +236,7 @@ def lstsq(
     if driver == "gels":
         rank = _ops.empty(0, dtype=rank.dtype, device=A.device)
     made = solution.squeeze(-1) if vector else solution
-    return LstsqResult(*_written_each((made, residuals, rank, values), out))
+    return LstsqResult(*_written_each("lstsq", (made, residuals, rank, values), out))
 
 
 def _epsilon(A: Tensor) -> float:
@@ -372,7 +372,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | Non
     """
     _expect_matrices("inv_ex", A, "A")
     one = _ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return _InvEx(*_written_each(solve_ex(A, one, check_errors=check_errors), out))
+    return _InvEx(*_written_each("inv_ex", solve_ex(A, one, check_errors=check_errors), out))
 
 
 @checked
@@ -393,7 +393,7 @@ def solve_ex(
     LU, pivots, info = _linalg.lu_factor_ex(A, check_errors=check_errors)
     vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     made = _linalg.lu_solve(LU, pivots, B.unsqueeze(-1) if vector else B, left=left)
-    return _SolveEx(*_written_each((made.squeeze(-1) if vector else made, info), out))
+    return _SolveEx(*_written_each("solve_ex", (made.squeeze(-1) if vector else made, info), out))
 
 
 _InvEx = namedtuple("_InvEx", ["inverse", "info"])

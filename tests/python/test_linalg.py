@@ -495,3 +495,20 @@ def test_bits_of_large_decompositions_depend_on_no_threads() -> None:
         done.set()
         if other.ident:
             other.join()
+
+
+def test_results_go_into_the_tensors_of_out() -> None:
+    a, b = vesta.tensor([[2.0, 1.0], [1.0, 3.0]]), vesta.tensor([[1.0], [2.0]])
+    inverse, info = vesta.empty(2, 2), vesta.empty(0, dtype=vesta.int32)
+    made = vesta.linalg.inv_ex(a, out=(inverse, info))
+    assert made.inverse is inverse and made.info is info and info.tolist() == 0
+    vesta.testing.assert_close(inverse @ a, vesta.eye(2))
+    x, info = vesta.empty(2, 1), vesta.empty(0, dtype=vesta.int32)
+    assert vesta.linalg.solve_ex(a, b, out=(x, info)).result is x
+    vesta.testing.assert_close(a @ x, b)
+    outs = [vesta.empty(0), vesta.empty(0), vesta.empty(0, dtype=vesta.int64), vesta.empty(0)]
+    solved = vesta.linalg.lstsq(input=a, b=b, out=tuple(outs))
+    assert solved.solution is outs[0]
+    vesta.testing.assert_close(outs[0], x)
+    with pytest.raises(TypeError, match="linalg.inv_ex: expected 2 tensors, got 1"):
+        vesta.linalg.inv_ex(a, out=(inverse,))

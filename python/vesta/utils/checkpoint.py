@@ -250,6 +250,7 @@ def checkpoint(
         determinism_check: "default": shapes, dtypes and devices of what is saved are compared; "none": nothing is.
         debug: accepted; errors name the tensors in any case.
         early_stop: whether the second run ends with the last tensor that is needed.
+        respect_saved_tensors_hooks: accepted, without reentry only; it has no effect.
 
     Raises:
         ValueError: unknown keywords with reentry, or options that only the other kind has.
