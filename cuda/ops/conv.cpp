@@ -125,7 +125,7 @@ Tensor convolution_add_relu_kernel(const Tensor& input, const Tensor& weight, co
                                    MaybeTensor bias, IntList stride, IntList padding, IntList dilation,
                                    int64_t groups) {
   if (alpha.value_or(1) == 1) {
-    const Tensor y = with_relu("cudnn_convolution_add_relu", input, weight, z, bias, stride, padding, dilation, groups);
+    Tensor y = with_relu("cudnn_convolution_add_relu", input, weight, z, bias, stride, padding, dilation, groups);
     if (y.defined()) return y;
   }
   return cudnn_convolution_add_relu_composite(input, weight, z, alpha, bias, stride, padding, dilation, groups);
