@@ -86,8 +86,8 @@ const WinogradKernels& winograd_kernels();
 template <class T>
 const DirectKernels<T>& direct_kernels();
 
-/// Returns those for pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), or null if the instruction set in use has no instruction for them, or tiles besides. They
-/// pack like those of float.
+/// Returns those for pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), or null if the instruction set in
+/// use has no instruction for them, or tiles besides. They pack like those of float.
 const DirectKernels<float>* pair_direct_kernels();
 
 }  // namespace vesta::cpu

@@ -17,7 +17,8 @@ def get_cpu_capability() -> str:
     """Returns which of the compiled instruction sets is used on this CPU: "AVX512", "AVX2" or "DEFAULT".
 
     The environment variable ``VESTA_ISA``, set to ``avx512``, ``avx2`` or ``baseline`` before a program starts, asks
-    for less than the CPU has; ``avx512`` does without the instructions for bfloat16, which have no name here.
+    for less than the CPU has; ``avx512`` does without the instructions for bfloat16, and ``avx512_bf16`` without those
+    for tiles (AMX), which have no name here.
 
     Example::
 
