@@ -51,7 +51,7 @@ class ConstantShelf {
       Constant& c = *at->second;
       if (c.stream != stream.number() || c.bytes.size() != nbytes || std::memcmp(c.bytes.data(), bytes, nbytes) != 0)
         continue;
-      c.captured |= captured;
+      if (captured && !std::exchange(c.captured, true)) bytes_ -= c.bytes.size();  // it stays, and makes no room
       order_.splice(order_.begin(), order_, at->second);
       return c.memory;
     }
@@ -106,10 +106,14 @@ StoragePtr constant_memory(const void* bytes, size_t nbytes, int device) {
   const bool captured = stream.is_captured();
   const uint64_t hash = hash_of(bytes, nbytes, stream.number());
   if (StoragePtr found = shelf_of(device).find(bytes, nbytes, stream, hash, captured)) return found;
+  VESTA_CHECK(
+      !captured || nbytes == 0, runtime,
+      "constant_memory: expected a table that is kept while a graph is captured, got a new one. Run the step once "
+      "on this stream before.");
   const Device place(DeviceType::cuda, int8_t(device));
   StoragePtr memory = Storage::allocate(nbytes, place);
   backend(DeviceType::cuda).transfer(memory->data(), place, bytes, Device(), nbytes, false);
-  if (nbytes == 0 || nbytes > kMostEach || captured) return memory;  // a graph's memory is its own pool's
+  if (nbytes == 0 || nbytes > kMostEach) return memory;
   const char* first = static_cast<const char*>(bytes);
   shelf_of(device).add({{first, first + nbytes}, memory, stream.number(), hash}, device);
   return memory;

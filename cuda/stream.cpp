@@ -47,6 +47,7 @@ StreamHandle Stream::handle() const {
 }
 
 bool Stream::is_captured() const {
+  DeviceGuard guard(device_);
   bool yes = false;
   VESTA_CUDA_CHECK(rt::stream_is_capturing(handle(), &yes));
   return yes;

@@ -89,6 +89,7 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
     "sum": lambda d: d if DTYPES[d].bits else "int64",
     "float64": lambda d: "float64",
     "widest": lambda d: "complex128" if DTYPES[d].family == "c" else "float64",
+    "statistics": lambda d: "float32" if DTYPES[d].family == "h" else d,
     "real float": lambda d: REAL_OF.get(d, d) if DTYPES[d].bits else "float32",
     "arithmetic": lambda d: "int64" if d == "bool" else d,
     "truth": lambda d: "uint8" if d == "uint8" else "bool",

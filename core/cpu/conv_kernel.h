@@ -87,7 +87,7 @@ template <class T>
 const DirectKernels<T>& direct_kernels();
 
 /// Returns those for pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), or null if the instruction set in
-/// use has no instruction for them, or tiles besides. They pack like those of float.
+/// use has no instruction for them, or if it has tiles as well. They pack like those of float.
 const DirectKernels<float>* pair_direct_kernels();
 
 }  // namespace vesta::cpu

@@ -4,6 +4,12 @@
 
 #include <algorithm>
 
+#if defined(VESTA_AVX512_AMX)
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace vesta::cpu {
 namespace {
 
@@ -11,6 +17,26 @@ Isa limit = Isa::avx512_amx;
 
 // The instruction set whose namespace holds the kernels that exist for all.
 Isa vector_isa() { return std::min(gemm_isa(), Isa::avx512); }
+
+#if defined(VESTA_AVX512_AMX)
+// Asks the kernel to let this process use tiles. It refuses where a signal handler has a stack too small for them.
+bool may_use_tiles() {
+  constexpr int kTileData = 18;  // a component of the state of a CPU
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;
+}
+#endif
+
+// The instruction set of products of pairs. Tiles are asked for by the first such product and not before: from then on
+// the kernel refuses small stacks of signal handlers.
+Isa pair_isa() {
+#if defined(VESTA_AVX512_AMX)
+  if (gemm_isa() == Isa::avx512_amx) {
+    static const bool has_tiles = may_use_tiles();
+    return has_tiles ? Isa::avx512_amx : Isa::avx512_bf16;
+  }
+#endif
+  return gemm_isa();
+}
 
 }  // namespace
 
@@ -42,17 +68,17 @@ const GemmKernels<double>& gemm_kernels() {
 
 const PairKernels* pair_kernels() {
 #if defined(VESTA_AVX512_AMX)
-  if (gemm_isa() == Isa::avx512_amx) return &avx512_amx::pair_kernels();
+  if (pair_isa() == Isa::avx512_amx) return &avx512_amx::pair_kernels();
 #endif
 #if defined(VESTA_AVX512_BF16)
-  if (gemm_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_kernels();
+  if (pair_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_kernels();
 #endif
   return nullptr;
 }
 
 const DirectKernels<float>* pair_direct_kernels() {
 #if defined(VESTA_AVX512_BF16)
-  if (gemm_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_direct_kernels();
+  if (pair_isa() == Isa::avx512_bf16) return &avx512_bf16::pair_direct_kernels();
 #endif
   return nullptr;
 }

@@ -100,6 +100,7 @@ struct GemmKernels {
 /// pairs the chain is one of steps of kTileSteps pairs, from zero: the second numbers of the step's pairs are one chain
 /// of fused multiply-adds from zero, the first numbers another; the two sums are added, then added to the block's. A
 /// last step is filled up with zeros. Subnormal numbers are taken for zeros as above, and the same invariance holds.
+/// The kernel may refuse a process tiles (a signal handler with a small stack): its products are then those of vectors.
 /// Rows of a are read where they are whole along k, so pack_a leaves them rows (GemmKernels::packs_rows).
 constexpr std::int64_t kTileSteps = 16;
 

@@ -4,10 +4,7 @@
 #include <cstdlib>
 
 #if defined(VESTA_AVX512_AMX)
-#include <asm/prctl.h>
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace vesta::cpu {
@@ -16,12 +13,6 @@ namespace {
 constexpr std::string_view kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16", "avx512_amx"};
 
 #if defined(VESTA_AVX512_AMX)
-// Asks the system to save the tiles of this process, which takes them from then on; false if it does not.
-bool may_use_tiles() {
-  constexpr int kTileData = 18;  // a component of the state of a CPU
-  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;
-}
-
 // GCC 12 does not know these by name in __builtin_cpu_supports.
 bool has_tiles() {
   unsigned a, b, c, d;
@@ -50,9 +41,6 @@ Isa detect() {
       if (kIsaNames[i] == wish) best = std::min(best, Isa(i));
     }
   }
-#if defined(VESTA_AVX512_AMX)
-  if (best == Isa::avx512_amx && !may_use_tiles()) best = Isa::avx512_bf16;
-#endif
   return best;
 }
 

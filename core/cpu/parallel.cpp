@@ -130,11 +130,12 @@ struct Loop {
   std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
   Share share[kShares];
 
-  Loop(std::int64_t length, std::int64_t piece, std::int64_t pieces, RangeFn f, int team)
+  // Pieces from number `first` on.
+  Loop(std::int64_t length, std::int64_t piece, std::int64_t first, std::int64_t pieces, RangeFn f, int team)
       : n(length), chunk(piece), body(f), shares(std::min(team, kShares)) {
     for (int s = 0; s < shares; ++s) {
-      share[s].next.store(pieces * s / shares, std::memory_order_relaxed);
-      share[s].end = pieces * (s + 1) / shares;
+      share[s].next.store(first + (pieces - first) * s / shares, std::memory_order_relaxed);
+      share[s].end = first + (pieces - first) * (s + 1) / shares;
     }
   }
 
@@ -167,13 +168,14 @@ struct Loop {
 // libgomp ends a region when all its threads have arrived, those that found no piece to do included, and waits for them
 // and for the next region by spinning for 300,000 pauses: 5 ms on a Zen 4, 17 ms on a Sapphire Rapids. Where another
 // process keeps a CPU busy, a thread that has lost its turn is then waited for by one that burns the CPU on which it
-// could have run: steps of small networks took twice as long, where the share lost is a third. So the workers are our
-// own. A loop is a gate that is open while it has pieces: a worker that comes late finds it shut and nobody waits for
-// it. Who waits spins for kSpin, which covers the gaps between the ops of a step, and then sleeps, so that the kernel
-// can move the thread that it waits for to the CPU that it leaves. No bit of a result depends on who computes what.
+// could have run: steps of small networks took twice as long (benchmarks/beside.py), where the share lost is a third.
+// So the workers are our own. A loop is a gate that is open while it has pieces: a worker that comes late finds it shut
+// and nobody waits for it. A thread that waits spins for kSpin, which covers the gaps between the ops of a step, and
+// then sleeps, so that the kernel can move the thread that it waits for to the CPU that it leaves. No bit of a result
+// depends on who computes what.
 //
-// There is one team a process. A thread whose loop begins while the team works for another runs it alone: two threads
-// that compute at once have all CPUs busy anyway.
+// There is one team per process. A thread whose loop begins while the team works for another runs pieces alone until
+// the team is free.
 
 void relax() {
 #ifdef __x86_64__
@@ -185,7 +187,8 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<Clock::rep> crowded_until{0};
 
-// Tells whether a thread of the team has lost its CPU to another process within the last 100 ms.
+// Tells whether the machine seems crowded: a thread that asked within the last 100 ms had lost its CPU to another one
+// since it last asked.
 bool is_crowded(Clock::time_point now) {
   constexpr auto kMemory = std::chrono::milliseconds(100);
   thread_local long seen = -1;
@@ -232,20 +235,21 @@ class Team {
     return *team;
   }
 
-  // Runs a loop on the calling thread and on `helpers` workers. Returns false, and does nothing, while the team works
-  // for another thread.
-  bool run(Loop& loop, int helpers) {
-    if (working_.exchange(true, std::memory_order_acquire)) return false;
+  // Takes the team for the calling thread; returns false while it works for another.
+  bool take() { return !working_.exchange(true, std::memory_order_acquire); }
+
+  // Runs a loop on the calling thread, which has taken the team, and on `helpers` workers; gives the team back.
+  void run(Loop& loop, int helpers) {
     grow(helpers);
     loop_ = &loop;
     gate_.store(kOpen | std::uint32_t(helpers) << kLimit, std::memory_order_release);
     epoch_.fetch_add(1);
-    if (sleepers_.load() > 0) wake(epoch_, helpers);
+    const int asleep = static_cast<int>(sleepers_.load()), wanted = helpers - (workers_ - asleep);
+    if (asleep > 0 && wanted > 0) wake(epoch_, wanted);
     loop.work(0);
     const std::uint32_t left = gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
     if ((left & kCount) != 0) wait_for_workers();
     working_.store(false, std::memory_order_release);
-    return true;
   }
 
  private:
@@ -261,33 +265,44 @@ class Team {
     }
   }
 
-  // Starts workers until there are `wanted`; fewer if the system refuses. They take no signals: those are the
-  // program's.
+  // Starts workers until there are `wanted`; fewer if the system refuses. They take no signals sent to the process,
+  // which are the program's; the handler of a fault sees theirs.
   void grow(int wanted) {
     if (workers_ >= wanted) return;
     sigset_t all, before;
     sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&all, fault);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    cpu_set_t cpus;  // those of the program's first thread: the calling one may be pinned
+    if (sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0) {
+      pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
+    }
     for (pthread_t thread; workers_ < wanted; ++workers_) {
       const auto main = [](void* team) -> void* { static_cast<Team*>(team)->serve(); };
-      if (pthread_create(&thread, nullptr, main, this) != 0) break;
+      if (pthread_create(&thread, &attributes, main, this) != 0) break;
       pthread_setname_np(thread, "vesta-worker");
       pthread_detach(thread);
     }
+    pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   [[noreturn]] void serve() {
     std::uint32_t seen = epoch_.load(std::memory_order_acquire) - 1;  // the loop for which it was started may be open
-    while (true) {
-      if (!spin_until([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
+    for (bool spare = false;;) {  // whether the last loop had workers enough: this one need not be quick for the next
+      if (spare || !spin_until([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
         sleepers_.fetch_add(1);
         while (epoch_.load() == seen) sleep_while(epoch_, seen);
         sleepers_.fetch_sub(1);
       }
       seen = epoch_.load(std::memory_order_acquire);
-      for (std::uint32_t g = gate_.load(std::memory_order_acquire);
-           (g & kOpen) != 0 && (g & kCount) < (g >> kLimit & kCount);) {
+      std::uint32_t g = gate_.load(std::memory_order_acquire);
+      spare = false;
+      while ((g & kOpen) != 0) {
+        spare = (g & kCount) >= (g >> kLimit & kCount);
+        if (spare) break;
         if (!gate_.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) continue;
         loop_->work(int(g & kCount) + 1);
         const std::uint32_t old = gate_.fetch_sub(1, std::memory_order_acq_rel);
@@ -305,23 +320,23 @@ class Team {
   int workers_ = 0;  // of the thread whose loop runs
 };
 
-void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
-  const InterruptCheck hook = in_parallel_region() ? nullptr : interrupt_check();
-  for (std::int64_t begin = 0; begin < n; begin += chunk) {
-    if (hook != nullptr && begin > 0) hook();
-    body(begin, std::min(n, begin + chunk));
-  }
-}
-
 }  // namespace
 
 void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
-  const std::int64_t chunks = n / chunk + (n % chunk != 0);
-  const int team = static_cast<int>(std::min<std::int64_t>({num_threads(), chunks, kMostThreads}));
-  if (team <= 1 || in_parallel_region() || is_forked_child()) return run_serially(n, chunk, body);
-  Loop loop(n, chunk, chunks, body, team);
-  if (!Team::of_process().run(loop, team - 1)) return run_serially(n, chunk, body);
-  if (loop.error) std::rethrow_exception(loop.error);
+  const std::int64_t chunks = n / chunk + (n % chunk != 0), most = std::min<std::int64_t>(num_threads(), kMostThreads);
+  const bool inside = in_parallel_region(), alone = most <= 1 || inside || is_forked_child();
+  const InterruptCheck hook = inside ? nullptr : interrupt_check();
+  for (std::int64_t i = 0; i < chunks; ++i) {
+    if (hook != nullptr && i > 0) hook();
+    if (!alone && chunks - i > 1 && Team::of_process().take()) {
+      const int team = static_cast<int>(std::min(most, chunks - i));
+      Loop loop(n, chunk, i, chunks, body, team);
+      Team::of_process().run(loop, team - 1);
+      if (loop.error) std::rethrow_exception(loop.error);
+      return;
+    }
+    body(i * chunk, std::min(n, (i + 1) * chunk));
+  }
 }
 
 int available_cpus() {

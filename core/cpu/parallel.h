@@ -50,9 +50,9 @@ namespace detail { VESTA_API void run_chunks(std::int64_t n, std::int64_t chunk,
 ///
 /// The pieces depend on `n` and `grain` only (see chunk_size). Threads take pieces as they become free, so that a
 /// thread delayed by another process holds up one piece and not its share of the loop. The loop is serial, over the
-/// same pieces, if n <= grain, inside another parallel region, after fork() in the child, with one thread, and while
-/// the workers run the loop of another thread (Note [Own threads]). The first exception a piece throws stops the loop
-/// and is thrown here; pieces not begun are then skipped.
+/// same pieces, if n <= grain, inside another parallel region, after fork() in the child, with one thread, and as long
+/// as the workers run the loop of another thread (Note [Own threads]). The first exception a piece throws stops the
+/// loop and is thrown here; pieces not begun are then skipped.
 inline void parallel_for(std::int64_t n, std::int64_t grain, RangeFn body) {
   if (n <= 0) return;
   if (n <= grain) return body(0, n);
@@ -71,7 +71,8 @@ VESTA_API void set_num_threads(int n);
 /// process.
 VESTA_API int available_cpus();
 
-/// Returns whether the calling thread is inside a parallel region (ours or any OpenMP one).
+/// Returns whether the calling thread is inside a parallel region: one of ours, or of OpenMP if the program loaded its
+/// library first.
 VESTA_API bool in_parallel_region();
 
 /// Returns whether this process was forked from one that had loaded the library: it then computes on one thread.

@@ -66,7 +66,7 @@ std::string described(DTypeSet dtypes) {
       if (kind.has(DType(i)) && dtypes.has(DType(i))) parts.emplace_back(name(DType(i)));
     }
   }
-  std::string text = parts.empty() || parts[0] != "integer" ? "a " : "an ";
+  std::string text = parts.empty() || parts[0][0] != 'i' ? "a " : "an ";
   for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " or ") + parts[i];
   return text + " dtype";
 }

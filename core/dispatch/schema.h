@@ -46,6 +46,7 @@ enum class Gives : uint8_t {
   arithmetic,     // theirs; int64 for bool
   truth,          // bool; uint8 for uint8
   widest,         // float64; complex128 for complex numbers
+  statistics,     // theirs; float32 for 16-bit floats
 };
 
 /// The bytes and arithmetic operations of one call, for profiles.
@@ -76,7 +77,7 @@ struct Schema {
   bool any_device = false;        // operands may lie on several devices, or the kernel checks them itself
   bool deprecated = false;        // warns once
   std::array<const char*, 4> fields{};  // of a named result: "values", "indices"
-  DTypeSet accepts = kAllTypes;         // the dtypes that the operands may be promoted to; another raises
+  DTypeSet accepts = kAllTypes;         // the dtypes that the operands may be promoted to, without dtype=
   std::array<Gives, 3> gives{};   // the dtype of each result, where no dtype= is given
   autocast::Rule on_cpu = autocast::Rule::none, on_cuda = autocast::Rule::none;
   Cost (*cost)(const OperandSizes& sizes) = nullptr;
@@ -146,6 +147,11 @@ constexpr auto accepts(DTypeSet dtypes) {
 template <class... Rule>
 constexpr auto gives(Rule... rule) {
   return [=](Schema& s) { s.gives = {rule...}; };
+}
+
+/// Takes over the dtypes that another form accepts.
+constexpr auto accepts_as(const Schema& other) {
+  return [set = other.accepts](Schema& s) { s.accepts = set; };
 }
 
 // Rules of autocast, on the CPU and on CUDA.

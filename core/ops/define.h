@@ -205,7 +205,7 @@ constexpr auto body_of(auto address) {
 #define VESTA_SCHEMA_OP(R, object, name, overload, params, args, ...)                                                  \
   VESTA_SCHEMA_MADE(object, VESTA_SCHEMA_BASE(R, name, overload, params) __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_TWIN(...) VESTA_SCHEMA_OP(__VA_ARGS__)
-#define VESTA_SCHEMA_COPIED(source, ...) VESTA_SCHEMA_OP(__VA_ARGS__)
+#define VESTA_SCHEMA_COPIED(source, ...) VESTA_SCHEMA_OP(__VA_ARGS__, accepts_as(source))
 #define VESTA_SCHEMA_IN(space, R, name, params, args, ...)                                                             \
   VESTA_SCHEMA_OP(R, space##_##name, space##_##name, "", params, args __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_FORM(...)

@@ -73,7 +73,7 @@ Tensor eye(int64_t n, int64_t m, MaybeDType dtype, MaybeDevice device) {
   VESTA_CHECK(m >= 0, runtime, "eye: m must be greater or equal to 0, got ", m, ".");
   Tensor r = factory_ops::full({n, m}, 0, dtype.value_or(default_dtype()), device);
   int64_t length = std::min(n, m);
-  fill_values(alias(r, {{length}}, {{m + 1}}, 0, "eye"), 1, "eye");
+  fill_values(alias(r, {{length}}, {{m + 1}}, r.storage_offset(), "eye"), 1, "eye");  // r may be a part of out=
   return r;
 }
 

@@ -289,6 +289,14 @@ TensorPair Call::run_pair(AnyKernel kernel, DType compute, DType first, DType se
   return {std::move(a), std::move(b)};
 }
 
+/// Returns whether all elements of a tensor are one element of its memory.
+bool has_one_value(const Tensor& t) {
+  for (int d = 0; d < t.dim(); ++d) {
+    if (t.size(d) != 1 && t.strides()[size_t(d)] != 0) return false;
+  }
+  return t.numel() != 0;
+}
+
 DType dtype_of_numbers(const Tensor* const* in, int count) {
   DType d = in[0]->dtype();
   for (int i = 1; i < count; ++i) d = promote(d, in[i]->dtype());
@@ -343,6 +351,13 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
       if (t.dim() == 0 && t.device().type != DeviceType::cpu) t = converted(t, compute, info.name);
     }
     call.truth_of_ = compute, compute = DType::bool_;
+  }
+  if (is_float(compute) && itemsize(compute) == 2) {  // a 0-d operand alone is a number that is not rounded
+    for (int i = 0; i < info.inputs; ++i) {
+      Tensor& t = call.in_[i];
+      if (!call.typed_[i] && t.dim() > 0 && t.dtype() != compute && has_one_value(t))
+        t = converted(t, compute, info.name);
+    }
   }
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");

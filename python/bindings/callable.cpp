@@ -221,9 +221,12 @@ const char* help_text(const Callable& callable, std::string_view home) {
     if (doc.empty()) doc = f.table->doc;
   }
   if (!doc.empty() && t.schema && t.schema->accepts.bits != kAllTypes.bits) {
-    doc += " Takes " + described(t.schema->accepts) + ".";
+    const bool dtype = std::ranges::any_of(t.params, [](const Param& p) { return p.name == "dtype"; });
+    doc += " Takes " + described(t.schema->accepts) + (dtype ? " without dtype=." : ".");
   }
-  return (new std::string(text + doc + example_of(home, callable.name)))->c_str();  // lives as long as the interpreter
+  std::string example = example_of(home, callable.name);
+  if (example.empty() && callable.name.ends_with('_')) example = example_of("Tensor.", callable.name);  // the method's
+  return (new std::string(text + doc + example))->c_str();  // lives as long as the interpreter
 }
 
 PyObject* to_tuple(std::span<Tensor> list) {

@@ -153,8 +153,9 @@ PyObject* describe(const Table& t) {
     checked(PyList_Append(parts.get(), text.get()));
   }
   // By the enumerators of Gives.
-  static constexpr const char* kRules[] = {"same",       "bool",    "int32", "int64",      "float64", "float", "real",
-                                           "real float", "complex", "sum",   "arithmetic", "truth",   "widest"};
+  static constexpr const char* kRules[] = {"same",       "bool",  "int32",      "int64",     "float64",
+                                           "float",      "real",  "real float", "complex",   "sum",
+                                           "arithmetic", "truth", "widest",     "statistics"};
   Ref dtypes(checked(PyList_New(0))), rules(checked(PyList_New(0)));
   for (int d = 0; d < kNumDTypes; ++d) {
     if (!s.accepts.has(DType(d))) continue;

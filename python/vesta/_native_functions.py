@@ -37,7 +37,7 @@ def _reduction(op: str, number: int) -> str:
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
     """Returns ``nn.functional.binary_cross_entropy_with_logits`` with its reduction as a number.
 
@@ -57,7 +57,7 @@ def binary_cross_entropy_with_logits(
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """Returns ``nn.functional.cosine_embedding_loss`` with its reduction as a number.
 
@@ -78,7 +78,7 @@ def ctc_loss(
     input_lengths: Tensor | Shape,
     target_lengths: Tensor | Shape,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
     """Returns ``nn.functional.ctc_loss`` with its reduction as a number.
@@ -95,7 +95,7 @@ def ctc_loss(
     )
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """Returns ``nn.functional.hinge_embedding_loss`` with its reduction as a number.
 
     Example::
@@ -109,7 +109,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     )
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """Returns ``nn.functional.kl_div`` with its reduction as a number.
 
     Example::
@@ -125,7 +125,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: boo
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """Returns ``nn.functional.margin_ranking_loss`` with its reduction as a number.
 
@@ -162,7 +162,7 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-06,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     """Returns ``nn.functional.triplet_margin_loss`` with its reduction as a number.
 
@@ -440,6 +440,8 @@ def nuclear_norm(
         tensor(7.)
     """
     if isinstance(dim, bool):
+        if keepdim:
+            raise TypeError("nuclear_norm: expected dim and keepdim, or keepdim alone, got two of the latter.")
         dim, keepdim = None, dim
     expect("nuclear_norm", "dim", dim, (tuple, list, type(None)), "a tuple of two integers")
     return vesta.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, out=out)

@@ -64,6 +64,8 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
 
 
 def _view(input: Tensor, size: Ints | None = None, dtype: DType | None = None) -> Tensor:
+    if (size is None) == (dtype is None):
+        raise TypeError("view_copy: expected either size or dtype.")
     given = size if dtype is None else dtype
     return input.view(given) if isinstance(given, _C.dtype) else input.reshape(given)
 

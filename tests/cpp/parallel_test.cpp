@@ -181,6 +181,27 @@ TEST_CASE("loops of several threads at once visit every piece once", "[parallel]
   CHECK(wrong == 0);
 }
 
+TEST_CASE("a loop that begins beside another takes the workers when they are free", "[parallel]") {
+  const Threads threads(2);
+  std::atomic<bool> inside{false}, leave{false};
+  std::thread other([&] {
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      inside = true;
+      while (!leave) std::this_thread::yield();
+    });
+  });
+  while (!inside) std::this_thread::yield();
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  parallel_for(200, 1, [&](int64_t begin, int64_t) {
+    if (begin == 10) leave = true, other.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  CHECK(seen.size() == 2);
+}
+
 TEST_CASE("a loop waits, asleep, for a piece that takes long elsewhere", "[parallel]") {
   const Threads threads(2);
   for (int round = 0; round < 5; ++round) {
@@ -194,7 +215,7 @@ TEST_CASE("a loop waits, asleep, for a piece that takes long elsewhere", "[paral
   }
 }
 
-TEST_CASE("workers take no signals", "[parallel]") {
+TEST_CASE("workers take no signals but those of faults", "[parallel]") {
   const Threads threads(2);
   std::atomic<bool> blocked{true};
   const auto caller = std::this_thread::get_id();
@@ -203,6 +224,9 @@ TEST_CASE("workers take no signals", "[parallel]") {
     sigset_t set;
     sigemptyset(&set);
     if (pthread_sigmask(SIG_SETMASK, nullptr, &set) != 0 || sigismember(&set, SIGINT) != 1) blocked = false;
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE}) {
+      if (sigismember(&set, fault) != 0) blocked = false;
+    }
   });
   CHECK(blocked);
 }

@@ -176,7 +176,10 @@ def test_switches() -> None:
     check("""
 q, k, v = (made(2, 4, 13, 16) for _ in range(3))
 assert vesta.backends.cuda.cudnn_sdp_enabled()
-with vesta.backends.cuda.sdp_kernel(enable_cudnn=False):
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)
+    without = vesta.backends.cuda.sdp_kernel(enable_cudnn=False)
+with without:
     assert not vesta.backends.cuda.cudnn_sdp_enabled()
     assert both(q, k, v) == (0, 0)
 assert vesta.backends.cuda.cudnn_sdp_enabled() and both(q, k, v) == (1, 1)

@@ -58,8 +58,15 @@ def special_values(*shape: int) -> Any:
     return vesta.tensor(np.random.default_rng(shape).uniform(0.2, 0.9, shape), dtype=vesta.float32)
 
 
+def gradient_of(function: Callable[[Any], Any], x: Any) -> Any:
+    """Returns the gradient of the sum of a function."""
+    y = x.detach().requires_grad_()
+    return vesta.autograd.grad(function(y).sum(), y)[0]
+
+
 #: Calls of ops whose rows call them by way of others, or on the CPU only: functions of a matrix [4, 4] on a device.
 CALLS: dict[str, Callable[[Any], Any]] = {
+    "native_dropout_backward": lambda x: gradient_of(lambda y: vesta.native_dropout(y, 0.5, True)[0], x),
     "_trunc_divide": lambda x: vesta.div(x, 0.3, rounding_mode="trunc"),
     "_gamma_density": lambda x: vesta._C._private._gamma_density(x, x + 0.5),
     "_linear_backward_activation": lambda x: vesta._C._private._linear_backward_activation(x, x, x, True),

@@ -49,7 +49,7 @@ def test_op_has_help(row: Row) -> None:
     assert row.name in (inspect.getdoc(target) or "")
 
 
-@pytest.mark.parametrize("row", single(COMPARED))
+@pytest.mark.parametrize("row", single(row for row in COMPARED if row.fn is None))
 def test_the_schema_states_the_dtypes(row: Row) -> None:
     """Calls work with the dtypes that the schema accepts and with no other, and give what one of its forms says."""
     forms, function = FORMS[row.op_names[0]], check.function_of(row)

@@ -49,8 +49,8 @@ from torchgen.packaged.autograd import gen_python_functions as bindings
 
 #: Public functions that are no part of the library's surface: the compiler's, and what PyTorch is built with.
 NOT_RECORDED = re.compile(
-    "classproperty|compiled_with_cxx11_abi|fork|get_file_path|has_torch_function.*|import_ir_module.*|init_num_threads|ipu"
-    "|is_vulkan_available|merge_type_from_type_comment|mtia|new|parse_.*|prepare_.*|profiler_.*|sym_.*"
+    "classproperty|compiled_with_cxx11_abi|fork|get_file_path|has_torch_function.*|import_ir_module.*|init_num_threads"
+    "|ipu|is_vulkan_available|merge_type_from_type_comment|mtia|new|parse_.*|prepare_.*|profiler_.*|sym_.*"
     "|thread_safe_generator|unify_type_list|wait|xpu|.*_(ipu|xla)_.*"
 )
 

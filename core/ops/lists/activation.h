@@ -40,5 +40,5 @@
      (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,     \
       Generator* generator = nullptr), (input, lower, upper, training, generator), composite, accepts(kFloats))        \
   OP(FUNCTION, Tensor, rrelu_,                                                                                         \
-   (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,       \
-    Generator* generator = nullptr), (input, lower, upper, training, generator), composite)
+     (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,     \
+      Generator* generator = nullptr), (input, lower, upper, training, generator), composite, accepts(kFloats))

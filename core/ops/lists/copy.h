@@ -5,7 +5,7 @@
 #define VESTA_OPS_COPY(OP)                                                                                             \
   OP(METHOD, Tensor, clone, (Kw<Text> memory_format = "preserve_format"), (memory_format))                             \
   OP(METHOD, Tensor, _to_copy, (MaybeDType dtype = {}, MaybeDevice device = {}, bool non_blocking = false),            \
-     (dtype, device, non_blocking), hidden, memory_format, any_device, gives(Gives::float64))                          \
+     (dtype, device, non_blocking), hidden, memory_format, any_device)                                                 \
   OP(METHOD, Tensor, copy_, (const Operand& other, bool non_blocking = false), (other, non_blocking), tensor_only,     \
      any_device)                                                                                                       \
   OP(METHOD, Tensor, fill_, (Scalar value), (value))                                                                   \

@@ -9,18 +9,19 @@
      (const Tensor& input, const Tensor& B, Kw<bool> upper, bool left = true, bool unitriangular = false),             \
      (input, B, upper, left, unitriangular), out, accepts(kWideFloats | kComplexes))                                   \
   OP(IN, linalg, TensorPair, cholesky_ex, (const Tensor& input, Kw<bool> upper = false, bool check_errors = false),    \
-     (input, upper, check_errors), out, fields("L", "info"), accepts(kBool | kIntegers | kWideFloats | kComplexes),    \
-     gives(Gives::floating))                                                                                           \
+     (input, upper, check_errors), out, fields("L", "info"), accepts(kWideFloats | kComplexes),                        \
+     gives(Gives::same, Gives::int32))                                                                                 \
   OP(IN, linalg, Tensor, cholesky, (const Tensor& input, Kw<bool> upper = false), (input, upper), composite, out,      \
-     accepts(kBool | kIntegers | kWideFloats | kComplexes), gives(Gives::floating))                                    \
+     accepts(kWideFloats | kComplexes))                                                                                \
   OP(METHOD, Tensor, cholesky_solve, (const Tensor& input2, bool upper = false), (input2, upper), composite, out,      \
      accepts(kWideFloats | kComplexes))                                                                                \
   OP(METHOD, Tensor, cholesky_inverse, (bool upper = false), (upper), composite, out,                                  \
      accepts(kWideFloats | kComplexes))                                                                                \
   OP(IN, linalg, TensorTriple, lu_factor_ex, (const Tensor& A, Kw<bool> pivot = true, bool check_errors = false),      \
-     (A, pivot, check_errors), out, fields("LU", "pivots", "info"), accepts(kWideFloats | kComplexes))                 \
+     (A, pivot, check_errors), out, fields("LU", "pivots", "info"), accepts(kWideFloats | kComplexes),                 \
+     gives(Gives::same, Gives::int32, Gives::int32))                                                                   \
   OP(IN, linalg, TensorPair, lu_factor, (const Tensor& A, Kw<bool> pivot = true), (A, pivot), composite, out,          \
-     fields("LU", "pivots"), accepts(kWideFloats | kComplexes))                                                        \
+     fields("LU", "pivots"), accepts(kWideFloats | kComplexes), gives(Gives::same, Gives::int32))                      \
   OP(IN, linalg, TensorTriple, lu, (const Tensor& A, Kw<bool> pivot = true), (A, pivot), composite, out,               \
      fields("P", "L", "U"), accepts(kWideFloats | kComplexes))                                                         \
   OP(FUNCTION, TensorTriple, lu_unpack,                                                                                \
@@ -35,9 +36,10 @@
      (input2, input3, left, transpose), composite, out, accepts(kWideFloats | kComplexes))                             \
   OP(IN, linalg, TensorTriple, ldl_factor_ex,                                                                          \
      (const Tensor& input, Kw<bool> hermitian = false, bool check_errors = false), (input, hermitian, check_errors),   \
-     out, fields("LD", "pivots", "info"), accepts(kWideFloats | kComplexes))                                           \
+     out, fields("LD", "pivots", "info"), accepts(kWideFloats | kComplexes),                                           \
+     gives(Gives::same, Gives::int32, Gives::int32))                                                                   \
   OP(IN, linalg, TensorPair, ldl_factor, (const Tensor& input, Kw<bool> hermitian = false), (input, hermitian),        \
-     composite, out, fields("LD", "pivots"), accepts(kWideFloats | kComplexes))                                        \
+     composite, out, fields("LD", "pivots"), accepts(kWideFloats | kComplexes), gives(Gives::same, Gives::int32))      \
   OP(IN, linalg, Tensor, ldl_solve,                                                                                    \
      (const Tensor& LD, const Tensor& pivots, const Tensor& B, Kw<bool> hermitian = false),                            \
      (LD, pivots, B, hermitian), out, accepts(kWideFloats | kComplexes))                                               \

@@ -6,11 +6,12 @@
   OP(FUNCTION, TensorTriple, native_batch_norm,                                                                        \
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean, MaybeTensor running_var,    \
       bool training, double momentum, double eps),                                                                     \
-     (input, weight, bias, running_mean, running_var, training, momentum, eps), out, accepts(kFloats))                 \
+     (input, weight, bias, running_mean, running_var, training, momentum, eps), out, accepts(kFloats),                 \
+     gives(Gives::same, Gives::statistics, Gives::statistics))                                                         \
   OP(FUNCTION, TensorTriple, _batch_norm_evaluation,                                                                   \
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, const Tensor& running_mean,                           \
-      const Tensor& running_var, double eps),                                                                          \
-     (input, weight, bias, running_mean, running_var, eps), composite, hidden)                                         \
+      const Tensor& running_var, double eps), (input, weight, bias, running_mean, running_var, eps), composite,        \
+     hidden, accepts(kFloats), gives(Gives::same, Gives::statistics, Gives::statistics))                               \
   OP(FUNCTION, TensorTriple, _batch_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean, const Tensor& invstd,           \
       bool training), (grad, input, weight, mean, invstd, training), hidden, accepts(kFloats))                         \
@@ -20,7 +21,8 @@
      (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, hidden, accepts(kFloats))   \
   OP(FUNCTION, TensorTriple, native_layer_norm,                                                                        \
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double eps),                \
-     (input, normalized_shape, weight, bias, eps), composite, accepts(kFloats))                                        \
+     (input, normalized_shape, weight, bias, eps), composite, accepts(kFloats),                                        \
+     gives(Gives::same, Gives::statistics, Gives::statistics))                                                         \
   OP(FUNCTION, TensorTriple, _layer_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& mean,       \
       const Tensor& rstd), (grad, input, normalized_shape, weight, mean, rstd), composite, hidden, accepts(kFloats))   \
@@ -32,7 +34,8 @@
      (input, p, dim, eps), composite, functional, out, accepts(kFloats | kComplexes))                                  \
   OP(FUNCTION, TensorTriple, native_group_norm,                                                                        \
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N, int64_t C, int64_t HxW, int64_t group,     \
-      double eps), (input, weight, bias, N, C, HxW, group, eps), composite, accepts(kFloats))                          \
+      double eps), (input, weight, bias, N, C, HxW, group, eps), composite, accepts(kFloats),                          \
+     gives(Gives::same, Gives::statistics, Gives::statistics))                                                         \
   OP(FUNCTION, TensorTriple, _group_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean, const Tensor& rstd, int64_t N,  \
       int64_t C, int64_t HxW, int64_t group), (grad, input, weight, mean, rstd, N, C, HxW, group), composite, hidden,  \

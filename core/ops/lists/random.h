@@ -19,10 +19,12 @@
      no_gradient)                                                                                                      \
   OP(METHOD_AS_INPLACE, bernoulli, Tensor, (const Tensor& p, Kw<Generator*> generator = nullptr), (p, generator),      \
      composite, no_gradient)                                                                                           \
-  OP(METHOD, Tensor, bernoulli, (Kw<Generator*> generator = nullptr), (generator), out, no_gradient)                   \
+  OP(METHOD, Tensor, bernoulli, (Kw<Generator*> generator = nullptr), (generator), out, no_gradient,                   \
+     accepts(kFloats))                                                                                                 \
   OP(METHOD_AS, Tensor, bernoulli, p, (double p, Kw<Generator*> generator = nullptr), (p, generator), composite,       \
      no_gradient)                                                                                                      \
-  OP(FUNCTION, TensorPair, native_dropout, (const Tensor& input, double p, bool train), (input, p, train))             \
+  OP(FUNCTION, TensorPair, native_dropout, (const Tensor& input, double p, bool train), (input, p, train),             \
+     accepts(kFloats), gives(Gives::same, Gives::boolean))                                                             \
   OP(FUNCTION, Tensor, native_dropout_backward, (const Tensor& grad_output, const Tensor& mask, double scale),         \
      (grad_output, mask, scale), composite, hidden)                                                                    \
   OP(FUNCTION, Tensor, randperm,                                                                                       \
@@ -59,21 +61,22 @@
      (median, sigma, generator), composite, tensor_only, no_gradient)                                                  \
   OP(METHOD, Tensor, log_normal_, (double mean = 1, double std = 2, Kw<Generator*> generator = nullptr),               \
      (mean, std, generator), composite, tensor_only, no_gradient)                                                      \
-  OP(METHOD, Tensor, multinomial, (int64_t num_samples, bool replacement = false, Kw<Generator*> generator = nullptr), \
-     (num_samples, replacement, generator), composite, out, no_gradient)                                               \
+  OP(METHOD, Tensor, multinomial,                                                                                      \
+     (int64_t num_samples, bool replacement = false, Kw<Generator*> generator = nullptr),                              \
+     (num_samples, replacement, generator), composite, out, no_gradient, accepts(kFloats), gives(Gives::int64))        \
   OP(FUNCTION, Tensor, normal, (const Tensor& mean, const Tensor& std, Kw<Generator*> generator = nullptr),            \
-     (mean, std, generator), composite, out, no_gradient)                                                              \
+     (mean, std, generator), composite, out, no_gradient, accepts(kFloats))                                            \
   OP(FUNCTION_AS, Tensor, normal, Tensor_float,                                                                        \
-     (const Tensor& mean, double std = 1, Kw<Generator*> generator = nullptr), (mean, std, generator), composite, out, \
-     no_gradient)                                                                                                      \
-  OP(FUNCTION_AS, Tensor, normal, float_Tensor,                                                                        \
-     (double mean, const Tensor& std, Kw<Generator*> generator = nullptr), (mean, std, generator), composite, out,     \
-     no_gradient)                                                                                                      \
+     (const Tensor& mean, double std = 1, Kw<Generator*> generator = nullptr), (mean, std, generator), composite,      \
+     out, no_gradient, accepts(kFloats))                                                                               \
+  OP(FUNCTION_AS, Tensor, normal, float_Tensor, (double mean, const Tensor& std, Kw<Generator*> generator = nullptr),  \
+     (mean, std, generator), composite, out, no_gradient, accepts(kFloats))                                            \
   OP(FUNCTION_AS, Tensor, normal, float_float,                                                                         \
      (double mean, double std, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                \
-      MaybeDevice device = {}), (mean, std, size, generator, dtype, device), composite, out, factory)                  \
+      MaybeDevice device = {}), (mean, std, size, generator, dtype, device), composite, out, factory,                  \
+     accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, poisson, (const Tensor& input, Generator* generator = nullptr), (input, generator), composite,  \
-     no_gradient)                                                                                                      \
+     no_gradient, accepts(kFloats))                                                                                    \
   OP(METHOD_AS, Tensor, randint_like, low_dtype,                                                                       \
      (int64_t low, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
      (low, high, generator, dtype, device), composite, factory, memory_format, no_method, accepts(kReals))             \

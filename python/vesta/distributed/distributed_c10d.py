@@ -484,7 +484,9 @@ def init_process_group(
         >>> dist.destroy_process_group()
     """
     if enable_reconfigure:
-        raise NotImplementedError("init_process_group: enable_reconfigure is not available: a group keeps its processes.")
+        raise NotImplementedError(
+            "init_process_group: enable_reconfigure is not available: a group keeps its processes."
+        )
     if _world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:

@@ -38,8 +38,12 @@ def show(value: Any) -> str | None:
         >>> "NaN" in vesta.notebook.show(vesta.tensor([1.0, float("nan")]))
         True
     """
+    return rendered(_page, value)
+
+
+def _page(value: Any) -> str | None:
     page = getattr(value, "_repr_html_", None)
-    return rendered(page) if callable(page) else None
+    return page() if callable(page) else None
 
 
 def rendered(page: Callable[..., str | None], *args: Any) -> str | None:

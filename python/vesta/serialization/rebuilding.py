@@ -196,7 +196,7 @@ def _set_state(made: Any, state: Any) -> Any:
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
-    if not callable(func) or not isinstance(args, tuple):
+    if not callable(func) or func is _rebuild_from_type_v2 or not isinstance(args, tuple):
         _fail("a function that makes a tensor, and its arguments", f"{type(func).__name__} and {type(args).__name__}")
     made = checked_calls.get(func, func)(
         *args

@@ -193,10 +193,10 @@ def plain_globals() -> dict[str, Any]:
 
 def calls() -> dict[Any, Callable[..., Any]]:
     """Returns what is run when a file calls an allowed name, by what the name stands for."""
-    table = rebuilding.checked_calls
-    if not table:
+    if not rebuilding.checked_calls:
         from .torch_names import Missing, weights_only_globals
 
+        table: dict[Any, Callable[..., Any]] = {}
         for value in weights_only_globals().values():
             if isinstance(value, (rebuilding.LegacyTensorType, Missing)) or getattr(value, "__module__", "") == (
                 rebuilding.__name__
@@ -205,4 +205,5 @@ def calls() -> dict[Any, Callable[..., Any]]:
         table.update({OrderedDict: _ordered_dict, Counter: _counter, set: _set, bytearray: _bytearray})
         table.update({complex: _complex, encode: _encode, Tensor: _empty_tensor, Parameter: _parameter})
         table.update({TypedStorage: _no_storage, UntypedStorage: _no_storage})
-    return table
+        rebuilding.checked_calls.update(table)  # at once: another thread may read it
+    return rebuilding.checked_calls

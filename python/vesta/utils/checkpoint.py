@@ -277,7 +277,15 @@ def checkpoint(
             "early_stop": early_stop,
             "respect_saved_tensors_hooks": respect_saved_tensors_hooks,
         }
-        return lambda function: functools.wraps(function)(functools.partial(checkpoint, function, **options))
+
+        def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:  # a function, which is a method where the class has it
+                return checkpoint(function, *args, **options, **kwargs)
+
+            return call
+
+        return decorated
     expect("checkpoint", "function", function, Callable, "a function")
     expect("checkpoint", "context_fn", context_fn, Callable, "a function")
     if use_reentrant is None:

@@ -21,6 +21,9 @@ def to_dlpack(
         copy: True: over a copy; False: never.
         read_only: True: over a copy too, so that writing to it does not change the tensor.
 
+    Raises:
+        BufferError: ``read_only`` without a copy.
+
     Example::
 
         >>> import vesta
@@ -30,6 +33,8 @@ def to_dlpack(
         True
     """
     expect("to_dlpack", "data", data, Tensor, "Tensor")
+    if read_only and copy is False:
+        raise BufferError("to_dlpack: expected copy=True or None with read_only=True, got False (copy).")
     return data.__dlpack__(dl_device=dl_device, copy=True if read_only and copy is None else copy)
 
 
