@@ -158,8 +158,8 @@ void run_copy(const PointwisePlan& p) {
   run_inner(p, launch_of(p), p.ndim, kernel);
 }
 
-/// A contiguous tensor of another dtype in the order of a plan's dimensions, with its sizes and strides in that order:
-/// of one of the plan's operands, without the dimensions that it is repeated along.
+/// A contiguous copy of an operand in another dtype, in the order of a plan's dimensions; dimensions that the operand
+/// repeats along have size 1.
 struct Converted {
   Tensor tensor;
   int64_t numel = 1, sizes[kMaxDims], strides[kMaxDims];

@@ -110,7 +110,7 @@ struct ViewAsComplexRule {
   Tensor operator()(const Tensor& g, Needs) const { return view_as_real(g); }
 };
 
-/// What is left of a matrix below or above a diagonal; not a view, but as linear.
+/// The part of a matrix below or above a diagonal: no view, but linear, so the rule is the op itself.
 template <bool lower>
 struct TriangleRule {
   int64_t diagonal = 0;

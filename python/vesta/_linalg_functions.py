@@ -60,9 +60,8 @@ def _expect_matrices(op: str, A: Any, name: str = "input") -> None:
     if not isinstance(A, Tensor):
         raise TypeError(f"linalg.{op}(): argument {name!r} (position 1) must be Tensor, not {type(A).__name__}")
     if A.dim() < 2:
-        raise RuntimeError(
-            f"linalg.{op}: The input tensor {name} must have at least 2 dimensions, got {tuple(A.shape)}."
-        )
+        which = "The input tensor" if name == "input" else f"The input tensor {name}"
+        raise RuntimeError(f"linalg.{op}: {which} must have at least 2 dimensions, got {tuple(A.shape)}.")
 
 
 def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
@@ -428,6 +427,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         >>> vesta.linalg.multi_dot([vesta.ones(2, 3), vesta.ones(3, 4), vesta.ones(4)])
         tensor([12., 12.])
     """
+    expect("linalg.multi_dot", "tensors", tensors, (tuple, list), "a tuple of Tensors")
     given = list(tensors)
     if len(given) < 2:
         raise RuntimeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}.")
