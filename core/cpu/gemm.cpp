@@ -455,7 +455,8 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
                          : has_few_columns(p) ? kSerialThin
                                               : kSerialWork;
   if (work <= serial) return multiply(kernels, p);
-  const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
+  const int64_t wide = std::min<int64_t>(4 * kernels.tile_cols, 512 / sizeof(T));  // eight vectors of AVX-512 at most
+  const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, wide);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
   if (p.m > kRowsPerBlock && !has_few_columns(p)) return multiply_shared(kernels, p);
