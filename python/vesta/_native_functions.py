@@ -45,7 +45,7 @@ def binary_cross_entropy_with_logits(
 
         >>> import vesta
         >>> vesta.binary_cross_entropy_with_logits(vesta.zeros(2), vesta.ones(2))
-        tensor(0.6931)
+        tensor([0.6931, 0.6931])
     """
     return _functional().binary_cross_entropy_with_logits(
         input,
@@ -65,7 +65,7 @@ def cosine_embedding_loss(
 
         >>> import vesta
         >>> vesta.cosine_embedding_loss(vesta.eye(2), vesta.ones(2, 2), vesta.ones(2))
-        tensor(0.2929)
+        tensor([0.2929, 0.2929])
     """
     return _functional().cosine_embedding_loss(
         input1, input2, target, margin, reduction=_reduction("cosine_embedding_loss", reduction)
@@ -88,7 +88,7 @@ def ctc_loss(
         >>> import vesta
         >>> log_probs = vesta.full((2, 1, 2), 0.5).log()
         >>> vesta.ctc_loss(log_probs, vesta.tensor([[1]]), (2,), (1,))
-        tensor(0.2877)
+        tensor([0.2877])
     """
     return _functional().ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction("ctc_loss", reduction), zero_infinity
@@ -102,7 +102,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
 
         >>> import vesta
         >>> vesta.hinge_embedding_loss(vesta.tensor([0.5, 0.25]), vesta.tensor([1.0, -1.0]))
-        tensor(0.6250)
+        tensor([0.5000, 0.7500])
     """
     return _functional().hinge_embedding_loss(
         input, target, margin, reduction=_reduction("hinge_embedding_loss", reduction)
@@ -133,7 +133,7 @@ def margin_ranking_loss(
 
         >>> import vesta
         >>> vesta.margin_ranking_loss(vesta.tensor([1.0]), vesta.tensor([3.0]), vesta.tensor([1.0]))
-        tensor(2.)
+        tensor([2.])
     """
     return _functional().margin_ranking_loss(
         input1, input2, target, margin, reduction=_reduction("margin_ranking_loss", reduction)
@@ -171,7 +171,7 @@ def triplet_margin_loss(
         >>> import vesta
         >>> x = vesta.zeros(1, 2)
         >>> vesta.triplet_margin_loss(x, x, x + 3.0)
-        tensor(0.)
+        tensor([0.])
     """
     return _functional().triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction=_reduction("triplet_margin_loss", reduction)

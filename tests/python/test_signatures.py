@@ -119,7 +119,8 @@ def test_names_are_pytorchs_or_listed() -> None:
     theirs = read_others() | {name for name, forms in TABLE.items() if forms.function}
     theirs |= {f"Tensor.{name}" for name, forms in TABLE.items() if forms.method}
     command = [sys.executable, "-c", "import test_signatures as t; print(*t.shown())"]  # where no test imported more
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    here = Path(__file__).resolve().parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent), *filter(None, sys.path)])}
     ours = set(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split())
     text = (Path(__file__).parents[2] / "docs" / "own_names.md").read_text()
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
