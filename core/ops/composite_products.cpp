@@ -71,7 +71,7 @@ Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& w
               used.dtype(), " of shape ", used.sizes(), " (used).");
   const Tensor* operands[] = {&of_result, &used};
   constexpr double kNone[kMaxParams] = {};
-  const Tensor r = pointwise_backward(info, 0, operands, 2, kNone);
+  Tensor r = pointwise_backward(info, 0, operands, 2, kNone);
   VESTA_CHECK(r.defined(), not_implemented, "_linear_backward_activation: expected floats on the CPU or on CUDA, got ",
               of_result.dtype(), " on ", of_result.device(), ".");
   return r;
