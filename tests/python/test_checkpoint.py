@@ -214,3 +214,21 @@ def test_wrong_arguments() -> None:
         checkpoint(vesta.sin, x, use_reentrant=False, determinism_check="all")
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         checkpoint(vesta.sin, vesta.ones(2), use_reentrant=True)
+
+
+def test_a_decorated_method_is_a_method() -> None:
+    class Block(vesta.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = vesta.nn.Linear(2, 2)
+
+        @checkpoint(use_reentrant=False)
+        def forward(self, x: Any) -> Any:
+            return self.layer(x).tanh()
+
+    block, x = Block(), vesta.randn(3, 2)
+    block(x).sum().backward()
+    got = block.layer.weight.grad.clone()
+    block.zero_grad()
+    block.layer(x).tanh().sum().backward()
+    assert vesta.equal(got, block.layer.weight.grad)

@@ -171,3 +171,20 @@ def test_optimizers_and_scalers_take_numbers_as_float32(dtype: str, device: str)
     vesta._C._amp_unscale_(grads, found, inverse)
     check.assert_same_bits(grads[0], vesta.full((40,), 2.0**-25, device=device).to(kind))
     assert found.item() == 0
+
+
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16])
+def test_a_repeated_operand_is_no_number(dtype: vesta.dtype) -> None:
+    """A 0-d operand keeps its precision; the same value along a dimension is rounded, however it lies in memory."""
+    x, k = vesta.tensor([1.0, 3.0, 0.5, -2.0], dtype=dtype), vesta.tensor(70001)
+    want = x * k.expand(4).contiguous()
+    for repeated in (k.expand(4), k.reshape(1)):
+        assert vesta.equal(x * repeated, want) and vesta.equal(repeated * x, want)
+    assert vesta.equal(x * k, (x.double() * 70001).to(dtype))
+
+
+def test_eye_goes_into_a_part_of_a_tensor() -> None:
+    whole = vesta.full((4, 3), 7.0)
+    part = whole[1:]
+    assert vesta.eye(3, out=part) is part
+    assert whole.tolist() == [[7.0] * 3, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
