@@ -204,7 +204,7 @@ template <class F>
 bool spin_until(F ready) {
   constexpr auto kSpin = std::chrono::microseconds(2000), kCrowdedSpin = std::chrono::microseconds(50);
   Clock::time_point start{};
-  bool alone = false;
+  bool asked = false;  // whether the machine is crowded, once
   while (true) {
     for (int i = 0; i < 32; ++i) {
       if (ready()) return true;
@@ -213,8 +213,8 @@ bool spin_until(F ready) {
     const auto now = Clock::now();
     if (start == Clock::time_point{}) start = now;
     if (now - start < kCrowdedSpin) continue;
-    if (!alone && is_crowded(now)) return false;
-    alone = true;
+    if (!asked && is_crowded(now)) return false;
+    asked = true;
     if (now - start > kSpin) return false;
   }
 }
@@ -328,10 +328,10 @@ void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
   const InterruptCheck hook = inside ? nullptr : interrupt_check();
   for (std::int64_t i = 0; i < chunks; ++i) {
     if (hook != nullptr && i > 0) hook();
-    if (!alone && chunks - i > 1 && Team::of_process().take()) {
-      const int team = static_cast<int>(std::min(most, chunks - i));
-      Loop loop(n, chunk, i, chunks, body, team);
-      Team::of_process().run(loop, team - 1);
+    if (Team* const team = alone || chunks - i <= 1 ? nullptr : &Team::of_process(); team && team->take()) {
+      const int threads = static_cast<int>(std::min(most, chunks - i));
+      Loop loop(n, chunk, i, chunks, body, threads);
+      team->run(loop, threads - 1);
       if (loop.error) std::rethrow_exception(loop.error);
       return;
     }

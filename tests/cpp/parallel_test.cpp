@@ -91,7 +91,7 @@ TEST_CASE("a thread that is held up gives its share of the pieces to the others"
       return;
     }
     const auto start = std::chrono::steady_clock::now();
-    while (in_parallel_region() && others < 99) {  // on a busy machine the loop is serial: nobody to wait for
+    while (in_parallel_region() && others < 99) {  // serial while the workers run another loop: nobody to wait for
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) break;
       std::this_thread::yield();
     }
@@ -148,7 +148,7 @@ TEST_CASE("a loop inside a loop is serial", "[parallel]") {
   CHECK_FALSE(in_parallel_region());
   parallel_for(8, 1, [&](int64_t, int64_t) {
     const auto self = std::this_thread::get_id();
-    const bool inside = in_parallel_region();  // not if a busy machine made the outer loop serial
+    const bool inside = in_parallel_region();  // not if the workers ran another loop
     parallel_for(10, 1, [&](int64_t begin, int64_t) {
       if (inside && std::this_thread::get_id() != self) moved = true;
       sum += begin;
