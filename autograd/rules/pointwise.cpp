@@ -28,6 +28,7 @@ void register_pointwise() {
 #define VESTA_RECORD_POINTWISE(name, Struct, ...) record_pointwise<ops::name, def::Struct>();
 #define VESTA_RECORD_POINTWISE_PAIR(...) VESTA_RECORD_POINTWISE(__VA_ARGS__)
 #define VESTA_RECORD_OP(...)
+#define VESTA_RECORD_OUT(...)
 #define VESTA_RECORD_TWIN(...)
 #define VESTA_RECORD_COPIED(...)
 #define VESTA_RECORD_IN(...)

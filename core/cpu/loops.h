@@ -485,6 +485,7 @@ void enter(PointwiseLoops& to) {
   }
 #define VESTA_LOOPS_POINTWISE_PAIR(...) VESTA_LOOPS_POINTWISE(__VA_ARGS__)
 #define VESTA_LOOPS_OP(...)
+#define VESTA_LOOPS_OUT(...)
 #define VESTA_LOOPS_TWIN(...)
 #define VESTA_LOOPS_COPIED(...)
 #define VESTA_LOOPS_IN(...)

@@ -130,6 +130,7 @@ struct Devices {
     if (d) asked = d->type;
   }
   void see(const Device& d) { asked = d.type; }
+  void see(const Out&) {}
   template <Plain T>
     requires(!std::is_same_v<T, MaybeDevice> && !std::is_same_v<T, Device>)
   void see(const T&) {}
@@ -148,6 +149,7 @@ struct Collect {
     for (const Tensor& t : l) to.push_back({&t, parameter, true});
     ++parameter;
   }
+  void see(const Out&) {}
   template <Plain T>
   void see(const T&) {
     ++parameter;
@@ -200,6 +202,13 @@ class Op<R(A...)> : public OpBase {
     if (Fn f = kernels_[int(d)]) return f(static_cast<A>(a)...);
     refuse_device(d);
   }
+  /// Raises for a missing tensor and for tensors on several devices, unless the schema allows them.
+  void check_operands(const std::remove_cvref_t<A>&... a) const {
+    dispatch::Devices d;
+    (d.see(a), ...);
+    if (d.odd) [[unlikely]]
+      settle(a...);
+  }
   void set_layer(Layer l, Fn f) {
     layers_[unsigned(l)] = f;
     add_slot(l);
@@ -216,7 +225,8 @@ class Op<R(A...)> : public OpBase {
   Fn body() const { return body_; }
 
  private:
-  // A pointwise op (it has an Out) checks its operands itself and has one kernel for all devices.
+  // A pointwise op (it has an Out) checks its operands itself and has one kernel for all devices; a composite with an
+  // Out is checked in front of its body.
   static constexpr bool kPointwise = (std::is_same_v<A, Out> || ...);
 
   /// Calls the highest of the active layers.

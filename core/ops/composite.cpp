@@ -26,12 +26,12 @@ namespace vesta {
 
 // ---- pointwise ----
 
-Tensor div_Tensor_mode_composite(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
-  if (!rounding_mode) return div(input, other);
-  if (*rounding_mode == "floor") return floor_divide(input, other);
+Tensor div_Tensor_mode_composite(const Tensor& input, const Tensor& other, MaybeText rounding_mode, Out out) {
+  if (!rounding_mode) return ops::div(input, other, out);
+  if (*rounding_mode == "floor") return ops::floor_divide(input, other, out);
   VESTA_CHECK(*rounding_mode == "trunc", value,
               "div: expected rounding_mode to be one of None, 'trunc', or 'floor', got '", *rounding_mode, "'.");
-  return _trunc_divide(input, other);
+  return ops::_trunc_divide(input, other, out);
 }
 
 namespace {
@@ -53,17 +53,18 @@ Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
 
 }  // namespace
 
-Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max) {
+Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Out out) {
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
   Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
-    Tensor r = low.defined() ? maximum(input, low) : input;
-    return high.defined() ? minimum(r, high) : r;
+    if (!high.defined()) return ops::maximum(input, low, out);
+    const Out between = out.kind == Out::inplace ? out : Out{};  // out= may be the memory of `high`
+    return ops::minimum(low.defined() ? ops::maximum(input, low, between) : input, high, out);
   }
-  if (!high.defined()) return named_step(clamp_min(input, low), "ClampBackward1");
-  if (!low.defined()) return named_step(clamp_max(input, high), "ClampBackward1");
-  return _clamp_between(input, low, high);
+  if (!high.defined()) return named_step(ops::clamp_min(input, low, out), "ClampBackward1");
+  if (!low.defined()) return named_step(ops::clamp_max(input, high, out), "ClampBackward1");
+  return ops::_clamp_between(input, low, high, out);
 }
 
 Tensor gelu_composite(const Tensor& input, Text approximate) {
@@ -444,8 +445,12 @@ Tensor min_composite(const Tensor& input) {
               "'dim' argument.");
   return named_step(amin(input), "MinBackward1");
 }
-Tensor max_other_composite(const Tensor& input, const Tensor& other) { return maximum(input, other); }
-Tensor min_other_composite(const Tensor& input, const Tensor& other) { return minimum(input, other); }
+Tensor max_other_composite(const Tensor& input, const Tensor& other, Out out) {
+  return ops::maximum(input, other, out);
+}
+Tensor min_other_composite(const Tensor& input, const Tensor& other, Out out) {
+  return ops::minimum(input, other, out);
+}
 
 // ---- masks and indices ----
 

@@ -8,6 +8,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
@@ -37,15 +38,25 @@ Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
   return p == 1 ? r : add(r, wrapped(0.25 * double(p) * double(p - 1) * std::log(std::acos(-1.0))));
 }
 
-Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble posinf, MaybeDouble neginf) {
-  if (input.is_complex()) return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf));
-  if (!is_float(input.dtype())) return clone(input);
+Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble posinf, MaybeDouble neginf, Out out) {
+  if (input.is_complex()) {
+    const Tensor parts = view_as_real(input);
+    const bool inplace = out.kind == Out::inplace;
+    const Tensor made = ops::nan_to_num(parts, nan, posinf, neginf, inplace ? Out{&parts, Out::inplace} : Out{});
+    return inplace ? input : write_result(out, view_as_complex(made), "nan_to_num");
+  }
+  if (!is_float(input.dtype())) {
+    if (out.kind != Out::inplace) return write_result(out, clone(input), "nan_to_num");
+    check_writable(input, "nan_to_num_");
+    input.impl()->bump("nan_to_num_");
+    return input;
+  }
   const double largest = visit<kFloats>(input.dtype(), []<class T>() -> double {
     if constexpr (std::is_same_v<T, Half>) return 65504;
     else if constexpr (std::is_same_v<T, BFloat16>) return 0x1.fep127;
     else return std::numeric_limits<T>::max();
   });
-  return _nan_to_num(input, nan.value_or(0), posinf.value_or(largest), neginf.value_or(-largest));
+  return ops::_nan_to_num(input, nan.value_or(0), posinf.value_or(largest), neginf.value_or(-largest), out);
 }
 
 Tensor positive_composite(const Tensor& input) {
@@ -59,9 +70,9 @@ Tensor float_power_composite(const Tensor& input, const Tensor& exponent) {
   return pow(input.to(wide), exponent.to(wide));
 }
 
-Tensor ldexp_composite(const Tensor& input, const Tensor& other) {
+Tensor ldexp_composite(const Tensor& input, const Tensor& other, Out out) {
   broadcast_shapes(input.sizes(), other.sizes(), "ldexp");
-  return mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())));
+  return ops::mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())), out);
 }
 
 // ---- complex numbers ----

@@ -91,6 +91,13 @@ Tensor bmm_composite(const Tensor& a, const Tensor& b) {
 
 namespace {
 
+/// Asks an op to write onto its first operand, which nobody else has, where that is as good as a new result.
+Out onto(const Tensor& t, const Tensor& other) {
+  const bool recorded = layer_state.grad_enabled && (t.requires_grad() || other.requires_grad());
+  const bool same = promote(t.dtype(), other.dtype()) == t.dtype() && !t.impl()->is_sparse();
+  return recorded || !same ? Out{} : Out{&t, Out::inplace};
+}
+
 /// Computes beta * input + alpha * multiply(a, b), whose sizes are `sizes`.
 template <class Multiply>
 Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan sizes, double beta, double alpha,
@@ -106,9 +113,10 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
   Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
   // As BLAS has it: what a factor of 0 ignores may be NaN.
   if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
-  else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
+  else if (alpha != 1)
+    product = ops::mul(product, wrapped(whole ? Scalar(int64_t(alpha)) : Scalar(alpha)), onto(product, product));
   if (beta != 0) {
-    product = add(product, input, beta);
+    product = ops::add(product, input, beta, onto(product, input));
   } else if (layer_state.grad_enabled && input.requires_grad()) {  // its gradient is 0, not missing
     product = where(ones(IntList(), DType::bool_, product.device()), product, input);
   }
@@ -247,10 +255,10 @@ Tensor inner_composite(const Tensor& input, const Tensor& other) {
   return view(matmul(reshape(input, {rows, n}), transpose(reshape(other, {columns, n}), 0, 1)), shape);
 }
 
-Tensor outer_composite(const Tensor& input, const Tensor& vec2) {
+Tensor outer_composite(const Tensor& input, const Tensor& vec2, Out out) {
   check_vector(input, "outer", "input");
   check_vector(vec2, "outer", "vec2");
-  return mul(unsqueeze(input, 1), vec2);
+  return ops::mul(unsqueeze(input, 1), vec2, out);
 }
 
 Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -196,6 +197,13 @@ Tensor write_result(const Tensor& to, const Tensor& result, const char* op) {
   VESTA_CHECK(std::ranges::equal(result.sizes(), to.sizes()), runtime, op, ": output with shape ", to.sizes(),
               " doesn't match the broadcast shape ", result.sizes(), ".");
   return ops::copy_(to, result, false);
+}
+
+Tensor write_result(Out out, const Tensor& result, const char* op) {
+  if (out.kind == Out::fresh) return result;
+  if (out.kind == Out::inplace) return write_result(*out.tensor, result, op);
+  write_out(*out.tensor, result, op);
+  return *out.tensor;
 }
 
 void register_copy_ops() {

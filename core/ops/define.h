@@ -146,10 +146,21 @@ Tensor run_and_copy(const Tensor& input, A... a) {
   return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 
+/// Runs the body of a composite with an Out, whose operands dispatch leaves unchecked.
+template <auto& op, auto* body, class R, class... A>
+R run_checked(A... a) {
+  op.check_operands(a...);
+  return body(static_cast<A>(a)...);
+}
+
 // Functions of an op's type: they deduce R(A...) from the object and return the function above.
 template <auto& op, class R, class... A>
 constexpr auto pointwise_kernel(const Op<R(A...)>*) {
   return &run_pointwise<op, R, A...>;
+}
+template <auto& op, auto* body, class R, class... A>
+constexpr auto checked_body(const Op<R(A...)>*) {
+  return &run_checked<op, body, R, A...>;
 }
 template <auto& inplace, class... A>
 constexpr auto twin(const Op<Tensor(const Tensor&, A...)>*) {
@@ -204,6 +215,7 @@ constexpr auto body_of(auto address) {
   VESTA_SCHEMA_STRUCT(name, Struct, params, "TensorPair", true __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_OP(R, object, name, overload, params, args, ...)                                                  \
   VESTA_SCHEMA_MADE(object, VESTA_SCHEMA_BASE(R, name, overload, params) __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_OUT(...) VESTA_SCHEMA_OP(__VA_ARGS__)
 #define VESTA_SCHEMA_TWIN(...) VESTA_SCHEMA_OP(__VA_ARGS__)
 #define VESTA_SCHEMA_COPIED(source, ...) VESTA_SCHEMA_OP(__VA_ARGS__, accepts_as(source))
 #define VESTA_SCHEMA_IN(space, R, name, params, args, ...)                                                             \
@@ -217,6 +229,7 @@ constexpr auto body_of(auto address) {
 #define VESTA_BODY_POINTWISE(...)
 #define VESTA_BODY_POINTWISE_PAIR(...)
 #define VESTA_BODY_OP(R, object, ...) ops::Signature<decltype(ops::sig::object::call)> object##_composite;
+#define VESTA_BODY_OUT(...) VESTA_BODY_OP(__VA_ARGS__)
 #define VESTA_BODY_TWIN(...)
 #define VESTA_BODY_COPIED(...)
 #define VESTA_BODY_IN(space, R, name, ...) VESTA_BODY_OP(R, space##_##name)
@@ -239,6 +252,8 @@ constexpr auto body_of(auto address) {
   VESTA_DEFINE_OBJECT(object, (body_of<schemas::object.composite, decltype(object)::Fn>([](auto on) { \
                         if constexpr (on.value) return &object##_composite;                         \
                       })))
+#define VESTA_DEFINE_OUT(R, object, ...) \
+  VESTA_DEFINE_OBJECT(object, (checked_body<object, &object##_composite>(&object)))
 #define VESTA_DEFINE_TWIN(R, object, ...) VESTA_DEFINE_OBJECT(object, twin<object##_>(&object##_))
 #define VESTA_DEFINE_COPIED(source, R, object, ...) VESTA_DEFINE_OBJECT(object, (copied<source, object>(&source)))
 #define VESTA_DEFINE_IN(space, R, name, ...) VESTA_DEFINE_OP(R, space##_##name)

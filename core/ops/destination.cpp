@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <vesta/core/base/warning.h>
+#include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/torch_rules.h>
 
@@ -43,6 +45,28 @@ void resize_out(const Tensor& out, IntSpan sizes, const char* op) {
               ", which does not match the required output shape ", sizes, "."));
   }
   resize_tensor(out, sizes);
+}
+
+void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op) {
+  VESTA_CHECK(!exact || result.dtype() == out.dtype(), runtime, op, ": Expected out tensor to have dtype ",
+              result.dtype(), ", but got ", out.dtype(), " instead.");
+  VESTA_CHECK(can_cast(result.dtype(), out.dtype()), type, op, ": result type ", result.dtype(),
+              " can't be cast to the desired output type ", out.dtype(), ".");
+  VESTA_CHECK(result.device() == out.device(), device, op, ": expected out on ", result.device(), ", got ",
+              out.device(), ".");
+  check_out_shape(out, result.sizes(), op);
+}
+
+void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact) {
+  VESTA_CHECK(!GradMode::enabled() || !(result.requires_grad() || out.requires_grad()), runtime, op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+  check_out(out, result, exact, op);
+  const bool shared = out.impl()->storage() == result.impl()->storage();
+  NoGrad off;
+  const Tensor from = shared ? clone(result) : result;
+  resize_out(out, from.sizes(), op);
+  copy_into(out, from, "copy_");  // the last writer's name, which the tensor keeps
 }
 
 }  // namespace vesta

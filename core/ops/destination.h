@@ -33,4 +33,10 @@ VESTA_API void check_out_shape(const Tensor& out, IntSpan sizes, const char* op)
 /// Gives an out= tensor that passes that check the shape of its result; warns if it was not empty, as PyTorch does.
 VESTA_API void resize_out(const Tensor& out, IntSpan sizes, const char* op);
 
+/// Refuses an out= tensor that cannot hold a result, by PyTorch's rules; `exact` asks for the result's dtype.
+VESTA_API void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op);
+
+/// Copies a result to an out= tensor that has the form for it or is empty. Raises where a gradient would have to pass.
+VESTA_API void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact = false);
+
 }  // namespace vesta

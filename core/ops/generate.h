@@ -49,6 +49,8 @@ using Signature = typename OpSignature<Function>::type;
   struct name { static TensorPair call params; };
 #define VESTA_SIGNATURE_OP(R, object, name, overload, params, args, ...)                                               \
   struct object { static R call params; };
+#define VESTA_SIGNATURE_OUT(R, object, name, overload, params, args, ...)                                              \
+  struct object { static R call(VESTA_UNPAREN params, Out out = {}); };
 #define VESTA_SIGNATURE_TWIN(...) VESTA_SIGNATURE_OP(__VA_ARGS__)
 #define VESTA_SIGNATURE_COPIED(source, ...) VESTA_SIGNATURE_OP(__VA_ARGS__)
 #define VESTA_SIGNATURE_IN(space, R, name, params, args, ...)                                                          \
@@ -63,6 +65,7 @@ using Signature = typename OpSignature<Function>::type;
   extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;
 #define VESTA_OBJECT_POINTWISE_PAIR(name, ...) VESTA_OBJECT_POINTWISE(name)
 #define VESTA_OBJECT_OP(R, object, ...) extern VESTA_API constinit Op<Signature<decltype(sig::object::call)>> object;
+#define VESTA_OBJECT_OUT(...) VESTA_OBJECT_OP(__VA_ARGS__)
 #define VESTA_OBJECT_TWIN(...) VESTA_OBJECT_OP(__VA_ARGS__)
 #define VESTA_OBJECT_COPIED(source, ...) VESTA_OBJECT_OP(__VA_ARGS__)
 #define VESTA_OBJECT_IN(space, R, name, ...) VESTA_OBJECT_OP(R, space##_##name)
@@ -72,12 +75,13 @@ using Signature = typename OpSignature<Function>::type;
 
 // ---- the functions: overloads are overloads; `name_out(out, ...)` of a pointwise op writes to `out` ----
 #define VESTA_FUNCTION(kind, ...) VESTA_LINE_##kind(VESTA_FUNCTION, __VA_ARGS__)
-#define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...)                                                      \
-  VESTA_LINKAGE Tensor name params { return ops::name(VESTA_UNPAREN args, Out{}); }                                    \
-  VESTA_LINKAGE const Tensor& name##_out(const Tensor& out VESTA_COMMA params) {                                       \
-    ops::name(VESTA_UNPAREN args, Out{&out, Out::given});                                                              \
+#define VESTA_FUNCTION_OUT(R, object, name, overload, params, args, ...)                                               \
+  VESTA_LINKAGE R name params { return ops::object(VESTA_UNPAREN args, Out{}); }                                       \
+  VESTA_LINKAGE const R& name##_out(const R& out VESTA_COMMA params) {                                                 \
+    ops::object(VESTA_UNPAREN args, Out{&out, Out::given});                                                            \
     return out;                                                                                                        \
   }
+#define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...) VESTA_FUNCTION_OUT(Tensor, name, name, "", params, args)
 #define VESTA_FUNCTION_POINTWISE_PAIR(name, Struct, params, args, ...)                                                 \
   VESTA_LINKAGE TensorPair name params { return ops::name args; }
 #define VESTA_FUNCTION_OP(R, object, name, overload, params, args, ...)                                                \
@@ -102,6 +106,8 @@ using Signature = typename OpSignature<Function>::type;
 #define VESTA_DECLARATION_POINTWISE(name, Struct, params, args, ...)                                                   \
   VESTA_API Tensor name params;                                                                                        \
   VESTA_API const Tensor& name##_out(const Tensor& out VESTA_COMMA params);
+#define VESTA_DECLARATION_OUT(R, object, name, overload, params, ...)                                                  \
+  VESTA_DECLARATION_POINTWISE(name, object, params, ())
 #define VESTA_DECLARATION_POINTWISE_PAIR(name, Struct, params, ...) VESTA_API TensorPair name params;
 #define VESTA_DECLARATION_OP(R, object, name, overload, params, ...) VESTA_API R name params;
 #define VESTA_DECLARATION_TWIN(...) VESTA_DECLARATION_OP(__VA_ARGS__)

@@ -4,6 +4,7 @@
 //   #define G_POINTWISE(name, Struct, params, args, properties...)
 //   #define G_POINTWISE_PAIR(...)  as POINTWISE, for a struct with two results
 //   #define G_OP(R, object, name, overload, params, args, properties...)
+//   #define G_OUT(...)          as OP, for a composite that ends in a pointwise op: its body takes an Out, too
 //   #define G_TWIN(...)         as OP: the functional twin of an in-place op, without a kernel of its own
 //   #define G_COPIED(source, ...)  as OP, behind the op's object: the in-place twin of an op, without a kernel
 //   #define G_IN(space, R, name, params, args, properties...)
@@ -33,6 +34,16 @@
 #define VESTA_LINE_METHOD_AS(G, R, name, overload, params, args, ...)                                                  \
   G##_OP(R, name##_##overload, name, #overload, (const Tensor& input VESTA_COMMA params),                              \
          (input VESTA_COMMA args), method __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_METHOD_OUT(G, name, params, args, ...)                                                              \
+  G##_OUT(Tensor, name, name, "", (const Tensor& input VESTA_COMMA params), (input VESTA_COMMA args), method,          \
+          composite, out, takes_out __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_METHOD_OUT_AS(G, name, overload, params, args, ...)                                                 \
+  G##_OUT(Tensor, name##_##overload, name, #overload, (const Tensor& input VESTA_COMMA params),                        \
+          (input VESTA_COMMA args), method, composite, out, takes_out __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_METHOD_INPLACE_OUT(G, name, params, args, ...) \
+  VESTA_LINE_METHOD_OUT(G, name, params, args, inplace __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_METHOD_INPLACE_OUT_AS(G, name, overload, params, args, ...) \
+  VESTA_LINE_METHOD_OUT_AS(G, name, overload, params, args, inplace __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_FUNCTION(G, R, name, params, args, ...)                                                             \
   G##_OP(R, name, name, "", params, args __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_FUNCTION_AS(G, R, name, overload, params, args, ...)                                                \

@@ -17,6 +17,7 @@ namespace vesta::ops {
       ops::name(self, a..., Out{&self, Out::inplace});                     \
     }                                                                      \
   };
+#define VESTA_INVOKE_OUT(R, object, ...) VESTA_INVOKE_POINTWISE(object)
 #define VESTA_INVOKE_POINTWISE_PAIR(name, ...) VESTA_INVOKE_OP(TensorPair, name)
 #define VESTA_INVOKE_OP(R, object, ...)                          \
   template <>                                                    \

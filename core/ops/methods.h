@@ -14,6 +14,7 @@ namespace vesta::ops {
 #define VESTA_TAG_POINTWISE(name, ...) struct name;
 #define VESTA_TAG_POINTWISE_PAIR(name, ...) struct name;
 #define VESTA_TAG_OP(R, object, ...) struct object;
+#define VESTA_TAG_OUT(R, object, ...) struct object;
 #define VESTA_TAG_TWIN(R, object, ...) struct object;
 #define VESTA_TAG_COPIED(source, R, object, ...) struct object;
 #define VESTA_TAG_IN(...)
@@ -51,6 +52,14 @@ void call_inplace(const A&... a) {
 #define VESTA_METHOD_OF_POINTWISE(name, Struct, params, args, ...)                                                     \
   VESTA_METHOD(Tensor, name, params, name, args)                                                                       \
   VESTA_METHOD_ON_SELF(name##_, params, name, args)
+#define VESTA_METHOD_OF_METHOD_OUT(name, params, args, ...) VESTA_METHOD_OF_METHOD(Tensor, name, params, args)
+#define VESTA_METHOD_OF_METHOD_OUT_AS(name, overload, params, args, ...)                                               \
+  VESTA_METHOD_OF_METHOD_AS(Tensor, name, overload, params, args)
+#define VESTA_METHOD_OF_METHOD_INPLACE_OUT(name, params, args, ...)                                                    \
+  VESTA_METHOD_OF_POINTWISE(name, name, params, args)
+#define VESTA_METHOD_OF_METHOD_INPLACE_OUT_AS(name, overload, params, args, ...)                                       \
+  VESTA_METHOD_OF_METHOD_AS(Tensor, name, overload, params, args)                                                      \
+  VESTA_METHOD_ON_SELF(name##_, params, name##_##overload, args)
 #define VESTA_METHOD_OF_POINTWISE_PAIR(name, Struct, params, args, ...)                                                \
   VESTA_METHOD_OF_METHOD(TensorPair, name, params, args)
 #define VESTA_METHOD_OF_METHOD(R, name, params, args, ...)                                                             \

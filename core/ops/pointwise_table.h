@@ -8,6 +8,7 @@
 #define VESTA_INFO_POINTWISE(name, ...) &::vesta::ops::name.info,
 #define VESTA_INFO_POINTWISE_PAIR(...) VESTA_INFO_POINTWISE(__VA_ARGS__)
 #define VESTA_INFO_OP(...)
+#define VESTA_INFO_OUT(...)
 #define VESTA_INFO_TWIN(...)
 #define VESTA_INFO_COPIED(...)
 #define VESTA_INFO_IN(...)

@@ -16,6 +16,7 @@ namespace vesta {
 #define VESTA_ADDRESS_POINTWISE(name, ...) &ops::name,
 #define VESTA_ADDRESS_POINTWISE_PAIR(...) VESTA_ADDRESS_POINTWISE(__VA_ARGS__)
 #define VESTA_ADDRESS_OP(R, object, ...) &ops::object,
+#define VESTA_ADDRESS_OUT(...) VESTA_ADDRESS_OP(__VA_ARGS__)
 #define VESTA_ADDRESS_TWIN(...) VESTA_ADDRESS_OP(__VA_ARGS__)
 #define VESTA_ADDRESS_COPIED(source, ...) VESTA_ADDRESS_OP(__VA_ARGS__)
 #define VESTA_ADDRESS_IN(space, R, name, ...) &ops::space##_##name,

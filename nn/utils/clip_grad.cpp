@@ -88,7 +88,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   VESTA_CHECK(clip_value >= 0, value, "clip_grad_value_: expected clip_value >= 0, got ", clip_value, ".");
   const NoGrad off;
-  for (const Tensor& g : gradients("clip_grad_value_", parameters)) clamp_(g, -clip_value, clip_value);
+  for (const Tensor& g : gradients("clip_grad_value_", parameters)) clamp_out(g, g, -clip_value, clip_value);
 }
 
 }  // namespace vesta::nn::utils

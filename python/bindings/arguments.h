@@ -68,7 +68,7 @@ struct Table {
   int required = 0;
   int positional = 0;               // parameters that may be given by position
   int varargs = -1;                 // the parameter that also takes its list spread over the positions, or -1
-  bool pointwise = false;           // and takes out= itself: one result
+  bool takes_out = false;           // the op does itself: one result
   bool takes_star = false;          // the signature holds a *
 
   void read(const Schema& schema);

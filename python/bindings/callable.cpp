@@ -99,7 +99,7 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   const bool recorded = is_set(t, b.extra(t, kRequiresGrad), "requires_grad");
   PyObject* out = b.extra(t, kOut);
   if (out == Py_None) out = nullptr;
-  if (out && t.pointwise) {
+  if (out && t.takes_out) {
     if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
     return thin(t, b, Out{&unwrap(out), Out::given});
   }
@@ -270,7 +270,7 @@ PyObject* tuple_of(std::vector<Tensor> list) { return to_tuple(list); }
 PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
                PyObject* names) noexcept {
   try {
-    if (torch_function_seen && any_overrides(self, args, count, names)) [[unlikely]] {
+    if (torch_function_seen && !callable.inner && any_overrides(self, args, count, names)) [[unlikely]] {
       return hand_over(callable, self, args, count, names);
     }
     if (callable.forms.size() == 1) [[likely]] {
@@ -292,7 +292,8 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
       const bool is_public_op = callable.forms[0].table->schema && callable.name[0] != '_';
       translate_exception(is_public_op ? callable.name.c_str() : nullptr);
     }
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) || !any_other_classes(self, args, count, names)) return nullptr;
+    const bool may_be_other = !callable.inner && PyErr_ExceptionMatches(PyExc_TypeError);
+    if (!may_be_other || !any_other_classes(self, args, count, names)) return nullptr;
     PyErr_Clear();
     return hand_over(callable, self, args, count, names);
   }

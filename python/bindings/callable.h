@@ -24,6 +24,7 @@ struct Callable {
   std::string name;
   PyObject* object = nullptr;  // what __torch_function__ gets; borrowed, lives as long as the interpreter
   std::vector<Form> forms;
+  bool inner = false;  // the package's own and without a Tensor among the parameters: nothing takes its calls over
 };
 
 /// Runs the form that the arguments fit. The body of every entry; raises Python exceptions only.

@@ -8,6 +8,8 @@
 // Several forms stand in `static constexpr const char* forms[]` instead of `params`; the first that fits is taken.
 // `params` is written as in an op list; a method's b.slot[0] is self. A parameter of type `object` is not converted.
 #pragma once
+#include <algorithm>
+
 #include "callable.h"
 
 namespace vesta::python {
@@ -27,6 +29,10 @@ struct Hand {
     } else {
       add(made, M::params, method);
     }
+    const auto has_tensor = [](const Form& form) {
+      return std::ranges::any_of(form.table->params, [](const Param& p) { return p.kind == Kind::tensor; });
+    };
+    made.inner = made.name.starts_with('_') && std::ranges::none_of(made.forms, has_tensor);
     written_by_hand().push_back({&made, method});
     return made;
   }

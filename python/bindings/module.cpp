@@ -9,6 +9,7 @@
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
+#include "out_argument.h"
 #include "registry.h"
 #include "torch_function.h"
 
@@ -47,7 +48,7 @@ bool fill(PyObject* m) {
          add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) &&
          add_random(m) && add_sample_seeds(m) && add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) &&
          add_autocast(m) && add_profiler(m) && add_io(m) && add_cpp_modules(m) && add_shared(m) && add_distributed(m) &&
-         add_ddp(m) && add_extension_api(m) && add_functions<LiveTensors, PlainAttributes>(m);
+         add_ddp(m) && add_extension_api(m) && add_out_argument(m) && add_functions<LiveTensors, PlainAttributes>(m);
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ constexpr Thin thin_of() {
 #define VESTA_BIND_POINTWISE(name, ...) VESTA_BIND_OBJECT(name)
 #define VESTA_BIND_POINTWISE_PAIR(name, ...) VESTA_BIND_OBJECT(name)
 #define VESTA_BIND_OP(R, object, ...) VESTA_BIND_OBJECT(object)
+#define VESTA_BIND_OUT(R, object, ...) VESTA_BIND_OBJECT(object)
 #define VESTA_BIND_TWIN(R, object, ...) VESTA_BIND_OBJECT(object)
 #define VESTA_BIND_COPIED(source, R, object, ...) VESTA_BIND_OBJECT(object)
 #define VESTA_BIND_IN(space, R, name, ...) VESTA_BIND_OBJECT(space##_##name)

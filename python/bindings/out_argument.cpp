@@ -10,6 +10,8 @@
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
+#include "hand.h"
+
 namespace vesta::python {
 namespace {
 
@@ -76,17 +78,6 @@ bool has_form(const Table& t, PyObject* out, size_t count) {
   return !is_tensor(out) && PyLong_AsSize_t(parts.get()) == count;
 }
 
-/// Refuses an out that cannot hold a result, by PyTorch's rules.
-void check_out(const Table& t, const Tensor& to, const Tensor& from) {
-  VESTA_CHECK(!t.schema || !t.schema->exact_out || from.dtype() == to.dtype(), runtime, t.op,
-              ": Expected out tensor to have dtype ", from.dtype(), ", but got ", to.dtype(), " instead.");
-  VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
-              " can't be cast to the desired output type ", to.dtype(), ".");
-  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
-              ".");
-  check_out_shape(to, from.sizes(), t.op);
-}
-
 /// Makes `to` hold the result. A kernel may have written it there already.
 void settle(const Table& t, const Tensor& to, const Tensor& from) {
   if (to.is_same(from)) return to.impl()->bump(t.op);
@@ -118,7 +109,7 @@ PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   std::vector<Tensor> results;
   for (size_t i = 0; i < n; ++i) {
     results.push_back(unwrap(several ? PyTuple_GET_ITEM(result.get(), Py_ssize_t(i)) : result.get()));
-    check_out(t, outs[i], results[i]);
+    check_out(outs[i], results[i], t.schema && t.schema->exact_out, t.op);
   }
   for (size_t i = 0; i < n; ++i) {  // a result may lie in the memory of another's out
     if (results[i].is_same(outs[i])) continue;
@@ -136,5 +127,45 @@ PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   }
   return named.release();
 }
+
+namespace {
+
+struct WriteOut {
+  static constexpr char name[] = "_write_out", params[] = "(Text op, object made, object out, bool exact = false)",
+                        doc[] =
+                            "Writes a result, or each of several, into its tensor of out; returns out. What does not "
+                            "fit is refused before anything is written; exact asks for the result's dtype.";
+  static PyObject* run(const Table& t, Bound& b) {
+    const std::string op(Arg<Text>(t, 0, b).get());
+    PyObject *made = b.slot[1], *out = b.slot[2];
+    if (is_tensor(made)) {
+      if (!is_tensor(out)) type_error("%s: expected Tensor, got %s (out).", op.c_str(), Py_TYPE(out)->tp_name);
+      write_out(unwrap(out), unwrap(made), op.c_str(), Arg<bool>(t, 3, b).get());
+      return new_ref(out);
+    }
+    if (!PyTuple_Check(out) && !PyList_Check(out)) {
+      type_error("%s: expected a tuple of Tensors, got %s (out).", op.c_str(), Py_TYPE(out)->tp_name);
+    }
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(made);
+    if (PySequence_Fast_GET_SIZE(out) != n) {
+      type_error("%s: expected %zd tensors, got %zd (out).", op.c_str(), n, PySequence_Fast_GET_SIZE(out));
+    }
+    const bool exact = Arg<bool>(t, 3, b).get();
+    for (const bool writes : {false, true}) {
+      for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject* to = PySequence_Fast_GET_ITEM(out, i);
+        if (!is_tensor(to)) type_error("%s: expected Tensor, got %s (out).", op.c_str(), Py_TYPE(to)->tp_name);
+        const Tensor from = unwrap(PySequence_Fast_GET_ITEM(made, i));
+        if (writes) write_out(unwrap(to), from, op.c_str(), exact);
+        else check_out(unwrap(to), from, exact, op.c_str());
+      }
+    }
+    return new_ref(out);
+  }
+};
+
+}  // namespace
+
+bool add_out_argument(PyObject* module) { return add_functions<WriteOut>(module); }
 
 }  // namespace vesta::python

@@ -105,7 +105,7 @@ std::string shown_default(const Param& p) {
 void Table::read(const Schema& s) {
   schema = &s;
   read(s.name, s.parameters);
-  pointwise = s.pointwise && std::string_view(s.result) == "Tensor";
+  takes_out = s.takes_out || (s.pointwise && std::string_view(s.result) == "Tensor");
   if (s.out) extras |= 1 << kOut;
   if (s.factory) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
   if (s.memory_format) extras |= 1 << kMemoryFormat;

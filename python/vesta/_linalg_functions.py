@@ -41,19 +41,9 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-def _written(made: Tensor, out: Tensor | None) -> Tensor:
-    """Returns ``made``, written into ``out`` where that is given."""
-    return made if out is None else _ops.mul(made, 1, out=out)  # which checks and resizes it
-
-
-def _written_each(op: str, made: Sequence[Tensor], out: Sequence[Tensor] | None) -> Sequence[Tensor]:
-    """Returns results, each written into its tensor of ``out`` where that is given."""
-    if out is None:
-        return made
-    expect(f"linalg.{op}", "out", out, (tuple, list), "a tuple of Tensors")
-    if len(out) != len(made):
-        raise TypeError(f"linalg.{op}: expected {len(made)} tensors, got {len(out)} (out).")
-    return [_written(value, to) for value, to in zip(made, out)]
+def _written(op: str, made: Any, out: Any) -> Any:
+    """Returns a result or several, written into ``out`` where that is given."""
+    return made if out is None else _C._write_out(f"linalg.{op}", made, out)
 
 
 def _expect_matrices(op: str, A: Any, name: str = "input") -> None:
@@ -107,7 +97,9 @@ def pinv(
     _expect_matrices("pinv", input)
     relative = rcond if rtol is None else rtol
     return _written(
-        _C._linalg_pinv(input, _as_tensor("pinv", atol, input), _as_tensor("pinv", relative, input), hermitian), out
+        "pinv",
+        _C._linalg_pinv(input, _as_tensor("pinv", atol, input), _as_tensor("pinv", relative, input), hermitian),
+        out,
     )
 
 
@@ -138,7 +130,7 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     limits = (_as_tensor("matrix_rank", atol, input), _as_tensor("matrix_rank", rtol, input))
-    return _written(_C._linalg_matrix_rank(input, *limits, hermitian), out)
+    return _written("matrix_rank", _C._linalg_matrix_rank(input, *limits, hermitian), out)
 
 
 def _solved_by_qr(A: Tensor, right: Tensor, limit: float) -> Tensor | None:
@@ -222,7 +214,7 @@ def lstsq(
         rank = _ops.full(sizes, min(m, n), dtype=_C.int64, device=A.device)
         values = _ops.empty(0, dtype=residuals.dtype, device=A.device)
         made = solution.squeeze(-1) if vector else solution
-        return LstsqResult(*_written_each("lstsq", (made, residuals, rank, values), out))
+        return LstsqResult(*_written("lstsq", (made, residuals, rank, values), out))
     S = _linalg.svdvals(A.detach())
     kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
     rank = kept.sum(-1)
@@ -235,7 +227,7 @@ def lstsq(
     if driver == "gels":
         rank = _ops.empty(0, dtype=rank.dtype, device=A.device)
     made = solution.squeeze(-1) if vector else solution
-    return LstsqResult(*_written_each("lstsq", (made, residuals, rank, values), out))
+    return LstsqResult(*_written("lstsq", (made, residuals, rank, values), out))
 
 
 def _epsilon(A: Tensor) -> float:
@@ -283,19 +275,19 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}.")
     if ord in ("fro", "f"):
-        return _written(_linalg.vector_norm(input, 2, (first, second), keepdim, dtype=dtype), out)
+        return _written("matrix_norm", _linalg.vector_norm(input, 2, (first, second), keepdim, dtype=dtype), out)
     x = input if dtype is None else input.to(dtype)
     if ord in ("nuc", 2, -2):
         values = _linalg.svdvals(_ops.movedim(x, (first, second), (-2, -1)))
         made = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
         for d in sorted((first, second)) if keepdim else ():
             made = made.unsqueeze(d)
-        return _written(made, out)
+        return _written("matrix_norm", made, out)
     if not isinstance(ord, str) and abs(ord) in (1, math.inf):
         summed, sought = (first, second) if abs(ord) == 1 else (second, first)
         sums = x.abs().sum(summed, keepdim=True)
         made = _largest(sums, sought, True) if ord > 0 else sums.amin(sought, keepdim=True)
-        return _written(made if keepdim else made.squeeze((first, second)), out)
+        return _written("matrix_norm", made if keepdim else made.squeeze((first, second)), out)
     raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
 
 
@@ -323,7 +315,7 @@ def norm(
         raise TypeError(f"linalg.norm(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if ord is None:
         made = _linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype)
-        return _written(made, out)
+        return _written("norm", made, out)
     if dim is None:
         if input.dim() not in (1, 2):
             raise RuntimeError(
@@ -336,7 +328,7 @@ def norm(
         return matrix_norm(input, ord, dim, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: ord={ord!r} is for matrices, got {len(dim)} dimension(s) (dim).")
-    return _written(_linalg.vector_norm(input, ord, dim, keepdim, dtype=dtype), out)
+    return _written("norm", _linalg.vector_norm(input, ord, dim, keepdim, dtype=dtype), out)
 
 
 @checked
@@ -353,10 +345,10 @@ def cond(input: Tensor, p: Number | str | None = None, *, out: Tensor | None = N
     if p in (None, 2, -2):
         values = _linalg.svdvals(input)
         largest, smallest = values[..., 0], values[..., -1]
-        return _written(smallest / largest if p == -2 else largest / smallest, out)
+        return _written("cond", smallest / largest if p == -2 else largest / smallest, out)
     inverse, info = inv_ex(input)
     made = matrix_norm(input, p) * matrix_norm(inverse, p)
-    return _written(_ops.where(info == 0, made, math.inf), out)
+    return _written("cond", _ops.where(info == 0, made, math.inf), out)
 
 
 @checked
@@ -371,7 +363,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | Non
     """
     _expect_matrices("inv_ex", A, "A")
     one = _ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return _InvEx(*_written_each("inv_ex", solve_ex(A, one, check_errors=check_errors), out))
+    return _InvEx(*_written("inv_ex", solve_ex(A, one, check_errors=check_errors), out))
 
 
 @checked
@@ -392,7 +384,7 @@ def solve_ex(
     LU, pivots, info = _linalg.lu_factor_ex(A, check_errors=check_errors)
     vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     made = _linalg.lu_solve(LU, pivots, B.unsqueeze(-1) if vector else B, left=left)
-    return _SolveEx(*_written_each("solve_ex", (made.squeeze(-1) if vector else made, info), out))
+    return _SolveEx(*_written("solve_ex", (made.squeeze(-1) if vector else made, info), out))
 
 
 _InvEx = namedtuple("_InvEx", ["inverse", "info"])
@@ -409,7 +401,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         >>> vesta.linalg.vecdot(vesta.tensor([1.0, 2.0]), vesta.tensor([3.0, 4.0]))
         tensor(11.)
     """
-    return _written((_ops.conj(x) * y).sum(dim), out)
+    return _written("vecdot", (_ops.conj(x) * y).sum(dim), out)
 
 
 @checked
@@ -459,7 +451,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
     made = product(0, n - 1)
     made = made.squeeze(0) if given[0].dim() == 1 else made
-    return _written(made.squeeze(-1) if given[-1].dim() == 1 else made, out)
+    return _written("multi_dot", made.squeeze(-1) if given[-1].dim() == 1 else made, out)
 
 
 @checked
@@ -482,7 +474,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
         raise RuntimeError(
             f"linalg.tensorinv: expected equal numbers of elements, got {tuple(first)} and {tuple(last)}."
         )
-    return _written(_linalg.inv(input.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
+    return _written("tensorinv", _linalg.inv(input.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
 
 
 @checked
@@ -505,7 +497,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Shape | None = None, *, out:
             "linalg.tensorsolve: expected input to satisfy prod(input.shape[other.dim():]) = prod(other.shape), got "
             f"{tuple(input.shape)} and {tuple(other.shape)}."
         )
-    return _written(_linalg.solve(moved.reshape(-1, math.prod(rest)), other.reshape(-1)).reshape(list(rest)), out)
+    return _written(
+        "tensorsolve", _linalg.solve(moved.reshape(-1, math.prod(rest)), other.reshape(-1)).reshape(list(rest)), out
+    )
 
 
 @checked

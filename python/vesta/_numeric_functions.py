@@ -283,9 +283,7 @@ def histogram(
     hist = _counted("histogram", values.unsqueeze(-1), [edges], weight, density)
     if out is None:
         return histogram_result(hist, edges)
-    for to, made in zip(out, (hist, edges)):
-        _ops.mul(made, 1, out=to)
-    return histogram_result(*out)
+    return histogram_result(*_C._write_out("histogram", (hist, edges), out))
 
 
 @checked

@@ -143,11 +143,7 @@ def lu(
     _replaced("lu", "vesta.linalg.lu_factor or vesta.linalg.lu_factor_ex")
     LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot)
     made = (LU, pivots, info) if get_infos else (LU, pivots)
-    if out is not None:
-        for to, value in zip(out, made):
-            _ops.mul(value, 1, out=to)
-        return tuple(out)
-    return made
+    return made if out is None else tuple(_C._write_out("lu", made, out))
 
 
 def range(
@@ -176,7 +172,7 @@ def range(
     wide = _C.int64 if all(isinstance(value, int) for value in (start, end, step)) else _C.float64
     made = _ops.arange(count, dtype=wide, device=device).mul(step).add(start).to(dtype)
     if out is not None:
-        return _ops.mul(made, 1, out=out)
+        return _C._write_out("range", made, out)
     return made.requires_grad_(requires_grad)
 
 

@@ -270,11 +270,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     if not input.is_meta:
         found = _C._ops.nonzero(input.detach())[:size]
         made[: found.shape[0]] = found
-    if out is None:
-        return made
-    from ._view_copies import _written
-
-    return _written("nonzero_static", out, made)
+    return made if out is None else _C._write_out("nonzero_static", made, out, True)
 
 
 def empty_permuted(
@@ -522,7 +518,7 @@ def tensordot(
     left = a.permute(rest_a + first).reshape(math.prod(a.shape[d] for d in rest_a), inner)
     right = b.permute(second + rest_b).reshape(inner, math.prod(b.shape[d] for d in rest_b))
     made = (left @ right).reshape([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
-    return made if out is None else _C._ops.mul(made, 1, out=out)  # which checks and resizes it
+    return made if out is None else _C._write_out("tensordot", made, out)
 
 
 def _dimension(op: str, d: int, t: Tensor) -> int:

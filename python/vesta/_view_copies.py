@@ -17,7 +17,7 @@ def _one(name: str, input: Tensor, view: Callable[[], Tensor], out: Tensor | Non
     """Copies a view, into ``out`` where that is given."""
     expect(name, "input", input, Tensor, "Tensor")
     shown = view()
-    return shown.clone(memory_format=_C.contiguous_format) if out is None else _written(name, out, shown)
+    return shown.clone(memory_format=_C.contiguous_format) if out is None else _C._write_out(name, shown, out, True)
 
 
 def _several(name: str, input: Tensor, view: Callable[[], Sequence[Tensor]], out: Sequence[Tensor] | None) -> Any:
@@ -26,32 +26,8 @@ def _several(name: str, input: Tensor, view: Callable[[], Sequence[Tensor]], out
     shown = view()
     if out is None:
         return tuple(part.clone(memory_format=_C.contiguous_format) for part in shown)
-    expect(name, "out", out, (list, tuple), "a list of Tensors")
-    if len(out) != len(shown):
-        raise RuntimeError(f"{name}: expected {len(shown)} tensors, got {len(out)} (out).")
-    for target, part in zip(out, shown):
-        _written(name, target, part)
+    _C._write_out(name, shown, out, True)
     return None
-
-
-def _written(name: str, out: Any, value: Tensor) -> Tensor:
-    """Writes a result into ``out``, which must have its dtype, and its shape unless it is empty."""
-    expect(name, "out", out, Tensor, "Tensor")
-    if _C.is_grad_enabled() and (value.requires_grad or out.requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
-    if out.dtype != value.dtype:
-        raise RuntimeError(f"{name}: Expected out tensor to have dtype {value.dtype}, but got {out.dtype} instead.")
-    if out.shape != value.shape and out.numel() == 0:
-        out.resize_(value.shape)
-    if out.shape != value.shape:
-        raise RuntimeError(
-            f"{name}: expected out of shape {list(value.shape)}, got {list(out.shape)}. An out tensor is resized only "
-            "when it is empty."
-        )
-    return out.copy_(value)
 
 
 def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:

@@ -152,7 +152,7 @@ class SobolEngine:
             self._advance()
         points = vesta.stack(rows) if rows else self.quasi.new_empty((0, self.dimension))
         result = (points.to(vesta.float64) * 2.0**-self.MAXBIT).to(dtype)
-        return result if out is None else out.copy_(result)
+        return result if out is None else vesta._C._write_out("SobolEngine.draw", result, out)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
         """Returns the next 2 ** m points; the sequence is balanced over powers of two only.

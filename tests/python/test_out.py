@@ -20,6 +20,25 @@ CALLS = {
     "index_select": lambda t, **out: vesta.index_select(t, 1, n[0].to(t.device), **out),
     "amax": lambda t, **out: vesta.amax(t, 1, **out),
     "argmax": lambda t, **out: vesta.argmax(t, 1, **out),
+    "clamp": lambda t, **out: vesta.clamp(t, 0.2, 0.7, **out),
+    "clamp by tensors": lambda t, **out: vesta.clamp(t, t.mT, t.flip(0), **out),
+    "div": lambda t, **out: vesta.div(t, 0.3, rounding_mode="floor", **out),
+    "nan_to_num": lambda t, **out: vesta.nan_to_num(t, **out),
+    "ldexp": lambda t, **out: vesta.ldexp(t, n[0].to(t.device), **out),
+    "maximum": lambda t, **out: vesta.max(t, t.mT, **out),
+    "outer": lambda t, **out: vesta.outer(t[0], t[:, 1], **out),
+    "addmm": lambda t, **out: vesta.addmm(t, t, t.mT, beta=0.5, alpha=2, **out),
+    "baddbmm": lambda t, **out: vesta.baddbmm(t[0, 0], t.view(4, 16, 64), t.view(4, 64, 16), **out),
+    "addr": lambda t, **out: vesta.addr(t, t[0], t[:, 1], alpha=3, **out),
+    "diff": lambda t, **out: vesta.diff(t, **out),
+}
+INPLACE = {
+    "clamp": (0.2, 0.7),
+    "clip": (None, 0.7),
+    "clamp by tensors": (x.mT / 2, x.flip(0)),
+    "div": (0.3,),
+    "nan_to_num": (0.0, 0.5, -0.5),
+    "ldexp": (n[0],),
 }
 PAIRS = {
     "sort": lambda t, **out: vesta.sort(t, 1, **out),
@@ -99,6 +118,30 @@ def test_no_temporary_holds_the_result(name: str) -> None:
     assert spent[1] - spent[0] >= size
     for out, part in zip(outs, parts):
         assert vesta.equal(out, part)
+
+
+@pytest.mark.parametrize("device", ["cpu", *["cuda"] * vesta.cuda.is_available()])
+@pytest.mark.parametrize("name", INPLACE)
+def test_in_place_is_the_same_without_a_temporary(name: str, device: str) -> None:
+    op = name.split()[0]
+    args = [arg.to(device) if isinstance(arg, vesta.Tensor) else arg for arg in INPLACE[name]]
+    options = {"rounding_mode": "trunc"} if op == "div" else {}
+    operand = x.to(device, copy=True)
+    want = getattr(operand, op)(*args, **options)
+    if device == "cuda" and op != "ldexp":  # which makes the power of two first
+        vesta.cuda.reset_peak_memory_stats()
+        before = vesta.cuda.memory_allocated()
+        assert getattr(operand.clone(), op + "_")(*args, **options).shape == want.shape
+        assert vesta.cuda.max_memory_allocated() - before <= operand.numel() * 4 + 512
+    assert getattr(operand, op + "_")(*args, **options) is operand
+    assert vesta.equal(operand, want)
+
+    leaf, other = (x.to(device, copy=True).requires_grad_() for _ in range(2))
+    getattr(leaf * 1, op)(*args, **options).square().sum().backward()
+    getattr(other * 1, op + "_")(*args, **options).square().sum().backward()
+    assert vesta.equal(leaf.grad, other.grad)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        getattr(leaf, op + "_")(*args, **options)
 
 
 @pytest.mark.parametrize("device", ["cpu", *["cuda"] * vesta.cuda.is_available()])

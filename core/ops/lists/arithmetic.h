@@ -27,8 +27,8 @@
      ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out)                                               \
   OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out)                                               \
-  OP(METHOD_INPLACE_AS, Tensor, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                 \
-     (other, rounding_mode), composite, out, gives(Gives::floating))                                                   \
+  OP(METHOD_INPLACE_OUT_AS, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                     \
+     (other, rounding_mode), gives(Gives::floating))                                                                   \
   OP(POINTWISE, floor_divide, FloorDivide, (const Operand& other), (other), inplace, out)                              \
   OP(POINTWISE, _trunc_divide, TruncDivide, (const Operand& other), (other), hidden)                                   \
   OP(POINTWISE, remainder, Remainder, (const Operand& other), (other), inplace, out)                                   \

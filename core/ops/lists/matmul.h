@@ -129,7 +129,7 @@
   OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest), accepts(kNumbers))    \
   OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest), accepts(kNumbers))     \
   OP(METHOD, Tensor, inner, (const Tensor& other), (other), composite, out)                                            \
-  OP(METHOD, Tensor, outer, (const Tensor& vec2), (vec2), composite, out)                                              \
+  OP(METHOD_OUT, outer, (const Tensor& vec2), (vec2))                                                                  \
   OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
      (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, out, accepts(kNumbers))          \

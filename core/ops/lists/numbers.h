@@ -7,8 +7,8 @@
   OP(POINTWISE, trunc, Trunc, (), (), inplace, out)                                                                    \
   OP(POINTWISE, frac, Frac, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _nan_to_num, NanToNum, (double nan, double posinf, double neginf), (nan, posinf, neginf), hidden)      \
-  OP(METHOD_INPLACE, Tensor, nan_to_num, (MaybeDouble nan = {}, MaybeDouble posinf = {}, MaybeDouble neginf = {}),     \
-   (nan, posinf, neginf), composite, out)                                                                              \
+  OP(METHOD_INPLACE_OUT, nan_to_num, (MaybeDouble nan = {}, MaybeDouble posinf = {}, MaybeDouble neginf = {}),         \
+   (nan, posinf, neginf))                                                                                              \
   OP(POINTWISE, fmod, Fmod, (const Operand& other), (other), inplace, out)                                             \
   OP(POINTWISE, fmax, Fmax, (const Tensor& other), (other), out)                                                       \
   OP(POINTWISE, fmin, Fmin, (const Tensor& other), (other), out)                                                       \
@@ -35,5 +35,5 @@
      gives(Gives::widest))                                                                                             \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
      float_power(wrapped(self), exponent), out, gives(Gives::widest))                                                  \
-  OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out, gives(Gives::floating))            \
+  OP(METHOD_INPLACE_OUT, ldexp, (const Tensor& other), (other), gives(Gives::floating))                                \
   OP(ALIAS, fix, trunc)

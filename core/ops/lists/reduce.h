@@ -29,11 +29,11 @@
      gives(Gives::truth))                                                                                              \
   OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient,              \
      gives(Gives::truth))                                                                                              \
-  OP(METHOD_AS, Tensor, max, other, (const Tensor& other), (other), composite, out, accepts(kBool | kReals))           \
+  OP(METHOD_OUT_AS, max, other, (const Tensor& other), (other), accepts(kBool | kReals))                               \
   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
   OP(METHOD, Tensor, max, (), (), composite, out, accepts(kBool | kReals))                                             \
-  OP(METHOD_AS, Tensor, min, other, (const Tensor& other), (other), composite, out, accepts(kBool | kReals))           \
+  OP(METHOD_OUT_AS, min, other, (const Tensor& other), (other), accepts(kBool | kReals))                               \
   OP(METHOD_AS, TensorPair, min, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
   OP(METHOD, Tensor, min, (), (), composite, out, accepts(kBool | kReals))                                             \

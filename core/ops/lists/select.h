@@ -6,8 +6,8 @@
   OP(POINTWISE, clamp_min, ClampMin, (const Operand& min), (min), inplace, out)                                        \
   OP(POINTWISE, clamp_max, ClampMax, (const Operand& max), (max), inplace, out)                                        \
   OP(POINTWISE, _clamp_between, ClampBetween, (const Operand& min, const Operand& max), (min, max), hidden)            \
-  OP(METHOD_INPLACE, Tensor, clamp, (const MaybeOperand& min = {}, const MaybeOperand& max = {}), (min, max),          \
-     composite, out, accepts(kBool | kReals), gives(Gives::arithmetic))                                                \
+  OP(METHOD_INPLACE_OUT, clamp, (const MaybeOperand& min = {}, const MaybeOperand& max = {}), (min, max),              \
+     accepts(kBool | kReals), gives(Gives::arithmetic))                                                                \
   OP(POINTWISE_FUNCTION, where, Where, (const Tensor& condition, const Operand& input, const Operand& other),          \
      (condition, input, other), out)                                                                                   \
   OP(PYTHON_FORM, Tensor, where, self, (const Tensor& input, const Tensor& condition, const Operand& other),           \
