@@ -457,6 +457,7 @@ namespace vesta::cuda {
   }
 #define VESTA_ENTER_POINTWISE_PAIR(...) VESTA_ENTER_POINTWISE(__VA_ARGS__)
 #define VESTA_ENTER_OP(...)
+#define VESTA_ENTER_OUT(...)
 #define VESTA_ENTER_TWIN(...)
 #define VESTA_ENTER_COPIED(...)
 #define VESTA_ENTER_IN(...)
