@@ -10,6 +10,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
@@ -388,11 +389,11 @@ Tensor nanmean_composite(const Tensor& input, const MaybeDims& dim, bool keepdim
   return div(nansum(input, dim, keepdim, dtype), sum(counted, dim, keepdim));
 }
 
-Tensor diff_composite(const Tensor& input, int64_t n, int64_t dim, MaybeTensor prepend, MaybeTensor append) {
+Tensor diff_composite(const Tensor& input, int64_t n, int64_t dim, MaybeTensor prepend, MaybeTensor append, Out out) {
   VESTA_CHECK(input.dim() > 0, runtime, "diff: expects input to be at least one-dimensional.");
   VESTA_CHECK(n >= 0, runtime, "diff: order must be non-negative but got ", n, ".");
   const int64_t d = wrap_dim(dim, input.dim(), "diff");
-  if (n == 0) return clone(input);
+  if (n == 0) return write_result(out, clone(input), "diff");
   TensorVector parts;
   for (const Tensor& t : {*prepend, input, *append}) {
     if (!t.defined()) continue;
@@ -404,9 +405,11 @@ Tensor diff_composite(const Tensor& input, int64_t n, int64_t dim, MaybeTensor p
   for (int64_t i = std::min(n, r.size(d)); i > 0; --i) {
     const int64_t last = std::max<int64_t>(r.size(d) - 1, 0);
     const Tensor after = slice(r, d, 1, {}, 1), before = slice(r, d, 0, last, 1);
-    r = r.dtype() == DType::bool_ ? logical_xor(after, before) : sub(after, before);
+    const Out to = i == 1 ? out : Out{};
+    r = r.dtype() == DType::bool_ ? ops::logical_xor(after, before, to) : ops::sub(after, before, 1, to);
+    if (i == 1) return r;
   }
-  return r.is_same(input) ? clone(input) : r;
+  return write_result(out, r.is_same(input) ? clone(input) : r, "diff");
 }
 
 Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {

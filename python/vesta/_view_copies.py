@@ -26,6 +26,9 @@ def _several(name: str, input: Tensor, view: Callable[[], Sequence[Tensor]], out
     shown = view()
     if out is None:
         return tuple(part.clone(memory_format=_C.contiguous_format) for part in shown)
+    expect(name, "out", out, (list, tuple), "a list of Tensors")
+    if len(out) != len(shown):
+        raise RuntimeError(f"{name}: expected {len(shown)} tensors, got {len(out)} (out).")
     _C._write_out(name, shown, out, True)
     return None
 

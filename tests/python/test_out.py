@@ -29,7 +29,6 @@ CALLS = {
     "outer": lambda t, **out: vesta.outer(t[0], t[:, 1], **out),
     "addmm": lambda t, **out: vesta.addmm(t, t, t.mT, beta=0.5, alpha=2, **out),
     "baddbmm": lambda t, **out: vesta.baddbmm(t[0, 0], t.view(4, 16, 64), t.view(4, 64, 16), **out),
-    "addr": lambda t, **out: vesta.addr(t, t[0], t[:, 1], alpha=3, **out),
     "diff": lambda t, **out: vesta.diff(t, **out),
 }
 INPLACE = {

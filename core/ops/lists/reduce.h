@@ -96,8 +96,8 @@
      (dim, keepdim, dtype), composite, out, accepts(kBool | kReals), gives(Gives::sum))                                \
   OP(METHOD, Tensor, nanmean, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),            \
      (dim, keepdim, dtype), composite, out, accepts(kFloats))                                                          \
-  OP(METHOD, Tensor, diff, (int64_t n = 1, int64_t dim = -1, MaybeTensor prepend = {}, MaybeTensor append = {}),       \
-     (n, dim, prepend, append), composite, out)                                                                        \
+  OP(METHOD_OUT, diff, (int64_t n = 1, int64_t dim = -1, MaybeTensor prepend = {}, MaybeTensor append = {}),           \
+     (n, dim, prepend, append))                                                                                        \
   OP(METHOD_AS, Tensor, prod, dim_int, (int64_t dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),                 \
      (dim, keepdim, dtype), out, casts(none, float32_result), gives(Gives::sum))                                       \
   OP(METHOD, Tensor, prod, (Kw<MaybeDType> dtype = {}), (dtype), composite, casts(none, float32_result),               \
