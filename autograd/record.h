@@ -345,6 +345,10 @@ void record_pointwise() {
     if constexpr (A::inputs > 1) one.template operator()<1>();
     if constexpr (A::inputs > 2) one.template operator()<2>();
     recording::install_pointwise<op>(op);
+  } else if constexpr (traits::overwrites<Struct>()) {
+    if (!op.schema->inplace) return;
+    recording::pointwise_rule<op>.info = &op.info;
+    recording::install_pointwise<op>(op);
   }
 }
 

@@ -279,7 +279,10 @@ struct EighRule {
   Tensor operator()(const GradList& g, Needs) const {
     const Tensor V = v();
     Tensor inner;
-    if (g[1].defined()) inner = without_diagonal(matmul(adjoint(V), g[1]) / differences(w()));
+    if (g[1].defined()) {  // V stays unitary: only the skew-Hermitian part of V^H gV counts
+      const Tensor N = matmul(adjoint(V), g[1]);
+      inner = without_diagonal((N - adjoint(N)) * 0.5 / differences(w()));
+    }
     if (g[0].defined()) {
       const Tensor of_values = on_diagonal(g[0]);
       inner = inner.defined() ? inner + of_values : of_values.to(V.dtype());

@@ -60,8 +60,7 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
     if (!high.defined()) return ops::maximum(input, low, out);
-    const Out between = out.kind == Out::inplace ? out : Out{};  // out= may be the memory of `high`
-    return ops::minimum(low.defined() ? ops::maximum(input, low, between) : input, high, out);
+    return ops::minimum(low.defined() ? maximum(input, low) : input, high, out);  // `high` may be what is written
   }
   if (!high.defined()) return named_step(ops::clamp_min(input, low, out), "ClampBackward1");
   if (!low.defined()) return named_step(ops::clamp_max(input, high, out), "ClampBackward1");
@@ -539,7 +538,9 @@ bool allclose_composite(const Tensor& input, const Tensor& other, double rtol, d
 Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
   VESTA_CHECK(value.dim() == 0, runtime, "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
-  return copy_(input, value);
+  // A number of the host that nothing is recorded of is checked against the range of the dtype.
+  const bool plain = value.device().type == DeviceType::cpu && !(layer_state.grad_enabled && value.requires_grad());
+  return plain ? fill_(input, value.item()) : copy_(input, value);
 }
 
 Tensor zero__composite(const Tensor& input) { return named_step(fill_(input, 0), "ZeroBackward0"); }

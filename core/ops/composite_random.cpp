@@ -32,6 +32,13 @@ void check_real_floating(const Tensor& t, const char* op) {
   VESTA_CHECK(is_float(t.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", t.dtype(), ".");
 }
 
+bool is_recorded(const Tensor& t) { return layer_state.grad_enabled && t.requires_grad(); }
+
+/// Returns what was drawn by `parameter`, whose gradient is zero, as PyTorch has it.
+Tensor drawn_from(const Tensor& parameter, const Tensor& made) {
+  return is_recorded(parameter) ? copy_(clone(parameter), made) : made;
+}
+
 }  // namespace
 
 Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor& mask, double scale) {
@@ -43,21 +50,18 @@ Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor
 Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {
   check_real_floating(input, "exponential_");
   VESTA_CHECK(lambd > 0, runtime, "exponential_: expects lambda > 0.0, but found lambda=", lambd, ".");
-  NoGrad off;
   return copy_(input, div(neg(log(inner_uniform(input, generator))), wrapped(lambd)));
 }
 
 Tensor geometric__composite(const Tensor& input, double p, Generator* generator) {
   VESTA_CHECK(p > 0 && p < 1, runtime, "geometric_: expects p to be in (0, 1), but got p=", p, ".");
   check_real(input, "geometric_");
-  NoGrad off;
   return copy_(input, ceil(div(log(inner_uniform(input, generator)), wrapped(std::log1p(-p)))));
 }
 
 Tensor cauchy__composite(const Tensor& input, double median, double sigma, Generator* generator) {
   check_real_floating(input, "cauchy_");
   VESTA_CHECK(sigma > 0, runtime, "cauchy_: expects sigma > 0.0, but found sigma=", sigma, ".");
-  NoGrad off;
   const Tensor angle = mul(sub(inner_uniform(input, generator), wrapped(0.5)), wrapped(std::acos(-1.0)));
   return copy_(input, add(mul(tan(angle), wrapped(sigma)), wrapped(median)));
 }
@@ -65,7 +69,6 @@ Tensor cauchy__composite(const Tensor& input, double median, double sigma, Gener
 Tensor log_normal__composite(const Tensor& input, double mean, double std, Generator* generator) {
   check_real_floating(input, "log_normal_");
   VESTA_CHECK(std > 0, runtime, "log_normal_: expects std > 0.0, but found std=", std, ".");
-  NoGrad off;
   return copy_(input, exp(normal_(empty_like(input), mean, std, generator)));
 }
 
@@ -82,21 +85,23 @@ void check_deviations(const Tensor& std, const char* op) {
 }  // namespace
 
 Tensor normal_composite(const Tensor& mean, const Tensor& std, Generator* generator) {
-  NoGrad off;
-  check_deviations(std, "normal");
+  const Tensor mu = mean.detach(), sigma = std.detach();
+  check_deviations(sigma, "normal");
   const Dims shape = broadcast_shapes(mean.sizes(), std.sizes(), "normal");
   const Tensor noise = normal_(empty(shape, mean.dtype(), mean.device()), 0, 1, generator);
-  return add(mul(noise, std), mean).to(mean.dtype());
+  const Tensor made = add(mul(noise, sigma), mu).to(mean.dtype());
+  return is_recorded(mean) || is_recorded(std) ? drawn_from(add(mean, std).to(mean.dtype()), made) : made;
 }
 Tensor normal_Tensor_float_composite(const Tensor& mean, double std, Generator* generator) {
   VESTA_CHECK(std >= 0, runtime, "normal: expects std >= 0.0, but found std ", std, ".");
-  NoGrad off;
-  return add(normal_(empty(mean.sizes(), mean.dtype(), mean.device()), 0, std, generator), mean);
+  const Tensor noise = normal_(empty(mean.sizes(), mean.dtype(), mean.device()), 0, std, generator);
+  return drawn_from(mean, add(noise, mean.detach()));
 }
 Tensor normal_float_Tensor_composite(double mean, const Tensor& std, Generator* generator) {
-  NoGrad off;
-  check_deviations(std, "normal");
-  return add(mul(normal_(empty(std.sizes(), std.dtype(), std.device()), 0, 1, generator), std), wrapped(mean));
+  const Tensor sigma = std.detach();
+  check_deviations(sigma, "normal");
+  const Tensor noise = normal_(empty(std.sizes(), std.dtype(), std.device()), 0, 1, generator);
+  return drawn_from(std, add(mul(noise, sigma), wrapped(mean)));
 }
 Tensor normal_float_float_composite(double mean, double std, IntList size, Generator* generator, MaybeDType dtype,
                                     MaybeDevice device) {
@@ -187,16 +192,15 @@ Tensor large_poisson(const Tensor& rate, Generator* generator) {
 
 Tensor poisson_composite(const Tensor& input, Generator* generator) {
   check_real_floating(input, "poisson");
-  NoGrad off;
-  if (input.numel() == 0 || !has_values(input)) return empty_like(input);
-  const Tensor rate = input.to(DType::float64);
+  if (input.numel() == 0 || !has_values(input)) return drawn_from(input, empty_like(input));
+  const Tensor rate = input.detach().to(DType::float64);
   VESTA_CHECK(all(ge(rate, 0)).item<bool>() && all(isfinite(rate)).item<bool>(), runtime,
               "poisson: expected rates that are finite and at least 0 (input).");
   const Tensor small = lt(rate, 10);
   Tensor r = zeros_like(rate);
   if (any(small).item<bool>()) r = where(small, small_poisson(where(small, rate, wrapped(0.0)), generator), r);
   if (!all(small).item<bool>()) r = where(small, r, large_poisson(where(small, wrapped(10.0), rate), generator));
-  return r.to(input.dtype());
+  return drawn_from(input, r.to(input.dtype()));
 }
 
 }  // namespace vesta

@@ -51,7 +51,6 @@ Tensor bincount_composite(const Tensor& input, MaybeTensor weights, int64_t minl
   VESTA_CHECK(!weights.defined() || (weights->dim() == 1 && weights->numel() == input.numel()), runtime,
               "bincount: weights should be 1-d and have the same length as input, got ",
               weights.defined() ? weights->sizes() : IntSpan(), " and ", input.sizes(), ".");
-  NoGrad off;
   int64_t size = minlength;
   if (input.numel() > 0) {
     VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "bincount: only supports 1-d non-negative integral inputs.");

@@ -102,6 +102,8 @@ constexpr PointwiseInfo describe(const Schema& schema) {
     gradient.template operator()<0>();
     if constexpr (inputs > 1) gradient.template operator()<1>();
     if constexpr (inputs > 2) gradient.template operator()<2>();
+  } else if constexpr (overwrites<D>()) {
+    for (int i = 0; i < inputs; ++i) info.zero[i] = true;
   }
   return info;
 }

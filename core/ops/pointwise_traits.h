@@ -133,6 +133,12 @@ constexpr bool is_differentiable_op() {
   if constexpr (requires { D::differentiable; }) return D::differentiable;
   else return true;
 }
+/// Tells whether the op in place replaces a value by one without a gradient.
+template <class D>
+constexpr bool overwrites() {
+  if constexpr (requires { D::overwrites; }) return D::overwrites;
+  else return false;
+}
 template <class D>
 constexpr bool integers_to_float() {
   if constexpr (requires { D::integers_to_float; }) return D::integers_to_float;

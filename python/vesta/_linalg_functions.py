@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections import namedtuple
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from . import _C
-from ._arguments import checked, expect
+from . import _C, return_types
+from ._arguments import called, checked, expect
 from ._C import Tensor, _linalg, _ops
 
 if TYPE_CHECKING:
@@ -32,18 +31,12 @@ __all__ = [
 ]
 
 
-class LstsqResult(NamedTuple):
-    """What ``lstsq`` returns."""
-
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+_EXACT = ("inv_ex", "matrix_norm", "multi_dot", "norm", "solve_ex", "vecdot")  # as PyTorch has them
 
 
 def _written(op: str, made: Any, out: Any) -> Any:
-    """Returns a result or several, written into ``out`` where that is given."""
-    return made if out is None else _C._write_out(f"linalg.{op}", made, out)
+    """Returns a result or several, written into ``out`` where that is given; some take it of their dtype only."""
+    return made if out is None else _C._write_out(f"linalg.{op}", made, out, op in _EXACT)
 
 
 def _expect_matrices(op: str, A: Any, name: str = "input") -> None:
@@ -162,7 +155,7 @@ def lstsq(
     *,
     driver: str | None = None,
     out: Sequence[Tensor] | None = None,
-) -> LstsqResult:
+) -> return_types.linalg_lstsq:
     """Solves ``min |A X - B|`` for A = ``input [*, m, n]`` and B = ``b [*, m, k]``; the smallest X of several.
 
     The solution comes from A's singular values, those up to ``rcond`` times the largest counting as 0. On CUDA, with
@@ -214,7 +207,7 @@ def lstsq(
         rank = _ops.full(sizes, min(m, n), dtype=_C.int64, device=A.device)
         values = _ops.empty(0, dtype=residuals.dtype, device=A.device)
         made = solution.squeeze(-1) if vector else solution
-        return LstsqResult(*_written("lstsq", (made, residuals, rank, values), out))
+        return return_types.linalg_lstsq(*_written("lstsq", (made, residuals, rank, values), out))
     S = _linalg.svdvals(A.detach())
     kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
     rank = kept.sum(-1)
@@ -227,7 +220,7 @@ def lstsq(
     if driver == "gels":
         rank = _ops.empty(0, dtype=rank.dtype, device=A.device)
     made = solution.squeeze(-1) if vector else solution
-    return LstsqResult(*_written("lstsq", (made, residuals, rank, values), out))
+    return return_types.linalg_lstsq(*_written("lstsq", (made, residuals, rank, values), out))
 
 
 def _epsilon(A: Tensor) -> float:
@@ -363,7 +356,9 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | Non
     """
     _expect_matrices("inv_ex", A, "A")
     one = _ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
-    return _InvEx(*_written("inv_ex", solve_ex(A, one, check_errors=check_errors), out))
+    return return_types.linalg_inv_ex(
+        *_written("inv_ex", called("linalg.inv_ex", lambda: solve_ex(A, one, check_errors=check_errors)), out)
+    )
 
 
 @checked
@@ -384,11 +379,7 @@ def solve_ex(
     LU, pivots, info = _linalg.lu_factor_ex(A, check_errors=check_errors)
     vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     made = _linalg.lu_solve(LU, pivots, B.unsqueeze(-1) if vector else B, left=left)
-    return _SolveEx(*_written("solve_ex", (made.squeeze(-1) if vector else made, info), out))
-
-
-_InvEx = namedtuple("_InvEx", ["inverse", "info"])
-_SolveEx = namedtuple("_SolveEx", ["result", "info"])
+    return return_types.linalg_solve_ex(*_written("solve_ex", (made.squeeze(-1) if vector else made, info), out))
 
 
 @checked

@@ -406,7 +406,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     for i, matrix in enumerate(matrices):
         expect("chain_matmul", f"matrices[{i}]", matrix, Tensor, "Tensor")
     if len(matrices) == 1:
-        return matrices[0].clone()
+        made = matrices[0].clone()
+        return made if out is None else _C._write_out("chain_matmul", made, out, True)
     return vesta.linalg.multi_dot(matrices, out=out)
 
 
@@ -615,10 +616,11 @@ def binomial(count: Tensor, prob: Tensor, generator: vesta.Generator | None = No
         if not values.is_floating_point():
             raise RuntimeError(f"binomial: expected a floating-point tensor, got {values.dtype} ({name}).")
     expect("binomial", "generator", generator, (_C.Generator, type(None)), "Generator or None")
-    count, prob = vesta.broadcast_tensors(count.detach(), prob.detach())
+    count, prob = vesta.broadcast_tensors(count, prob)
     if bool((count < 0).any()) or not bool(((prob >= 0) & (prob <= 1)).all()):
         raise ValueError("binomial: expected counts of at least 0 and probabilities in [0, 1] (count, prob).")
-    return _sampling.binomial(count, prob, generator)
+    made = _sampling.binomial(count, prob, generator)
+    return made + (count + prob) * 0 if _C.is_grad_enabled() and (count + prob).requires_grad else made
 
 
 @checked

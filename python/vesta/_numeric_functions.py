@@ -5,34 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
-from . import _C, tensor_types
+from . import _C, return_types
 from ._arguments import checked, expect
 from ._C import Tensor, _ops
-
-
-def _shown(result: Any) -> str:
-    """Returns a named result's text, in the form of those of ``return_types``."""
-    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(result._fields, result))
-    return f"{tensor_types.PACKAGE}.return_types.{type(result).__name__}(\n{fields})"
-
-
-class histogram_result(NamedTuple):
-    hist: Tensor
-    bin_edges: Tensor
-
-    __repr__ = _shown
-
-
-class histogramdd_result(NamedTuple):
-    hist: Tensor
-    bin_edges: tuple[Tensor, ...]
-
-    __repr__ = _shown
-
-
-histogram_result.__name__, histogramdd_result.__name__ = "histogram", "histogramdd"  # as they are shown
 
 
 @checked
@@ -251,7 +228,7 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
     out: Sequence[Tensor] | None = None,
-) -> histogram_result:
+) -> return_types.histogram:
     """Counts the values of a tensor in bins. The last bin has both its edges, the others the left one.
 
     Args:
@@ -281,9 +258,13 @@ def histogram(
     values = input.detach().reshape(-1)
     edges = _edges("histogram", bins, values, range)
     hist = _counted("histogram", values.unsqueeze(-1), [edges], weight, density)
+    if input.requires_grad:
+        from ._without_derivative import marked
+
+        hist = marked("histogram", input, hist)
     if out is None:
-        return histogram_result(hist, edges)
-    return histogram_result(*_C._write_out("histogram", (hist, edges), out))
+        return return_types.histogram(hist, edges)
+    return return_types.histogram(*_C._write_out("histogram", (hist, edges), out))
 
 
 @checked
@@ -293,7 +274,7 @@ def histogramdd(
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-) -> histogramdd_result:
+) -> return_types.histogramdd:
     """Counts points ``[*, D]`` in boxes: ``histogram`` in D dimensions.
 
     Args:
@@ -330,4 +311,4 @@ def histogramdd(
     for axis, wanted in enumerate(each):
         pair = None if limits is None else limits[2 * axis : 2 * axis + 2]
         edges.append(_edges("histogramdd", wanted, points[:, axis], pair))
-    return histogramdd_result(_counted("histogramdd", points, edges, weight, density), tuple(edges))
+    return return_types.histogramdd(_counted("histogramdd", points, edges, weight, density), tuple(edges))

@@ -362,7 +362,16 @@ def unique_consecutive(
         values = values.movedim(0, dim)
     elif return_inverse:
         inverse = inverse.reshape(input.shape)
+    values = _without_derivative("unique_consecutive", input, values)
     return _result(values, inverse if return_inverse else None, counts if return_counts else None)
+
+
+def _without_derivative(op: str, input: Tensor, made: Tensor) -> Tensor:
+    if not input.requires_grad:
+        return made
+    from ._without_derivative import marked
+
+    return marked(op, input, made)
 
 
 def _slices(op: str, x: Tensor, dim: int) -> Tensor:
@@ -443,7 +452,7 @@ def unique(
         order = _order_of_rows(rows.flatten(1) if rows.dim() > 1 else rows.unsqueeze(1))
         rows = rows.index_select(0, order)
     if dim is None and not (return_inverse or return_counts):
-        return rows[_begins(rows)]
+        return _without_derivative("unique", input, rows[_begins(rows)])
     values, group, counts = _grouped(rows)
     inverse = None
     if return_inverse:
@@ -453,7 +462,7 @@ def unique(
             inverse = inverse.reshape(input.shape)
     if dim is not None:
         values = values.movedim(0, dim)
-    return _result(values, inverse, counts if return_counts else None)
+    return _result(_without_derivative("unique", input, values), inverse, counts if return_counts else None)
 
 
 def _order_of_rows(rows: Tensor) -> Tensor:

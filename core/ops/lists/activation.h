@@ -7,13 +7,13 @@
   OP(POINTWISE, relu, Relu, (), (), inplace)                                                                           \
   OP(POINTWISE, leaky_relu, LeakyRelu, (RealScalar negative_slope = 0.01), (negative_slope), hidden, inplace)          \
   OP(POINTWISE, softplus, Softplus, (RealScalar beta = 1, RealScalar threshold = 20), (beta, threshold), functional,   \
-     out, casts(none, float32))                                                                                        \
-  OP(POINTWISE, logsigmoid, LogSigmoid, (), (), functional, out)                                                       \
+     exact_out, casts(none, float32))                                                                                  \
+  OP(POINTWISE, logsigmoid, LogSigmoid, (), (), functional, exact_out)                                                 \
   OP(POINTWISE, erf, Erf, (), (), inplace, out)                                                                        \
   OP(POINTWISE, erfc, Erfc, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _gelu_erf, GeluErf, (), (), hidden)                                                                    \
   OP(POINTWISE, _gelu_tanh, GeluTanh, (), (), hidden)                                                                  \
-  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out,                 \
+  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, exact_out,           \
      accepts(kFloats))                                                                                                 \
   OP(POINTWISE, elu, Elu, (RealScalar alpha = 1, RealScalar scale = 1, RealScalar input_scale = 1),                    \
    (alpha, scale, input_scale), hidden, inplace, out)                                                                  \
@@ -25,8 +25,8 @@
    inplace, out)                                                                                                       \
   OP(POINTWISE, hardswish, Hardswish, (), (), hidden, inplace, out)                                                    \
   OP(POINTWISE, hardsigmoid, Hardsigmoid, (), (), hidden, inplace, out)                                                \
-  OP(POINTWISE, softshrink, Softshrink, (RealScalar lambd = 0.5), (lambd), functional, out)                            \
-  OP(POINTWISE, hardshrink, Hardshrink, (RealScalar lambd = 0.5), (lambd), out)                                        \
+  OP(POINTWISE, softshrink, Softshrink, (RealScalar lambd = 0.5), (lambd), functional, exact_out)                      \
+  OP(POINTWISE, hardshrink, Hardshrink, (RealScalar lambd = 0.5), (lambd), exact_out)                                  \
   OP(POINTWISE, threshold, Threshold, (RealScalar threshold, RealScalar value), (threshold, value), no_method,         \
    inplace, out)                                                                                                       \
   OP(POINTWISE, _prelu, Prelu, (const Tensor& weight), (weight), hidden)                                               \

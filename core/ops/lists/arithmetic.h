@@ -3,18 +3,18 @@
 
 // clang-format off
 #define VESTA_OPS_ARITHMETIC(OP)                                                                                       \
-  OP(POINTWISE, neg, Neg, (), (), inplace, out)                                                                        \
-  OP(POINTWISE, abs, Abs, (), (), inplace, out)                                                                        \
-  OP(POINTWISE, sign, Sign, (), (), inplace, out)                                                                      \
-  OP(POINTWISE, sgn, Sgn, (), (), inplace, out)                                                                        \
+  OP(POINTWISE, neg, Neg, (), (), inplace, exact_out)                                                                  \
+  OP(POINTWISE, abs, Abs, (), (), inplace, exact_out)                                                                  \
+  OP(POINTWISE, sign, Sign, (), (), inplace, exact_out)                                                                \
+  OP(POINTWISE, sgn, Sgn, (), (), inplace, exact_out)                                                                  \
   OP(POINTWISE, square, Square, (), (), inplace, out)                                                                  \
   OP(POINTWISE, sqrt, Sqrt, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _root, Root, (RealScalar exponent), (exponent), hidden)                                                \
   OP(POINTWISE, rsqrt, Rsqrt, (), (), inplace, out, casts(none, float32))                                              \
   OP(POINTWISE, reciprocal, Reciprocal, (), (), inplace, out, casts(none, float32))                                    \
-  OP(POINTWISE, floor, Floor, (), (), inplace, out)                                                                    \
-  OP(POINTWISE, ceil, Ceil, (), (), inplace, out)                                                                      \
-  OP(POINTWISE, conj_physical, ConjPhysical, (), (), inplace, out)                                                     \
+  OP(POINTWISE, floor, Floor, (), (), inplace, exact_out)                                                              \
+  OP(POINTWISE, ceil, Ceil, (), (), inplace, exact_out)                                                                \
+  OP(POINTWISE, conj_physical, ConjPhysical, (), (), inplace, exact_out)                                               \
   OP(POINTWISE, add, Add, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
   OP(FORM_METHOD, Tensor, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
      add(input, other, alpha), deprecated, out)                                                                        \

@@ -46,16 +46,16 @@
   OP(METHOD, Tensor, isreal, (), (), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(FUNCTION, Tensor, isin,                                                                                           \
      (const Operand& elements, const Operand& test_elements, Kw<bool> assume_unique = false, bool invert = false),     \
-     (elements, test_elements, assume_unique, invert), composite, out, no_gradient, accepts(kReals),                   \
+     (elements, test_elements, assume_unique, invert), composite, exact_out, no_gradient, accepts(kReals),             \
      gives(Gives::boolean))                                                                                            \
   OP(PYTHON_FORM, Tensor, isin, Scalar_Tensor,                                                                         \
      (Scalar element, const Tensor& test_elements, Kw<bool> assume_unique = false, bool invert = false),               \
      (element, test_elements, assume_unique, invert), isin(wrapped(element), test_elements, assume_unique, invert),    \
-     out, no_gradient, accepts(kReals), gives(Gives::boolean))                                                         \
+     exact_out, no_gradient, accepts(kReals), gives(Gives::boolean))                                                   \
   OP(PYTHON_FORM, Tensor, isin, Tensor_Scalar,                                                                         \
      (const Tensor& elements, Scalar test_element, Kw<bool> assume_unique = false, bool invert = false),               \
      (elements, test_element, assume_unique, invert), isin(elements, wrapped(test_element), assume_unique, invert),    \
-     out, no_gradient, accepts(kReals), gives(Gives::boolean))                                                         \
+     exact_out, no_gradient, accepts(kReals), gives(Gives::boolean))                                                   \
   OP(ALIAS, not_equal, ne)                                                                                             \
   OP(ALIAS, less, lt)                                                                                                  \
   OP(ALIAS, less_equal, le)                                                                                            \

@@ -8,8 +8,8 @@
      (dtype, device, non_blocking), hidden, memory_format, any_device)                                                 \
   OP(METHOD, Tensor, copy_, (const Operand& other, bool non_blocking = false), (other, non_blocking), tensor_only,     \
      any_device)                                                                                                       \
-  OP(METHOD, Tensor, fill_, (Scalar value), (value))                                                                   \
   OP(METHOD_AS_INPLACE, fill, Tensor, (const Tensor& value), (value), composite, also_function, any_device)            \
+  OP(METHOD, Tensor, fill_, (Scalar value), (value))                                                                   \
   OP(FORM, Tensor, fill, Scalar, (const Tensor& input, Scalar value), (input, value), fill_(clone(input), value))      \
   OP(FORM, Tensor, fill, Tensor, (const Tensor& input, const Tensor& value), (input, value),                           \
      fill_(clone(input), value), any_device)                                                                           \

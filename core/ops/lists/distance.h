@@ -21,11 +21,11 @@
   OP(FUNCTION, Tensor, cosine_similarity, (const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8),    \
      (x1, x2, dim, eps), composite, casts(none, float32), accepts(kFloats))                                            \
   OP(METHOD_INPLACE, Tensor, renorm, (RealScalar p, int64_t dim, RealScalar maxnorm), (p, dim, maxnorm), composite,    \
-     out, casts(none, float32), accepts(kFloats | kComplexes))                                                         \
-  OP(METHOD, Tensor, cross, (const Tensor& other, MaybeInt dim = {}), (other, dim), composite, out,                    \
+     exact_out, casts(none, float32), accepts(kFloats | kComplexes))                                                   \
+  OP(METHOD, Tensor, cross, (const Tensor& other, MaybeInt dim = {}), (other, dim), composite, exact_out,              \
      casts(none, widest), accepts(kNumbers))                                                                           \
   OP(IN, linalg, Tensor, cross, (const Tensor& input, const Tensor& other, Kw<int64_t> dim = -1),                      \
-     (input, other, dim), composite, out, accepts(kNumbers))                                                           \
+     (input, other, dim), composite, exact_out, accepts(kNumbers))                                                     \
   OP(FUNCTION, Tensor, vander, (const Tensor& x, MaybeInt N = {}, bool increasing = false), (x, N, increasing),        \
      composite, gives(Gives::sum))                                                                                     \
   OP(IN, linalg, Tensor, vander, (const Tensor& x, Kw<MaybeInt> N = {}), (x, N), composite, gives(Gives::sum))         \

@@ -12,7 +12,7 @@
   OP(METHOD, Tensor, index_add_, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),   \
      (dim, index, source, alpha), tensor_only)                                                                         \
   OP(METHOD, Tensor, index_add, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),    \
-     (dim, index, source, alpha), composite, out)                                                                      \
+     (dim, index, source, alpha), composite, exact_out)                                                                \
   OP(INPLACE, index_fill, (int64_t dim, const Tensor& index, const Operand& value), (dim, index, value), any_device)   \
   OP(METHOD, Tensor, flip, (IntList dims), (dims))                                                                     \
   OP(METHOD, Tensor, gather, (int64_t dim, const Tensor& index, Kw<bool> sparse_grad = false),                         \
@@ -20,13 +20,13 @@
   OP(METHOD, Tensor, scatter_add_, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),           \
      tensor_only)                                                                                                      \
   OP(METHOD, Tensor, scatter_add, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),            \
-     composite, out, casts(none, widest))                                                                              \
-  OP(METHOD, Tensor, nonzero, (), (), out, no_gradient, gives(Gives::int64))                                           \
+     composite, exact_out, casts(none, widest))                                                                        \
+  OP(METHOD, Tensor, nonzero, (), (), exact_out, no_gradient, gives(Gives::int64))                                     \
   OP(FORM_METHOD, TensorOrTensors, nonzero, as_tuple, (Kw<bool> as_tuple), (as_tuple), _nonzero(input, as_tuple),      \
      no_gradient, gives(Gives::int64))                                                                                 \
   OP(FORM_METHOD, Tensor, argwhere, all, (), (), nonzero(input), no_gradient, gives(Gives::int64))                     \
   OP(METHOD_INPLACE, Tensor, masked_fill, (const Tensor& mask, const Operand& value), (mask, value), composite)        \
-  OP(METHOD, Tensor, masked_select, (const Tensor& mask), (mask), composite, out)                                      \
+  OP(METHOD, Tensor, masked_select, (const Tensor& mask), (mask), composite, exact_out)                                \
   OP(FUNCTION, Tensor, cat, (TensorList tensors, int64_t dim = 0), (tensors, dim), out, casts(widest, widest))         \
   OP(FUNCTION, Tensor, stack, (TensorList tensors, int64_t dim = 0), (tensors, dim), composite, out)                   \
   OP(FUNCTION, Tensor, embedding,                                                                                      \
@@ -34,21 +34,21 @@
       bool sparse = false), (weight, indices, padding_idx, scale_grad_by_freq, sparse))                                \
   OP(METHOD, Tensor, scatter_, (int64_t dim, const Tensor& index, const Operand& src), (dim, index, src), tensor_only) \
   OP(METHOD, Tensor, scatter, (int64_t dim, const Tensor& index, const Operand& src), (dim, index, src), composite,    \
-     out)                                                                                                              \
+     exact_out)                                                                                                        \
   OP(PYTHON_FORM, Tensor, scatter_, value, (const Tensor& input, int64_t dim, const Tensor& index, Scalar value),      \
      (input, dim, index, value), scatter_(input, dim, index, wrapped(value)), tensor_only)                             \
   OP(PYTHON_FORM, Tensor, scatter, value, (const Tensor& input, int64_t dim, const Tensor& index, Scalar value),       \
-     (input, dim, index, value), scatter(input, dim, index, wrapped(value)), method, out)                              \
+     (input, dim, index, value), scatter(input, dim, index, wrapped(value)), method, exact_out)                        \
   OP(METHOD_AS_INPLACE, scatter, by, (int64_t dim, const Tensor& index, const Operand& src, Kw<Text> reduce),          \
      (dim, index, src, reduce), composite)                                                                             \
   OP(METHOD_AS, Tensor, scatter, by, (int64_t dim, const Tensor& index, const Operand& src, Kw<Text> reduce),          \
-     (dim, index, src, reduce), composite, out)                                                                        \
+     (dim, index, src, reduce), composite, exact_out)                                                                  \
   OP(PYTHON_FORM, Tensor, scatter_, value_reduce,                                                                      \
      (const Tensor& input, int64_t dim, const Tensor& index, Scalar value, Kw<Text> reduce),                           \
      (input, dim, index, value, reduce), scatter_(input, dim, index, wrapped(value), reduce), tensor_only)             \
   OP(PYTHON_FORM, Tensor, scatter, value_reduce,                                                                       \
      (const Tensor& input, int64_t dim, const Tensor& index, Scalar value, Kw<Text> reduce),                           \
-     (input, dim, index, value, reduce), scatter(input, dim, index, wrapped(value), reduce), method, out)              \
+     (input, dim, index, value, reduce), scatter(input, dim, index, wrapped(value), reduce), method, exact_out)        \
   OP(METHOD, Tensor, _scatter_combine_, (int64_t dim, const Tensor& index, const Tensor& src, Text reduce),            \
      (dim, index, src, reduce), hidden)                                                                                \
   OP(METHOD, Tensor, _scatter_reduce,                                                                                  \
@@ -59,19 +59,19 @@
      (dim, index, src, reduce, include_self), composite, tensor_only)                                                  \
   OP(METHOD, Tensor, scatter_reduce,                                                                                   \
      (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, Kw<bool> include_self = true),                 \
-     (dim, index, src, reduce, include_self), composite, out)                                                          \
+     (dim, index, src, reduce, include_self), composite, exact_out)                                                    \
   OP(METHOD, Tensor, index_copy_, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),      \
      composite, tensor_only)                                                                                           \
   OP(METHOD, Tensor, index_copy, (int64_t dim, const Tensor& index, const Tensor& source), (dim, index, source),       \
-     composite, out)                                                                                                   \
+     composite, exact_out)                                                                                             \
   OP(METHOD, Tensor, index_reduce_,                                                                                    \
      (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
      (dim, index, source, reduce, include_self), composite, tensor_only)                                               \
   OP(METHOD, Tensor, index_reduce,                                                                                     \
      (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
-     (dim, index, source, reduce, include_self), composite, out)                                                       \
+     (dim, index, source, reduce, include_self), composite, exact_out)                                                 \
   OP(METHOD, Tensor, take, (const Tensor& index), (index), composite, exact_out)                                       \
-  OP(METHOD, Tensor, take_along_dim, (const Tensor& indices, MaybeInt dim = {}), (indices, dim), composite, out)       \
+  OP(METHOD, Tensor, take_along_dim, (const Tensor& indices, MaybeInt dim = {}), (indices, dim), composite, exact_out) \
   OP(METHOD, Tensor, put_, (const Tensor& index, const Tensor& source, bool accumulate = false),                       \
      (index, source, accumulate), composite, tensor_only)                                                              \
   OP(METHOD, Tensor, put, (const Tensor& index, const Tensor& source, bool accumulate = false),                        \
@@ -85,7 +85,7 @@
      (src, size, stride, storage_offset), composite)                                                                   \
   OP(METHOD, Tensor, slice_scatter,                                                                                    \
      (const Tensor& src, int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),                   \
-     (src, dim, start, end, step), composite, out)                                                                     \
+     (src, dim, start, end, step), composite, exact_out)                                                               \
   OP(METHOD, Tensor, diagonal_scatter,                                                                                 \
      (const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), (src, offset, dim1, dim2),           \
      composite)                                                                                                        \

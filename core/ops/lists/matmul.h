@@ -3,9 +3,9 @@
 
 // clang-format off
 #define VESTA_OPS_MATMUL(OP)                                                                                           \
-  OP(METHOD, Tensor, matmul, (const Tensor& other), (other), out, casts(lower, lower), accepts(kNumbers))              \
+  OP(METHOD, Tensor, matmul, (const Tensor& other), (other), exact_out, casts(lower, lower), accepts(kNumbers))        \
   OP(FUNCTION, Tensor, linear, (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}),                     \
-     (input, weight, bias), functional, out, casts(lower, lower), accepts(kNumbers))                                   \
+     (input, weight, bias), functional, exact_out, casts(lower, lower), accepts(kNumbers))                             \
   OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
      composite, hidden, accepts(kNumbers))                                                                             \
   OP(FUNCTION, Tensor, _linear_backward_activation,                                                                    \
@@ -20,14 +20,14 @@
   OP(METHOD, Tensor, _addmm_activation,                                                                                \
      (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1, bool use_gelu = false),   \
      (mat1, mat2, beta, alpha, use_gelu), composite, out, casts(lower, lower), accepts(kReals))                        \
-  OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out, accepts(kNumbers))                              \
-  OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out, accepts(kNumbers))                             \
+  OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, exact_out, accepts(kNumbers))                        \
+  OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, exact_out, accepts(kNumbers))                       \
   OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
-     (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, out, accepts(kNumbers))      \
+     (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, exact_out, accepts(kNumbers))\
   OP(PYTHON_FORM, Tensor, addmm, beta,                                                                                 \
      (RealScalar beta, const Tensor& input, const Tensor& mat1, const Tensor& mat2), (beta, input, mat1, mat2),        \
-     addmm(input, mat1, mat2, beta), deprecated, out, accepts(kNumbers))                                               \
+     addmm(input, mat1, mat2, beta), deprecated, exact_out, accepts(kNumbers))                                         \
   OP(PYTHON_FORM, Tensor, addmm, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
      (input, beta, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), tensor_only, deprecated,                 \
@@ -36,7 +36,7 @@
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
      addmm(input, mat1, mat2, beta), tensor_only, deprecated, accepts(kNumbers))                                       \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
-     (mat1, mat2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                                \
+     (mat1, mat2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                          \
   OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
      (mat1, mat2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addmm_, method_alpha_beta,                                                                   \
@@ -48,11 +48,11 @@
      addmm_(input, mat1, mat2, beta), tensor_only, deprecated, accepts(kNumbers))                                      \
   OP(PYTHON_FORM, Tensor, baddbmm, alpha_beta,                                                                         \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, out,               \
+     (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, exact_out,         \
      accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, baddbmm, beta,                                                                               \
      (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2),                               \
-     (beta, input, batch1, batch2), baddbmm(input, batch1, batch2, beta), deprecated, out, accepts(kNumbers))          \
+     (beta, input, batch1, batch2), baddbmm(input, batch1, batch2, beta), deprecated, exact_out, accepts(kNumbers))    \
   OP(PYTHON_FORM, Tensor, baddbmm, method_alpha_beta,                                                                  \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (input, beta, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated,       \
@@ -62,7 +62,7 @@
      (input, beta, batch1, batch2), baddbmm(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))  \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
+     (batch1, batch2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                      \
   OP(METHOD, Tensor, baddbmm_,                                                                                         \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
@@ -76,11 +76,11 @@
      accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm, alpha_beta,                                                                          \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
-     (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, out,                \
+     (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, exact_out,          \
      accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addbmm, beta,                                                                                \
      (RealScalar beta, const Tensor& input, const Tensor& batch1, const Tensor& batch2),                               \
-     (beta, input, batch1, batch2), addbmm(input, batch1, batch2, beta), deprecated, out, accepts(kNumbers))           \
+     (beta, input, batch1, batch2), addbmm(input, batch1, batch2, beta), deprecated, exact_out, accepts(kNumbers))     \
   OP(PYTHON_FORM, Tensor, addbmm, method_alpha_beta,                                                                   \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (input, beta, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), tensor_only, deprecated,        \
@@ -90,7 +90,7 @@
      (input, beta, batch1, batch2), addbmm(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))   \
   OP(METHOD, Tensor, addbmm,                                                                                           \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
-     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower), accepts(kNumbers))                            \
+     (batch1, batch2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                      \
   OP(METHOD, Tensor, addbmm_,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
@@ -125,16 +125,18 @@
   OP(PYTHON_FORM, Tensor, addr_, method_beta,                                                                          \
      (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
      addr_(input, vec1, vec2, beta), tensor_only, deprecated, accepts(kNumbers))                                       \
-  OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower), accepts(kNumbers))            \
-  OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest), accepts(kNumbers))    \
-  OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest), accepts(kNumbers))     \
+  OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, exact_out, casts(none, lower), accepts(kNumbers))      \
+  OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, exact_out, casts(none, widest),                 \
+     accepts(kNumbers))                                                                                                \
+  OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, exact_out, casts(none, widest),                  \
+     accepts(kNumbers))                                                                                                \
   OP(METHOD, Tensor, inner, (const Tensor& other), (other), composite, out)                                            \
   OP(METHOD_OUT, outer, (const Tensor& vec2), (vec2))                                                                  \
   OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, out, accepts(kNumbers))          \
+     (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, exact_out, accepts(kNumbers))    \
   OP(PYTHON_FORM, Tensor, addmv, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),   \
-     (beta, input, mat, vec), addmv(input, mat, vec, beta), deprecated, out, accepts(kNumbers))                        \
+     (beta, input, mat, vec), addmv(input, mat, vec, beta), deprecated, exact_out, accepts(kNumbers))                  \
   OP(PYTHON_FORM, Tensor, addmv, method_alpha_beta,                                                                    \
      (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
      (input, beta, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), tensor_only, deprecated, accepts(kNumbers))  \
@@ -142,6 +144,6 @@
      (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
      addmv(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                         \
   OP(METHOD, Tensor, addmv, (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1),     \
-     (mat, vec, beta, alpha), composite, out, casts(none, lower), accepts(kNumbers))                                   \
+     (mat, vec, beta, alpha), composite, exact_out, casts(none, lower), accepts(kNumbers))                             \
   OP(METHOD, Tensor, kron, (const Tensor& other), (other), composite, out)                                             \
   OP(ALIAS, ger, outer)

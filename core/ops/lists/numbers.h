@@ -3,9 +3,9 @@
 
 // clang-format off
 #define VESTA_OPS_NUMBERS(OP)                                                                                          \
-  OP(POINTWISE, round, Round, (Kw<int64_t> decimals = 0), (decimals), inplace, out)                                    \
-  OP(POINTWISE, trunc, Trunc, (), (), inplace, out)                                                                    \
-  OP(POINTWISE, frac, Frac, (), (), inplace, out)                                                                      \
+  OP(POINTWISE, round, Round, (Kw<int64_t> decimals = 0), (decimals), inplace, exact_out)                              \
+  OP(POINTWISE, trunc, Trunc, (), (), inplace, exact_out)                                                              \
+  OP(POINTWISE, frac, Frac, (), (), inplace, exact_out)                                                                \
   OP(POINTWISE, _nan_to_num, NanToNum, (double nan, double posinf, double neginf), (nan, posinf, neginf), hidden)      \
   OP(METHOD_INPLACE_OUT, nan_to_num, (MaybeDouble nan = {}, MaybeDouble posinf = {}, MaybeDouble neginf = {}),         \
    (nan, posinf, neginf))                                                                                              \
@@ -15,7 +15,7 @@
   OP(POINTWISE, copysign, Copysign, (const Operand& other), (other), inplace, out)                                     \
   OP(POINTWISE, nextafter, NextAfter, (const Tensor& other), (other), inplace, out)                                    \
   OP(POINTWISE_PAIR, frexp, Frexp, (), (), exact_out, fields("mantissa", "exponent"))                                  \
-  OP(POINTWISE, heaviside, Heaviside, (const Tensor& values), (values), inplace, out)                                  \
+  OP(POINTWISE, heaviside, Heaviside, (const Tensor& values), (values), inplace, exact_out)                            \
   OP(POINTWISE, lerp, Lerp, (const Tensor& end, const Operand& weight), (end, weight), inplace, out)                   \
   OP(POINTWISE, addcmul, Addcmul, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
    (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \

@@ -47,12 +47,12 @@
      (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, bool ceil_mode = false,      \
       bool count_include_pad = true, MaybeInt divisor_override = {}),                                                  \
      (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), composite, functional,     \
-     out, accepts(kReals))                                                                                             \
+     exact_out, accepts(kReals))                                                                                       \
   OP(FUNCTION, Tensor, avg_pool3d,                                                                                     \
      (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, bool ceil_mode = false,      \
       bool count_include_pad = true, MaybeInt divisor_override = {}),                                                  \
      (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), composite, functional,     \
-     out, accepts(kReals))                                                                                             \
+     exact_out, accepts(kReals))                                                                                       \
   OP(FUNCTION, Tensor, _max_pool_values,                                                                               \
      (const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode),    \
      (input, kernel_size, stride, padding, dilation, ceil_mode), composite, hidden, accepts(kReals))                   \

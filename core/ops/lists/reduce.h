@@ -13,9 +13,9 @@
      out, accepts(kFloats | kComplexes))                                                                               \
   OP(METHOD_INPLACE, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                      \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
-  OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), out, fields("values", "indices"), accepts(kBool | kReals),      \
+  OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), exact_out, fields("values", "indices"), accepts(kBool | kReals),\
      gives(Gives::same, Gives::int64))                                                                                 \
-  OP(METHOD, TensorPair, cummin, (int64_t dim), (dim), out, fields("values", "indices"), accepts(kBool | kReals),      \
+  OP(METHOD, TensorPair, cummin, (int64_t dim), (dim), exact_out, fields("values", "indices"), accepts(kBool | kReals),\
      gives(Gives::same, Gives::int64))                                                                                 \
   OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out,               \
      accepts(kBool | kReals))                                                                                          \
@@ -30,16 +30,16 @@
   OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient,              \
      gives(Gives::truth))                                                                                              \
   OP(METHOD_OUT_AS, max, other, (const Tensor& other), (other), accepts(kBool | kReals))                               \
-  OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
+  OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), exact_out,                  \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
   OP(METHOD, Tensor, max, (), (), composite, out, accepts(kBool | kReals))                                             \
   OP(METHOD_OUT_AS, min, other, (const Tensor& other), (other), accepts(kBool | kReals))                               \
-  OP(METHOD_AS, TensorPair, min, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
+  OP(METHOD_AS, TensorPair, min, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), exact_out,                  \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
   OP(METHOD, Tensor, min, (), (), composite, out, accepts(kBool | kReals))                                             \
-  OP(METHOD, Tensor, argmax, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient,              \
+  OP(METHOD, Tensor, argmax, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), exact_out, no_gradient,        \
      accepts(kBool | kReals), gives(Gives::int64))                                                                     \
-  OP(METHOD, Tensor, argmin, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient,              \
+  OP(METHOD, Tensor, argmin, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), exact_out, no_gradient,        \
      accepts(kBool | kReals), gives(Gives::int64))                                                                     \
   OP(METHOD, TensorPair, _moments, (const MaybeDims& dim, bool keepdim), (dim, keepdim), composite, hidden,            \
      accepts(kFloats | kComplexes), gives(Gives::real))                                                                \
@@ -62,7 +62,7 @@
      (dim, unbiased, keepdim), std(input, dim, int64_t(unbiased), keepdim), out, accepts(kFloats | kComplexes),        \
      gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, norm, (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),     \
-     (p, dim, keepdim, dtype), composite, hidden, casts(none, float32), accepts(kFloats | kComplexes),                 \
+     (p, dim, keepdim, dtype), composite, hidden, exact_out, casts(none, float32), accepts(kFloats | kComplexes),      \
      gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, logsumexp, (IntList dim, bool keepdim = false), (dim, keepdim), composite, out,                   \
      accepts(kBool | kReals), gives(Gives::floating))                                                                  \
@@ -104,9 +104,9 @@
      gives(Gives::sum))                                                                                                \
   OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                     \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
-  OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), out, accepts(kFloats))                                        \
+  OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), exact_out, accepts(kFloats))                                  \
   OP(METHOD, Tensor, histc, (int64_t bins = 100, RealScalar min = 0, RealScalar max = 0), (bins, min, max),            \
-     composite, out, no_gradient, accepts(kFloats))                                                                    \
+     composite, exact_out, no_gradient, accepts(kFloats))                                                              \
   OP(METHOD, Tensor, bincount, (MaybeTensor weights = {}, int64_t minlength = 0), (weights, minlength), composite,     \
      no_gradient, accepts(kIntegers), gives(Gives::int64))                                                             \
   OP(FUNCTION_AS, Tensor, trapezoid, x, (const Tensor& y, const Tensor& x, Kw<int64_t> dim = -1), (y, x, dim),         \

@@ -9,7 +9,7 @@
   OP(METHOD_INPLACE_OUT, clamp, (const MaybeOperand& min = {}, const MaybeOperand& max = {}), (min, max),              \
      accepts(kBool | kReals), gives(Gives::arithmetic))                                                                \
   OP(POINTWISE_FUNCTION, where, Where, (const Tensor& condition, const Operand& input, const Operand& other),          \
-     (condition, input, other), out)                                                                                   \
+     (condition, input, other), exact_out)                                                                             \
   OP(PYTHON_FORM, Tensor, where, self, (const Tensor& input, const Tensor& condition, const Operand& other),           \
      (input, condition, other), ops::where(condition, input, other, Out{}), tensor_only)                               \
   OP(FUNCTION_AS, TensorVector, where, condition, (const Tensor& condition), (condition), composite, no_gradient)      \

@@ -24,9 +24,9 @@
      tensor_only)                                                                                                      \
   OP(FORM_METHOD, Tensor, broadcast_to, size, (IntList size), (size), expand(input, size))                             \
   OP(METHOD, Tensor, adjoint, (), (), composite)                                                                       \
-  OP(METHOD_INPLACE, Tensor, tril, (int64_t diagonal = 0), (diagonal), composite, out)                                 \
-  OP(METHOD_INPLACE, Tensor, triu, (int64_t diagonal = 0), (diagonal), composite, out)                                 \
-  OP(METHOD, Tensor, diag, (int64_t diagonal = 0), (diagonal), composite, out)                                         \
+  OP(METHOD_INPLACE, Tensor, tril, (int64_t diagonal = 0), (diagonal), composite, exact_out)                           \
+  OP(METHOD_INPLACE, Tensor, triu, (int64_t diagonal = 0), (diagonal), composite, exact_out)                           \
+  OP(METHOD, Tensor, diag, (int64_t diagonal = 0), (diagonal), composite, exact_out)                                   \
   OP(METHOD, Tensor, diag_embed, (int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1), (offset, dim1, dim2),     \
      composite)                                                                                                        \
   OP(METHOD, Tensor, diagflat, (int64_t offset = 0), (offset), composite)                                              \

@@ -12,6 +12,7 @@ struct Comparison {
   static constexpr auto result = Result::boolean;
   static constexpr bool differentiable = false;
   static constexpr bool rounds_numbers = true;  // float16(0.1) == 0.1
+  static constexpr bool overwrites = true;      // in place the old value has no influence: its gradient is zero
 };
 struct OfAllTypes : Comparison {
   static constexpr auto accepts = kAllTypes;
@@ -64,6 +65,7 @@ struct OfTruth : Comparison {
   static constexpr auto accepts = kBool;
   static constexpr bool integers_to_float = false;
   static constexpr bool of_truth = true;
+  static constexpr bool overwrites = false;  // PyTorch records nothing here
 };
 struct LogicalNot : OfTruth {
   static constexpr auto doc = "logical_not(input): x == 0, elementwise.";
