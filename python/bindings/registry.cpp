@@ -167,14 +167,14 @@ PyObject* describe(const Table& t) {
     checked(PyList_Append(rules.get(), text.get()));
   }
   auto flag = [](bool on) { return on ? Py_True : Py_False; };
-  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
                        name_in_space(s).c_str(), "overload", s.overload, "space", kSpaces[int(s.space)], "kind",
                        s.pointwise   ? "pointwise"
                        : s.composite ? "composite"
                                      : "op",
                        "doc", t.doc.c_str(), "function", flag(s.function), "method", flag(s.method), "inplace",
-                       flag(s.inplace), "out", flag(s.out), "factory", flag(s.factory), "memory_format",
-                       flag(s.memory_format), "deprecated", flag(s.deprecated), "differentiable",
+                       flag(s.inplace), "out", flag(s.out), "exact_out", flag(s.exact_out), "factory", flag(s.factory),
+                       "memory_format", flag(s.memory_format), "deprecated", flag(s.deprecated), "differentiable",
                        flag(s.differentiable), "aliases", names.get(), "parameters", params.get(), "fields",
                        parts.get(), "accepts", dtypes.get(), "gives", rules.get(), "returns", t.result, "signature",
                        t.signature.c_str());

@@ -76,6 +76,36 @@ def test_in_place(row: Row, dtype: str, device: str) -> None:
             assert got._version == version + 1
 
 
+# PyTorch records nothing for these: results count as truth values.
+UNRECORDED = ("logical_and", "logical_or", "logical_xor", "logical_not")
+
+
+def gradient_of(x: vesta.Tensor, call: Callable[[vesta.Tensor], vesta.Tensor]) -> vesta.Tensor:
+    """Returns the gradient at x of the sum of what a call makes of a copy of it; zeros where nothing is recorded."""
+    leaf = x.detach().clone().requires_grad_()
+    result = call(leaf * 1)
+    if not result.requires_grad:
+        return vesta.zeros_like(x)
+    return vesta.autograd.grad(result.abs().sum(), leaf, allow_unused=True, materialize_grads=True)[0]
+
+
+@pytest.mark.parametrize("row", single(row for row in IN_PLACE if fits_in_place(row, "float64")))
+def test_in_place_has_the_gradient_of_the_function(row: Row) -> None:
+    sample = next(filter(shape_kept, nonempty(row, "float64")))
+    args, kwargs = check.materialize(sample, "float64")
+    x, rest = args[0], args[1:]
+    if row.name in UNRECORDED:
+        return
+    function = check.function_of(row)
+    want = gradient_of(x, lambda t: function(t, *rest, **kwargs))
+    got = gradient_of(x, lambda t: in_place(row)(t, *rest, **kwargs))
+    check.assert_same_bits(got, want)
+    leaf = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        in_place(row)(leaf, *rest, **kwargs)
+    assert vesta.equal(leaf.detach(), x) or x.isnan().any()
+
+
 @pytest.mark.parametrize("row, dtype", pairs(IN_PLACE, lambda r, d: r.accepts(d) and not fits_in_place(r, d)))
 def test_in_place_refuses_a_wider_result(row: Row, dtype: str) -> None:
     """An in-place op whose result does not fit the operand's dtype raises and leaves the operand as it was."""
@@ -171,7 +201,7 @@ def test_out_of_another_shape_is_refused(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32")))
 def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
-    """A float result does not go into an integer out; a bool result goes anywhere."""
+    """A float result does not go into an integer out; a bool one goes anywhere, if the op takes another dtype at all."""
     sample = next(nonempty(row, "float32"))
     args, kwargs = check.materialize(sample, "float32")
     function = check.function_of(row)
@@ -183,8 +213,27 @@ def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
             function(*args, **kwargs, out=as_out(outs, returned))
         check.check_message(caught.value, check.known(row.name), "int32")
         assert not any(out.any() for out in outs)
-    elif want[0].dtype == vesta.bool:
+    elif want[0].dtype == vesta.bool and not REGISTRY[row.op_names[0]]["exact_out"]:
         check.assert_same_bits(function(*args, **kwargs, out=outs[0]), want[0].to(vesta.int32))
+
+
+EXACT = [row for row in WITH_OUT if row.accepts("float32") and REGISTRY.get(row.op_names[0], {}).get("exact_out")]
+
+
+@pytest.mark.parametrize("row", single(EXACT))
+def test_out_of_another_dtype_is_refused(row: Row) -> None:
+    """Where PyTorch asks for the result's dtype, a wider one is refused as well, and nothing is written."""
+    sample = next(nonempty(row, "float32"))
+    args, kwargs = check.materialize(sample, "float32")
+    function = check.function_of(row)
+    returned = function(*args, **kwargs)
+    want = check.results(returned)
+    for k in range(len(want)):
+        outs = [vesta.zeros(tuple(w.shape), dtype=vesta.complex128 if i == k else w.dtype) for i, w in enumerate(want)]
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype .*, but got complex128") as caught:
+            function(*args, **kwargs, out=as_out(outs, returned))
+        check.check_message(caught.value, check.known(row.name))
+        assert all(out._version == 0 and not out.any() for out in outs)
 
 
 @pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32") and row.grad))
