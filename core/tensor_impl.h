@@ -79,7 +79,6 @@ class TensorImpl : public RefCounted {
   bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
   bool inference = false;        // made in inference mode
   bool view_without_grad = false;  // a view made while recording was off
-  bool unsettled = false;        // reserved: values in another physical order than the strides say
   bool owns_pyobject = false;    // the wrapper died first: this side keeps it alive now
   AutogradSlot* autograd = nullptr;  // owned
   void* pyobject = nullptr;      // the Python wrapper; borrowed unless owns_pyobject

@@ -69,6 +69,7 @@ struct Schema {
   bool pointwise = false;
   bool inplace = false;           // a pointwise op with a method name_() too
   bool out = false;               // takes out= in Python
+  bool number_first = false;      // the function takes a number as its first tensor
   bool takes_out = false;         // a composite with an Out, as a pointwise op
   bool exact_out = false;         // out must have the result's dtype, not one that it can be cast to
   bool composite = false;         // has a default body, made of other ops
@@ -119,6 +120,7 @@ inline constexpr auto also_function = [](Schema& s) { s.function = true; };
 inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
 inline constexpr auto out = [](Schema& s) { s.out = true; };
+inline constexpr auto number_first = [](Schema& s) { s.number_first = true; };
 inline constexpr auto takes_out = [](Schema& s) { s.takes_out = true; };
 /// Takes out= of the result's dtype only, as PyTorch has it for this op.
 inline constexpr auto exact_out = [](Schema& s) { s.out = s.exact_out = true; };

@@ -167,7 +167,7 @@ bool is_list_or_none(const Param& p) { return p.kind == Kind::integers && !p.req
 bool accepts(const Param& p, PyObject* o) {
   if (o == Py_None) return p.none_allowed || p.kind == Kind::object || is_list_or_none(p);
   switch (p.kind) {
-    case Kind::tensor: return is_tensor(o);
+    case Kind::tensor: return is_tensor(o) || (p.number_too && is_number(o));
     case Kind::operand: return is_tensor(o) || is_number(o);
     case Kind::tensors: return all_of(o, [](PyObject* item) { return is_tensor(item); });
     case Kind::maybe_tensors: return all_of(o, [](PyObject* item) { return item == Py_None || is_tensor(item); });
@@ -303,7 +303,7 @@ Tensor to_tensor(const Table& t, int i, PyObject* o) {
   const Param& p = t.params[size_t(i)];
   if (o == Py_None && p.none_allowed) return {};
   Scalar number;
-  if (p.kind == Kind::operand && number_of(o, number)) return wrapped(number);
+  if ((p.kind == Kind::operand || p.number_too) && number_of(o, number)) return wrapped(number);
   wrong_type(t, i, expected_of(p), o);
 }
 

@@ -49,6 +49,7 @@ struct Param {
   bool required = true;
   bool keyword_only = false;
   bool none_allowed = false;        // None is a value of its own
+  bool number_too = false;          // a number stands for a tensor, as PyTorch's parser has it for this function
   int64_t integer = 0;              // the default, by kind
   double real = 0;
   bool has_list = false;

@@ -105,6 +105,7 @@ std::string shown_default(const Param& p) {
 void Table::read(const Schema& s) {
   schema = &s;
   read(s.name, s.parameters);
+  if (s.number_first) params[0].number_too = true;
   takes_out = s.takes_out || (s.pointwise && std::string_view(s.result) == "Tensor");
   if (s.out) extras |= 1 << kOut;
   if (s.factory) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;

@@ -201,7 +201,7 @@ def test_out_of_another_shape_is_refused(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32")))
 def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
-    """A float result does not go into an integer out; a bool one goes anywhere, if the op takes another dtype at all."""
+    """A float result does not go into an integer out; a bool one goes anywhere, if the op takes another dtype."""
     sample = next(nonempty(row, "float32"))
     args, kwargs = check.materialize(sample, "float32")
     function = check.function_of(row)

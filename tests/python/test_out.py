@@ -162,3 +162,25 @@ def test_an_out_with_the_shape_of_an_intermediate_is_refused_unwritten(op: Any, 
     with pytest.raises(RuntimeError, match=r"expected out of shape \[3, 2\], got \[2, 3\]"):
         op(vesta.rand(3, 2, device=device), 0, out=out)
     assert out.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.differs
+def test_a_sum_is_not_computed_in_the_dtype_of_out() -> None:
+    """PyTorch takes the dtype of out for that of the computation; here dtype says it."""
+    with pytest.raises(TypeError, match="sum: result type float32 can't be cast"):
+        vesta.sum(x, 0, out=vesta.empty(64, dtype=vesta.int64))
+    with pytest.raises(TypeError, match="cumsum: result type float32 can't be cast"):
+        vesta.cumsum(x, 0, out=vesta.empty(64, 64, dtype=vesta.int64))
+    assert vesta.sum(x, 0, dtype=vesta.float64, out=vesta.empty(64, dtype=vesta.float64)).dtype == vesta.float64
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "floor_divide", "true_divide", "multiply", "subtract"])
+def test_a_number_may_come_first(name: str) -> None:
+    function = getattr(vesta, name)
+    for number in (2, 2.5, True):
+        got, want = function(number, x), function(vesta.tensor(number), x)
+        assert got.dtype == want.dtype and vesta.equal(got, want)
+    assert function(6, 3).dim() == 0
+    if name != "sub":
+        with pytest.raises(TypeError, match="must be Tensor"):
+            getattr(x, name)("2")

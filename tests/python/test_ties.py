@@ -140,3 +140,12 @@ def test_a_sort_is_stable_even_if_nobody_asked() -> None:
     x = line(300)
     assert vesta.equal(x.sort().indices, x.sort(stable=True).indices)
     assert vesta.equal(x.argsort(descending=True), x.argsort(descending=True, stable=True))
+
+
+@pytest.mark.differs
+def test_a_bound_takes_the_gradient_of_an_equal_value() -> None:
+    for bound in (3.0, vesta.tensor(3.0), vesta.full((1,), 3.0)):
+        for clamp in (vesta.clamp_min, vesta.clamp_max):
+            x = vesta.tensor([3.0], requires_grad=True)
+            clamp(x, bound).sum().backward()
+            assert x.grad.item() == 0

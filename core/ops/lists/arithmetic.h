@@ -15,21 +15,23 @@
   OP(POINTWISE, floor, Floor, (), (), inplace, exact_out)                                                              \
   OP(POINTWISE, ceil, Ceil, (), (), inplace, exact_out)                                                                \
   OP(POINTWISE, conj_physical, ConjPhysical, (), (), inplace, exact_out)                                               \
-  OP(POINTWISE, add, Add, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
+  OP(POINTWISE, add, Add, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out,              \
+     number_first)                                                                                                     \
   OP(FORM_METHOD, Tensor, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
      add(input, other, alpha), deprecated, out)                                                                        \
   OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
-  OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
+  OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out,              \
+     number_first)                                                                                                     \
   OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
      sub(input, other, alpha), deprecated, out, accepts(kNumbers))                                                     \
   OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
-  OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out)                                               \
-  OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out)                                               \
+  OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out, number_first)                                 \
+  OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(METHOD_INPLACE_OUT_AS, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                     \
      (other, rounding_mode), gives(Gives::floating))                                                                   \
-  OP(POINTWISE, floor_divide, FloorDivide, (const Operand& other), (other), inplace, out)                              \
+  OP(POINTWISE, floor_divide, FloorDivide, (const Operand& other), (other), inplace, out, number_first)                \
   OP(POINTWISE, _trunc_divide, TruncDivide, (const Operand& other), (other), hidden)                                   \
   OP(POINTWISE, remainder, Remainder, (const Operand& other), (other), inplace, out)                                   \
   OP(FORM, Tensor, remainder, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                      \
