@@ -10,6 +10,8 @@
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace vesta::cpu {
 namespace {
@@ -43,23 +45,54 @@ struct Place {
   }
 };
 
-// One direction of a convolution: output p reads positions p * stride - pad + tap * dilation.
+// One direction of a convolution: output p reads positions p * stride - pad + tap * dilation. Tap t is number first_tap
+// + t * tap_step of the kernel.
 struct Direction {
   int64_t batch, groups, from_channels, to_channels;  // channels per group
   Spatial from_size, to_size, kernel, stride, dilation, pad;
-  bool flipped;  // whether the last tap comes first
+  Spatial whole_kernel, first_tap{0, 0, 0}, tap_step{1, 1, 1};
+  bool transposed = false;  // whether the weights' second dimension is that of the result
 
   int64_t taps() const { return plane_of(kernel); }
   int64_t terms() const { return taps() * from_channels; }
 };
 
-Direction direction_of(const ConvShape& s, bool backward) {
-  const int64_t inputs = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
-  if (!backward) {
-    return {s.batch, s.groups, inputs, outputs, s.in, s.out, s.kernel, s.stride, s.dilation, s.pad, false};
+Direction forward_direction(const ConvShape& s) {
+  return {s.batch,
+          s.groups,
+          s.in_channels / s.groups,
+          s.out_channels / s.groups,
+          s.in,
+          s.out,
+          s.kernel,
+          s.stride,
+          s.dilation,
+          s.pad,
+          s.kernel};
+}
+
+// Returns the gradient for the positions residue + j * stride of the input: of the kernel, the taps by which outputs
+// read these, the last one first. All taps do where the stride is 1.
+Direction backward_direction(const ConvShape& s, const Spatial& residue) {
+  Direction d = forward_direction(s);
+  std::swap(d.from_channels, d.to_channels);
+  std::swap(d.from_size, d.to_size);
+  d.stride = {1, 1, 1};
+  d.transposed = true;
+  for (int i = 0; i < 3; ++i) {
+    const int64_t apart = std::gcd(s.stride[i], s.dilation[i]);
+    d.to_size[i] = std::max<int64_t>(0, ceil_div(s.in[i] - residue[i], s.stride[i]));
+    d.kernel[i] = 0;
+    // Position residue + j * stride is read by output j + (residue + pad - tap * dilation) / stride.
+    for (int64_t tap = 0; tap < s.kernel[i]; ++tap) {
+      const int64_t reach = residue[i] + s.pad[i] - tap * s.dilation[i];
+      if (reach % s.stride[i] != 0) continue;
+      ++d.kernel[i];
+      d.first_tap[i] = tap, d.pad[i] = -(reach / s.stride[i]);
+    }
+    d.tap_step[i] = -(s.stride[i] / apart);
+    d.dilation[i] = s.dilation[i] / apart;
   }
-  Direction d{s.batch, s.groups, outputs, inputs, s.out, s.in, s.kernel, {1, 1, 1}, s.dilation, {}, true};
-  for (int i = 0; i < 3; ++i) d.pad[i] = (s.kernel[i] - 1) * s.dilation[i] - s.pad[i];
   return d;
 }
 
@@ -108,20 +141,23 @@ class Panels {
         padded_(round_up(d.to_channels, columns_)),
         data_(static_cast<std::size_t>(d.groups * pairs_ * padded_)) {
     const int64_t panels = padded_ / columns_, tasks = d.groups * panels;
-    parallel_for(tasks, std::max<int64_t>(1, kElementGrain / (2 * pairs_ * columns_)), [&](int64_t begin, int64_t end) {
-      const HostArray<Bits> room(static_cast<std::size_t>(2 * pairs_ * columns_));
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t group = t / panels, first = t % panels * columns_;
-        const int64_t count = std::min(columns_, d.to_channels - first);
-        for (int64_t i = 0; i < count; ++i) unfold(d, w, group, first + i, room.data() + 2 * pairs_ * i);
-        const float* const rows = reinterpret_cast<const float*>(room.data());
-        for (int64_t k0 = 0; k0 < pairs_; k0 += kBlockK) {
-          const int64_t length = std::min(kBlockK, pairs_ - k0);
-          float* const to = data_.data() + group * pairs_ * padded_ + k0 * padded_ + first * length;
-          kernels.pack_b(count, length, rows + k0, 1, pairs_, to);
-        }
-      }
-    });
+    parallel_for(tasks, std::max<int64_t>(1, kElementGrain / (2 * pairs_ * columns_ + 1)),
+                 [&](int64_t begin, int64_t end) {
+                   const HostArray<Bits> room(static_cast<std::size_t>(2 * pairs_ * columns_));
+                   const HostArray<Bits> taps(static_cast<std::size_t>(plane_of(d.whole_kernel) * d.from_channels));
+                   for (int64_t t = begin; t < end; ++t) {
+                     const int64_t group = t / panels, first = t % panels * columns_;
+                     const int64_t count = std::min(columns_, d.to_channels - first);
+                     for (int64_t i = 0; i < count; ++i)
+                       unfold(d, w, group, first + i, taps.data(), room.data() + 2 * pairs_ * i);
+                     const float* const rows = reinterpret_cast<const float*>(room.data());
+                     for (int64_t k0 = 0; k0 < pairs_; k0 += kBlockK) {
+                       const int64_t length = std::min(kBlockK, pairs_ - k0);
+                       float* const to = data_.data() + group * pairs_ * padded_ + k0 * padded_ + first * length;
+                       kernels.pack_b(count, length, rows + k0, 1, pairs_, to);
+                     }
+                   }
+                 });
   }
 
   // Pairs of a row, those that fill it up with zeros to whole steps included.
@@ -134,21 +170,26 @@ class Panels {
   }
 
  private:
-  // Writes the weights of one channel of a group's result, (tap, channel), filled up with zeros.
-  void unfold(const Direction& d, const Bits* w, int64_t group, int64_t channel, Bits* out) const {
-    const int64_t taps = d.taps(), item = sizeof(Bits), step = d.from_channels;
-    // w is [outputs, inputs of a group, taps]; the data gradient reads it the other way round, from its last tap on.
+  // Writes the weights of one channel of a group's result, (tap, channel), filled up with zeros. `room` holds all taps.
+  void unfold(const Direction& d, const Bits* w, int64_t group, int64_t channel, Bits* room, Bits* out) const {
+    const int64_t all = plane_of(d.whole_kernel), item = sizeof(Bits), step = d.from_channels;
+    // w is [outputs, inputs of a group, taps]; the data gradient reads it the other way round.
     const Bits* const from =
-        w + (d.flipped ? (group * step * d.to_channels + channel) : (group * d.to_channels + channel) * step) * taps;
-    const int64_t from_row = d.flipped ? d.to_channels * taps : taps;
-    if (taps == 1 && !d.flipped) {
-      std::copy_n(from, step, out);
-    } else {
-      transpose_matrix({reinterpret_cast<const char*>(from),
-                        reinterpret_cast<char*>(d.flipped ? out + (taps - 1) * step : out), from_row * item,
-                        (d.flipped ? -step : step) * item, step, taps, item});
+        w + (d.transposed ? (group * step * d.to_channels + channel) : (group * d.to_channels + channel) * step) * all;
+    const int64_t from_row = d.transposed ? d.to_channels * all : all;
+    transpose_matrix({reinterpret_cast<const char*>(from), reinterpret_cast<char*>(room), from_row * item, step * item,
+                      step, all, item});
+    Spatial t{};
+    for (t[0] = 0; t[0] < d.kernel[0]; ++t[0]) {
+      for (t[1] = 0; t[1] < d.kernel[1]; ++t[1]) {
+        for (t[2] = 0; t[2] < d.kernel[2]; ++t[2], out += step) {
+          int64_t tap = 0;
+          for (int i = 0; i < 3; ++i) tap = tap * d.whole_kernel[i] + d.first_tap[i] + t[i] * d.tap_step[i];
+          std::copy_n(room + tap * step, step, out);
+        }
+      }
     }
-    std::fill(out + d.terms(), out + 2 * pairs_, Bits{0});
+    std::fill_n(out, 2 * pairs_ - d.terms(), Bits{0});
   }
 
   int64_t columns_, pairs_, padded_;
@@ -304,29 +345,18 @@ void read_pairs(const Direction& d, const Bits* from, const ImageStrides& s, con
   }
 }
 
-}  // namespace
-
-bool goes_unfolded(const ConvShape& shape, bool backward) {
-  const PairKernels* const pairs = pair_kernels();
-  if (pairs == nullptr || !pairs->products.packs_rows) return false;
-  if (backward && shape.stride != Spatial{1, 1, 1}) return false;
-  const Direction d = direction_of(shape, backward);
-  return d.to_channels >= kFewestResults && d.terms() >= kFewestTerms && d.from_channels > 1;
-}
-
-void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from, const ImageStrides& from_strides,
-                        const Bits* w, const Bits* bias, Bits* to, const ImageStrides& to_strides) {
-  const Direction d = direction_of(shape, backward);
+// Computes one direction from images with channels last; `offsets` are null or the bias.
+void correlate_rows(const Direction& d, const PixelRows& images, const Bits* w, const float* offsets, Bits* to,
+                    const ImageStrides& to_strides) {
   const GemmKernels<float>& kernels = pair_kernels()->products;
   const HalfFormat format = half_format(Elem::bf16);
-  const int64_t outputs = d.batch * plane_of(d.to_size), nc = kernels.tile_cols;
+  const int64_t outputs = d.batch * plane_of(d.to_size), nc = kernels.tile_cols, tile = kernels.tile_rows;
   if (outputs <= 0) return;
-  const PixelRows images = pixel_rows(d, from, from_strides);
   const Panels panels(d, kernels, w);
-  const HostArray<float> offsets = widened(format, bias, d.groups * d.to_channels);
-  const int64_t row = 2 * panels.pairs(), tile = kernels.tile_rows;
+  const int64_t row = 2 * panels.pairs();
   const Unfolding unfolding(d, images, row);
-  const int64_t rows = std::clamp(kUnfolded / row / tile * tile, tile, kMostOutputs);
+  const int64_t rows =
+      std::clamp(kUnfolded / std::max<int64_t>(row, 1) / tile * tile, tile, std::max(kMostOutputs, tile));
   const int64_t blocks = ceil_div(outputs, rows), most = ceil_div(d.to_channels, 2 * nc);
   // Few blocks: the channels of the result are cut as well.
   const int64_t across = std::min(most, ceil_div(kTasks, blocks * d.groups));
@@ -336,12 +366,13 @@ void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from,
     const HostArray<float> sums(static_cast<std::size_t>(2 * rows * width));
     int64_t ready = -1;
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t group = t / (blocks * cuts), first = t / cuts % blocks * rows,
-                    last = std::min(outputs, first + rows);
+      const int64_t group = t / (blocks * cuts), first = t / cuts % blocks * rows;
+      const int64_t last = std::min(outputs, first + rows);
       const int64_t channel = t % cuts * width, channels = std::min(width, d.to_channels - channel);
       if (t / cuts != ready) unfolding.run(group, first, last, unfolded.data());
       ready = t / cuts;
       const int64_t result = group * d.to_channels + channel;
+      const float* const bias = offsets != nullptr ? offsets + result : nullptr;
       for (int64_t k0 = 0; k0 < panels.pairs(); k0 += kBlockK) {
         Block<float> block{};
         block.m = last - first, block.n = channels, block.k = std::min(kBlockK, panels.pairs() - k0);
@@ -350,13 +381,49 @@ void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from,
         panels.use(group, k0, channel, block);
         block.c = sums.data(), block.c_row = width;
         block.accumulate = k0 > 0;
-        block.bias = bias != nullptr && k0 + block.k == panels.pairs() ? offsets.data() + result : nullptr;
+        block.bias = k0 + block.k == panels.pairs() ? bias : nullptr;
         kernels.block(block);
+      }
+      for (int64_t i = 0; i < last - first && row == 0; ++i) {  // no tap reaches these outputs
+        for (int64_t c = 0; c < channels; ++c) sums.data()[i * width + c] = bias != nullptr ? bias[c] : 0;
       }
       write_results(d, kernels, format, first, last, channels, sums.data(), width, sums.data() + rows * width,
                     to + result * to_strides.channel, to_strides);
     }
   });
+}
+
+}  // namespace
+
+bool goes_unfolded(const ConvShape& shape, bool backward) {
+  const PairKernels* const pairs = pair_kernels();
+  if (pairs == nullptr || !pairs->products.packs_rows) return false;
+  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
+  const int64_t from = backward ? outputs : inputs, to = backward ? inputs : outputs;
+  return to >= kFewestResults && from * plane_of(shape.kernel) >= kFewestTerms && from > 1;
+}
+
+void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from, const ImageStrides& from_strides,
+                        const Bits* w, const Bits* bias, Bits* to, const ImageStrides& to_strides) {
+  const HostArray<float> offsets =
+      widened(half_format(Elem::bf16), bias, backward ? shape.in_channels : shape.out_channels);
+  if (!backward) {
+    const Direction d = forward_direction(shape);
+    return correlate_rows(d, pixel_rows(d, from, from_strides), w, offsets.data(), to, to_strides);
+  }
+  const PixelRows images = pixel_rows(backward_direction(shape, {0, 0, 0}), from, from_strides);
+  ImageStrides apart = to_strides;
+  for (int i = 0; i < 3; ++i) apart.spatial[i] *= shape.stride[i];
+  Spatial r{};
+  for (r[0] = 0; r[0] < shape.stride[0]; ++r[0]) {
+    for (r[1] = 0; r[1] < shape.stride[1]; ++r[1]) {
+      for (r[2] = 0; r[2] < shape.stride[2]; ++r[2]) {
+        int64_t at = 0;
+        for (int i = 0; i < 3; ++i) at += r[i] * to_strides.spatial[i];
+        correlate_rows(backward_direction(shape, r), images, w, offsets.data(), to + at, apart);
+      }
+    }
+  }
 }
 
 bool weight_gradient_goes_unfolded(const ConvShape& shape) {
@@ -366,7 +433,7 @@ bool weight_gradient_goes_unfolded(const ConvShape& shape) {
 
 void unfolded_weight_gradient(const ConvShape& shape, const Bits* x, const ImageStrides& x_strides, const Bits* gy,
                               const ImageStrides& gy_strides, Bits* gw, Bits* gbias) {
-  const Direction d = direction_of(shape, false);
+  const Direction d = forward_direction(shape);
   const GemmKernels<float>& kernels = pair_kernels()->products;
   const HalfFormat format = half_format(Elem::bf16);
   const PixelRows images = pixel_rows(d, x, x_strides);

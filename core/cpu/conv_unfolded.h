@@ -15,6 +15,7 @@ namespace vesta::cpu {
 /// with channels last before. Sums run over (tap, channel) in blocks of kBlockK pairs, as those of a product do, so the
 /// bits are the same whatever the batch, the threads and the layouts; the sums are rounded once. A tap outside of the
 /// image takes part as zeros: it turns a weight that is not finite into NaN.
+/// The gradient of an input that was read with a stride is one such convolution for each residue of its positions.
 /// Twice as fast as Winograd's convolution of the images widened to float (compare_torch.py --family bfloat16).
 
 /// Returns whether correlate_unfolded computes the convolution, or the gradient of its input if `backward`.
