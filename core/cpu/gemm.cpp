@@ -37,7 +37,6 @@ constexpr int64_t kThinRows = 8;                  // rows of A up to which colum
 constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
 constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
-constexpr int64_t kPackedRows = 24;  // rows that are multiplied by a column of B in the time in which it is packed
 constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
 constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
@@ -375,17 +374,6 @@ struct TaskGrid {
 template <class T>
 bool packs_b_in_tasks(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   return !has_few_rows(p) && !has_few_columns(p) && !has_some_rows(kernels, p) && !reads_b_in_place(kernels, p);
-}
-
-// Returns into how many blocks, `most` at most, to cut the rows of tasks that each pack their columns of B.
-int64_t cheapest_rows(int64_t columns, int64_t rows, int64_t most) {
-  const int64_t threads = num_threads();
-  int64_t best = 1, least = 0;
-  for (int64_t down = 1; down <= most; ++down) {
-    const int64_t cost = ceil_div(columns * down, threads) * (ceil_div(rows, down) + kPackedRows);
-    if (down == 1 || cost < least) best = down, least = cost;
-  }
-  return best;
 }
 
 template <class T>

@@ -336,9 +336,9 @@ TEST_CASE("convolutions of bfloat16 with its instructions: close to double, the 
 }
 
 TEST_CASE("images of bfloat16 may lie anyhow", "[convolution][bits]") {
-  for (const auto& l : {layer(2, 6, 5, 1, {1, 9, 8}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}),
-                        layer(2, 7, 6, 1, {1, 5, 4}, {1, 1, 1}), layer(1, 8, 6, 2, {1, 5, 4}, {1, 1, 1}),
-                        layer(2, 18, 20, 1, {1, 9, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1})}) {
+  for (const auto& l :
+       {layer(2, 6, 5, 1, {1, 9, 8}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}), layer(2, 7, 6, 1, {1, 5, 4}, {1, 1, 1}),
+        layer(1, 8, 6, 2, {1, 5, 4}, {1, 1, 1}), layer(2, 18, 20, 1, {1, 9, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1})}) {
     INFO(describe(l));
     const ConvShape& s = l.shape;
     const auto bits = [](int64_t count, unsigned seed) {
