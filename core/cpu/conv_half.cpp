@@ -20,15 +20,6 @@ constexpr int64_t kHalfElements = 16384;  // elements that a task moves, at leas
 int64_t grain(int64_t elements) { return std::max<int64_t>(1, kHalfElements / std::max<int64_t>(1, elements)); }
 bool is_at_pair(const Bits* p) { return reinterpret_cast<std::uintptr_t>(p) % sizeof(float) == 0; }
 
-/// Calls f(first pixel, pixels, at, step) for every row of an image, whose pixels are `step` elements apart.
-template <class F>
-void for_each_row(const Spatial& size, const ImageStrides& s, const F& f) {
-  if (is_dense(s, size)) return f(0, plane_of(size), 0, 1);
-  for (int64_t r = 0; r < size[0] * size[1]; ++r) {
-    f(r * size[2], size[2], r / size[1] * s.spatial[0] + r % size[1] * s.spatial[1], s.spatial[2]);
-  }
-}
-
 /// Copies `channels` numbers to pairs, the last one filled up with a zero.
 void copy_pairs(int64_t channels, const Bits* in, float* out) {
   char* const to = reinterpret_cast<char*>(out);

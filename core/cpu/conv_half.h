@@ -21,8 +21,9 @@ namespace vesta::cpu {
 /// [Winograd's convolution] in conv_winograd.h and their error, take about as long as a quarter of them. Shape and
 /// machine decide, so a layout has the bits of the other.
 /// Where products go by tiles (Note [Tiles of pairs] in gemm_kernel.h), 1 x 1 kernels are plain products in every
-/// layout (correlate_pointwise), and all others are widened: the instruction for vectors of pairs is slower there than
-/// that for floats (Sapphire Rapids, compare_torch.py --family bfloat16).
+/// layout (correlate_pointwise), and others products of unfolded images (Note [Unfolded images] in conv_unfolded.h) but
+/// for those over single channels or with few terms or results: these are widened, as the instruction for vectors of
+/// pairs is slower there than that for floats (Sapphire Rapids, compare_torch.py --family bfloat16).
 
 /// Returns whether a convolution of bfloat16 over `channels` channels per group goes by pairs, forward or backward.
 bool goes_in_pairs(std::int64_t channels);

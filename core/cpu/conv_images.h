@@ -239,6 +239,15 @@ inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
   return true;
 }
 
+/// Calls f(first pixel, pixels, at, step) for every row of an image, whose pixels are `step` elements apart.
+template <class F>
+void for_each_row(const Spatial& size, const ImageStrides& s, const F& f) {
+  if (is_dense(s, size)) return f(0, plane_of(size), 0, 1);
+  for (std::int64_t r = 0; r < size[0] * size[1]; ++r) {
+    f(r * size[2], size[2], r / size[1] * s.spatial[0] + r % size[1] * s.spatial[1], s.spatial[2]);
+  }
+}
+
 /// Returns whether `channels` channels of the image can be used as the canvas where they lie.
 inline bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
   return is_image(canvas, size) && is_dense(strides, size) && (channels == 1 || strides.channel == canvas.channel());

@@ -7,6 +7,7 @@
 #include <vesta/core/cpu/conv_half.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
+#include <vesta/core/cpu/conv_unfolded.h>
 #include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
@@ -233,6 +234,9 @@ void half_backward_weights(Elem elem, const ConvShape& shape, const std::uint16_
                            std::uint16_t* gbias) {
   if (elem == Elem::bf16 && weight_gradient_goes_in_pairs(shape)) {
     return pair_weight_gradient(shape, x, x_strides, gy, gy_strides, gw, gbias);
+  }
+  if (elem == Elem::bf16 && weight_gradient_goes_unfolded(shape)) {
+    return unfolded_weight_gradient(shape, x, x_strides, gy, gy_strides, gw, gbias);
   }
   const HalfFormat format = half_format(elem);
   const WideImages images(shape.batch, shape.in_channels, shape.in, x_strides);

@@ -14,6 +14,7 @@
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/conv_unfolded.h>
 #include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
@@ -495,6 +496,10 @@ void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from
                               static_cast<const Bits*>(bias)};
     const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
     if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, static_cast<const Bits*>(w));
+    if (goes_unfolded(shape, backward)) {
+      return correlate_unfolded(shape, backward, ends.from, from_strides, static_cast<const Bits*>(w), ends.bias,
+                                ends.to, to_strides);
+    }
     if (goes_in_pairs(channels / shape.groups)) {
       return correlate_pairs(shape, backward, plain, ends, static_cast<const Bits*>(w));
     }

@@ -370,6 +370,12 @@ struct TaskGrid {
   }
 };
 
+// Returns whether multiply() would pack B.
+template <class T>
+bool packs_b_in_tasks(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  return !has_few_rows(p) && !has_few_columns(p) && !has_some_rows(kernels, p) && !reads_b_in_place(kernels, p);
+}
+
 template <class T>
 TaskGrid<T> cut_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape) {
   const int64_t work = shape.m * shape.n * shape.k;
@@ -379,6 +385,7 @@ TaskGrid<T> cut_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrice
     across = std::min(pieces, ceil_div(shape.n, kernels.tile_cols));
     if (has_few_rows(shape)) across = std::min(across, ceil_div(shape.n, kThinColumnsPerRow * shape.m));
     down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
+    if (down > 1 && packs_b_in_tasks(kernels, shape)) down = cheapest_rows(batch * across, shape.m, down);
   }
   return {Cut(shape.m, kernels.tile_rows, down), Cut(shape.n, kernels.tile_cols, across)};
 }

@@ -3,6 +3,7 @@
 
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 
 #include <algorithm>
@@ -67,6 +68,20 @@ class Cut {
  private:
   std::int64_t size_, tile_;
 };
+
+/// Returns into how many blocks, `most` at most, to cut the rows of tasks, `columns` blocks of columns wide, that each
+/// pack their columns of B.
+inline std::int64_t cheapest_rows(std::int64_t columns, std::int64_t rows, std::int64_t most) {
+  // Rows that are multiplied by a column of B in the time in which it is packed (dnn_bench, matmul section).
+  constexpr std::int64_t kPackedRows = 24;
+  const std::int64_t threads = num_threads();
+  std::int64_t best = 1, least = 0;
+  for (std::int64_t down = 1; down <= most; ++down) {
+    const std::int64_t cost = ceil_div(columns * down, threads) * (ceil_div(rows, down) + kPackedRows);
+    if (down == 1 || cost < least) best = down, least = cost;
+  }
+  return best;
+}
 
 /// The operands' offsets of each product of a batch, by its linear index.
 struct BatchSteps {

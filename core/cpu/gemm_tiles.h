@@ -231,8 +231,9 @@ void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, int count, i
 // Does what thin_lines() does for kGroups times kWidth lines at a time, as long as so many are left; returns the number
 // of the first line that is not done. One sum waits for its last addition: those of several groups are under way
 // together. Each group is four lines of the cache behind the one before, because lines a multiple of a page apart share
-// a set of the first cache, which holds one group's (compare_torch.py, mv 1024 and linear 128x400 -> 1).
-template <class X, int kFew, int kGroups>
+// a set of the first cache, which holds one group's (compare_torch.py, mv 1024 and linear 128x400 -> 1). With kAhead
+// the next lines are fetched meanwhile.
+template <class X, int kFew, int kGroups, bool kAhead>
 std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
   using T = typename X::T;
   using V = typename X::V;
@@ -262,7 +263,13 @@ std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
         if (k < 0 || k >= whole) continue;
         if (k % kBlockK == 0 && k > 0) end_block(g, k);
         V v[kLineBlocks<X>][kDepth];
-        load_lines<X, kLineBlocks<X>>(EvenLines<X>(p.in + (l0 + g * W) * p.line + k, p.line), v);
+        const T* const in = p.in + (l0 + g * W) * p.line + k;
+        if (kAhead && k % (64 / sizeof(T)) == 0) {  // the same of the next lines, into the second cache
+          const EvenLines<X> next(in + kGroups * W * p.line, p.line);
+#pragma GCC unroll 16
+          for (int l = 0; l < W; ++l) __builtin_prefetch(next(l), 0, 2);
+        }
+        load_lines<X, kLineBlocks<X>>(EvenLines<X>(in, p.line), v);
 #pragma GCC unroll 16
         for (int d = 0; d < kStep; ++d) add(g, v[d / kDepth][d % kDepth], k + d);
       }
@@ -282,6 +289,14 @@ std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
     }
   }
   return l0;
+}
+
+// Where several lines share a page, the processor foresees none of them.
+template <class X, int kFew>
+std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
+  constexpr std::int64_t kPage = 4096;
+  const bool together = p.line * static_cast<std::int64_t>(sizeof(typename X::T)) < kPage;
+  return together ? thin_groups<X, kFew, 2, true>(p) : thin_groups<X, kFew, 2, false>(p);
 }
 
 // Sums the products of lines from number l0 on with kFew vectors, kWidth lines at a time.
@@ -346,7 +361,7 @@ template <class X>
 void thin(const ThinBlock<typename X::T>& p) {
   static_assert(kThin == 8);
   switch (thin_width(p.few)) {
-    case 1: return thin_lines<X, 1>(p, thin_groups<X, 1, 2>(p));
+    case 1: return thin_lines<X, 1>(p, thin_groups<X, 1>(p));
     case 2: return thin_lines<X, 2>(p, 0);
     case 4: return thin_lines<X, 4>(p, 0);
     case 6: return thin_lines<X, 6>(p, 0);

@@ -138,16 +138,60 @@ VESTA_INLINE Vec<float> log(Vec<float> x) {
   return select(x < infinity, select(x > Vec<float>(0.0f), result, special), select(x == infinity, x, x + x));
 }
 
-/// Computes tanh x: x + x^3 q(x^2) up to 1 (error 2^-31), beyond 1 - 2 / (e^2x + 1). Error below 1 ulp.
+/// Returns table[index % 8] in every lane.
+VESTA_INLINE Vec<float> pick(const float (&table)[8], Vec<float>::Bits index) {
+#if defined(VESTA_SIMD_AVX512)
+  const __m512 all = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
+  return Vec<float>((Vec<float>::Raw)_mm512_permutexvar_ps((__m512i)index, all));
+#elif defined(VESTA_SIMD_AVX2)
+  return Vec<float>((Vec<float>::Raw)_mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)index));
+#else
+  return Vec<float>(
+      Vec<float>::Raw{table[index[0] & 7], table[index[1] & 7], table[index[2] & 7], table[index[3] & 7]});
+#endif
+}
+
+/// tanh a for a in [3/4, 9.02) as c0 + d p(d), d = a - m, in seven intervals, whose number is in a's bits: its exponent
+/// and the first bit of its fraction. Their middles m are such that tanh m is nearly a float, c0 (2^-34). In the place
+/// of [1/2, 3/4), number 4, is what belongs to a < 3/4: a + a z p(z), z = a^2.
+struct TanhParts {
+  // [2, 3), [3, 4), [4, 6), [6, 9.02), below 3/4, [3/4, 1), [1, 3/2), [3/2, 2); error 2^-27.3, below 2 2^-30.6
+  static constexpr float kMiddle[8] = {0x1.3f74p+1f, 0x1.c0788p+1f, 0x1.403dp+2f, 0x1.e0d5cp+2f, 0,
+                                       0x1.c0e6p-1f, 0x1.3f53p+0f,  0x1.bf72p+0f};
+  static constexpr float kC0[8] = {0x1.f9168ep-1f, 0x1.ff12ecp-1f, 0x1.fff43p-1f, 0x1.ffffecp-1f, 0,
+                                   0x1.68da36p-1f, 0x1.b1f0fep-1f, 0x1.e1db96p-1f};
+  static constexpr float kC1[8] = {0x1.b76022p-6f,  0x1.d9ba36p-9f, 0x1.79f7cap-13f, 0x1.3fa128p-20f,
+                                   -0x1.555554p-2f, 0x1.01acc8p-1f, 0x1.206ee2p-2f,  0x1.d41468p-4f};
+  static constexpr float kC2[8] = {-0x1.b1711ap-6f, -0x1.d8dfb6p-9f, -0x1.7a2fa4p-13f, -0x1.42b8fp-20f,
+                                   0x1.111094p-3f,  -0x1.6b369cp-2f, -0x1.e8eb16p-3f,  -0x1.b885e2p-4f};
+  static constexpr float kC3[8] = {0x1.19213p-6f,   0x1.3a1bd6p-9f, 0x1.f83a14p-14f, 0x1.aed724p-21f,
+                                   -0x1.b9fe88p-5f, 0x1.50c3b8p-4f, 0x1.bc2e06p-4f,  0x1.028fecp-4f};
+  static constexpr float kC4[8] = {-0x1.09d17cp-7f, -0x1.37aaep-10f, -0x1.f1f338p-15f, -0x1.8e56cep-22f,
+                                   0x1.64bc4p-6f,   0x1.edd04ep-5f,  -0x1.9401ap-7f,   -0x1.820e68p-6f};
+  static constexpr float kC5[8] = {0x1.7969e4p-9f,  0x1.eb6524p-12f, 0x1.8db01ap-16f, 0x1.3de144p-23f,
+                                   -0x1.16bd36p-7f, -0x1.d235c2p-5f, -0x1.3e8a66p-6f, 0x1.e11efcp-9f};
+  static constexpr float kC6[8] = {-0x1.6f647cp-11f, -0x1.4713ap-13f, -0x1.32b20cp-17f, -0x1.35828ap-24f,
+                                   0x1.74a02cp-9f,   0x1.ad47d4p-7f,  0x1.f10e26p-7f,   0x1.14cbd4p-9f};
+  static constexpr float kC7[8] = {0x1.f18f94p-15f,  0x1.5eca06p-15f, 0x1.5f0fc4p-19f, 0x1.62a02cp-26f,
+                                   -0x1.27b68cp-11f, -0x1.b5bbap-5f,  -0x1.23b586p-8f, -0x1.024d32p-9f};
+};
+
+/// Computes tanh x without a division. Error below 1 ulp.
 VESTA_INLINE Vec<float> tanh(Vec<float> x) {
-  const Vec<float> a = abs(x), one(1.0f);
-  const Vec<float> z = x * x;
-  const Vec<float> q = horner(z, -0x1.555552p-2f, 0x1.11105ep-3f, -0x1.b9fbdap-5f, 0x1.64ebcap-6f, -0x1.19a50ep-7f,
-                              0x1.938482p-9f, -0x1.b8ff94p-11f, 0x1.fd7c4ep-14f);
-  const Vec<float> small = mul_add(a * z, q, a);
-  const Vec<float> limited = lower_or_first(a, Vec<float>(10.0f));  // tanh 10 rounds to 1
-  const Vec<float> large = one - Vec<float>(2.0f) / (exp_normal(limited + limited, Vec<float>(0.0f)) + one);
-  return copysign(select(a < one, small, large), x);
+  using V = Vec<float>;
+  using P = TanhParts;
+  const V a = lower_or_first(abs(x), V(9.02f)), z = a * a;  // tanh 9.02 rounds to 1
+  const Mask<float> small = a < V(0.75f);
+  const V::Bits index = lower_or_first(higher_or_first(a, V(0.5f)), V(7.0f)).bits() >> 22;
+  const V d = a - pick(P::kMiddle, index), u = select(small, z, d);
+  V p = pick(P::kC7, index);
+  p = mul_add(u, p, pick(P::kC6, index));
+  p = mul_add(u, p, pick(P::kC5, index));
+  p = mul_add(u, p, pick(P::kC4, index));
+  p = mul_add(u, p, pick(P::kC3, index));
+  p = mul_add(u, p, pick(P::kC2, index));
+  p = mul_add(u, p, pick(P::kC1, index));
+  return copysign(mul_add(select(small, a * z, d), p, select(small, a, pick(P::kC0, index))), x);
 }
 
 /// Computes erf x: x + x p(x^2) below 1 (error 2^-34), beyond 1 - e^(t g(t) + c), a polynomial for log erfc x (error

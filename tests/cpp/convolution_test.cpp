@@ -290,6 +290,8 @@ TEST_CASE("convolutions of bfloat16 with its instructions: close to double, the 
   cases.push_back(layer(1, 64, 64, 1, {1, 30, 30}, {1, 5, 5}, {1, 2, 2}, {0, 2, 2}));
   cases.push_back(layer(17, 33, 34, 1, {1, 6, 6}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}));
   cases.push_back(layer(2, 1040, 40, 1, {1, 5, 5}, {1, 1, 1}));
+  cases.push_back(layer(3, 70, 150, 1, {1, 9, 9}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}));  // several blocks of k
+  cases.push_back(layer(2, 50, 36, 2, {2, 7, 6}, {2, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 2, 1}));
   for (const Layer& l : cases) {
     INFO(describe(l));
     const auto drawn = [](int64_t count, unsigned seed, std::vector<double>& wide) {
@@ -334,8 +336,9 @@ TEST_CASE("convolutions of bfloat16 with its instructions: close to double, the 
 }
 
 TEST_CASE("images of bfloat16 may lie anyhow", "[convolution][bits]") {
-  for (const auto& l : {layer(2, 6, 5, 1, {1, 9, 8}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}),
-                        layer(2, 7, 6, 1, {1, 5, 4}, {1, 1, 1}), layer(1, 8, 6, 2, {1, 5, 4}, {1, 1, 1})}) {
+  for (const auto& l :
+       {layer(2, 6, 5, 1, {1, 9, 8}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}), layer(2, 7, 6, 1, {1, 5, 4}, {1, 1, 1}),
+        layer(1, 8, 6, 2, {1, 5, 4}, {1, 1, 1}), layer(2, 18, 20, 1, {1, 9, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1})}) {
     INFO(describe(l));
     const ConvShape& s = l.shape;
     const auto bits = [](int64_t count, unsigned seed) {
