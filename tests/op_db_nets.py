@@ -352,12 +352,13 @@ def rows() -> Iterator[Row]:
     def loss(name: str, ref: Callable[..., Array], samples: Samples, **more: Any) -> Row:
         return structured(name, pointwise(ref), samples, **{"fn": getattr(p, name), **inexact, **more})
 
-    yield loss("l1_loss", lambda x, t: np.abs(x - t), pairs(), may="uic")
+    yield loss("l1_loss", lambda x, t: np.abs(x - t), pairs(), may="uic", covers=("l1_loss", "_absolute_difference"))
     yield loss("smooth_l1_loss", smooth_l1, joined(pairs(), pairs(beta=0.4)))
-    yield loss("huber_loss", huber, joined(pairs(), pairs(delta=0.4)), covers=("huber_loss", "_huber"))
+    yield loss("huber_loss", huber, joined(pairs(), pairs(delta=0.4)), covers=("huber_loss", "_huber_difference"))
     yield loss("binary_cross_entropy", cross_entropy_of_odds, pairs(0.05, 0.95, fractions),
                covers=("binary_cross_entropy", "_binary_cross_entropy"))  # fmt: skip
-    yield loss("kl_div", divergence, joined(pairs(-2, 0, fractions), pairs(-2, 0, log_target=True)), may="uic")
+    yield loss("kl_div", divergence, joined(pairs(-2, 0, fractions), pairs(-2, 0, log_target=True)), may="uic",
+               covers=("kl_div", "_divergence", "_log_divergence"))  # fmt: skip
     yield loss("poisson_nll_loss", poisson, joined(pairs(0.1, 2), pairs(0.1, 3, log_input=False, full=True)), may="ui")
     yield loss("hinge_embedding_loss", hinge_embedding, pairs(-2, 2, signs))
     yield loss("soft_margin_loss", lambda x, t: np.log1p(np.exp(-t * x)), pairs(-2, 2, signs))

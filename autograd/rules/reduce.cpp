@@ -1,5 +1,7 @@
 // Reductions. An extremum shares its gradient equally among equals; max and min along one dimension give it to the
 // element whose index they returned. As in PyTorch.
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
@@ -37,6 +39,15 @@ struct MeanRule {
   Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count()))); }
 };
 
+/// Computes a gradient of a pointwise op in one pass over memory, where nothing is recorded and the device has a kernel;
+/// else undefined. All operands are of one real dtype.
+Tensor in_one_pass(const PointwiseInfo& info, std::initializer_list<const Tensor*> operands) {
+  constexpr double kNone[kMaxParams] = {};
+  const bool plain = std::ranges::all_of(operands, [](const Tensor* t) { return is_float(t->dtype()); });
+  if (layer_state.grad_enabled || !plain) return {};
+  return pointwise_backward(info, 0, operands.begin(), int(operands.size()), kNone);
+}
+
 // d sum((x - m)^2) = 2 (x - m) dx, the mean m adding nothing; dm = dx / n.
 struct MomentsRule {
   Reduced shape;
@@ -51,7 +62,9 @@ struct MomentsRule {
     if (g[0].defined()) {
       const Tensor given = mean(), input = x().to(given.dtype());  // anew where the gradient is recorded
       const Tensor center = layer_state.grad_enabled ? vesta::mean(input, shape.dims(), true) : shape.keep(given);
-      r = shape.keep(g[0].to(given.dtype()) * Scalar(2.0)) * (input - center);
+      const Tensor of_squares = shape.keep(g[0].to(given.dtype()));
+      r = in_one_pass(ops::_squared_difference.info, {&of_squares, &input, &center});
+      if (!r.defined()) r = of_squares * Scalar(2.0) * (input - center);
     }
     if (!g[1].defined()) return r;
     const Tensor even = shape.spread(g[1] / Scalar(double(shape.count())));
@@ -66,11 +79,14 @@ struct SumOfSquaresRule {
   static SumOfSquaresRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, Needs) {
     return {Reduced(x, dim, "norm"), Saved(x)};
   }
-  Tensor operator()(const Tensor& g, Needs) const { return shape.keep(g * Scalar(2.0)) * x().to(g.dtype()); }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const Tensor of_sum = shape.keep(g), input = x().to(g.dtype());
+    const Tensor r = in_one_pass(ops::square.info, {&of_sum, &input});
+    return r.defined() ? r : of_sum * Scalar(2.0) * input;
+  }
 };
 
-// The slope of log(sum(exp(x))) is softmax; where all is -inf, or something is inf, it is not a number. A large result
-// is rounded, which puts one factor on all of exp(x - result): they are divided by their sum, which should be 1.
+// The slope of log(sum(exp(x))) is softmax: _logsumexp_backward.
 struct LogsumexpRule {
   Reduced shape;
   Saved x, y;
@@ -78,10 +94,7 @@ struct LogsumexpRule {
     return {Reduced(x, MaybeDims{IntSpan(dim)}, "logsumexp"), Saved(x), Saved::result(y)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    const DType wide = compute_type(g.dtype());
-    const Tensor result = shape.keep(y().to(wide)), parts = exp(x().to(wide) - result);
-    const Tensor total = where(isfinite(result), vesta::sum(parts, shape.dims(), true), wrapped(1.0));
-    return shape.keep(g.to(wide)) / total * parts;
+    return _logsumexp_backward(shape.keep(g), x(), shape.keep(y()), shape.dims());
   }
 };
 
@@ -89,12 +102,9 @@ struct CumsumRule {
   int64_t dim = 0;
   static CumsumRule save(const Tensor&, const Tensor&, int64_t dim, MaybeDType, Needs) { return {dim}; }
   Tensor operator()(const Tensor& g, Needs) const {  // element i has a part in the sums from i on
-    return g.dim() == 0 ? g : flip(cumsum(flip(g, dim), dim), dim);
+    return g.dim() == 0 ? g : _reverse_cumsum(g, dim);
   }
 };
-
-/// Returns the sums of the elements from i on.
-Tensor sums_from(const Tensor& g, int64_t dim) { return flip(cumsum(flip(g, dim), dim), dim); }
 
 // Element i has a part in the products from i on: its gradient is the sum of g_j y_j / x_i over j >= i. Up to the first
 // zero of a line that holds; at the first zero, the products without it take y's place; behind it all products are 0.
@@ -113,9 +123,9 @@ struct CumprodRule {
     if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(g, input);
     const Tensor before = cumsum(zero.to(DType::int64), dim);
     const Tensor clean = before == 0, first = logical_and(zero, before == 1);
-    const Tensor ordinary = sums_from(g * conj(y().to(g.dtype())), dim) / conj(where(clean, input, wrapped(1.0)));
+    const Tensor ordinary = _reverse_cumsum(g * conj(y().to(g.dtype())), dim) / conj(where(clean, input, wrapped(1.0)));
     const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
-    const Tensor at_zero = sums_from(where(clean, wrapped(0.0), g * conj(others)), dim);
+    const Tensor at_zero = _reverse_cumsum(where(clean, wrapped(0.0), g * conj(others)), dim);
     return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));
   }
   Tensor without_division(const Tensor& g, const Tensor& input) const {
@@ -198,14 +208,8 @@ struct ExtremumRule {
   }
   Tensor operator()(const Tensor& g, Needs) const {
     if (shape.sizes.empty()) return g;
-    const Tensor extremum = shape.keep(y());
-    Tensor equal = x() == extremum;  // where the extremum is NaN, the NaNs share the gradient
-    if (is_float(extremum.dtype())) equal = logical_or(equal, logical_and(isnan(extremum), isnan(x())));
-    Dims dims;
-    for (size_t d = 0; d < shape.sizes.size(); ++d) {
-      if (shape.reduces(d)) dims.push_back(int64_t(d));
-    }
-    return where(equal, shape.keep(g) / sum(equal, dims, true), wrapped(0.0));
+    const Tensor equal = _equals_extremum(x(), shape.keep(y()));  // where the extremum is NaN, the NaNs share it
+    return _share_of_equals(equal, shape.keep(g), sum(equal, shape.dims(), true));
   }
 };
 

@@ -8,6 +8,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/checks.h>
@@ -417,10 +418,11 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
 }
 
 Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
-                                     const Tensor& exp_sums, int64_t ignore, double smoothing) {
+                                     const Tensor& exp_sums, MaybeTensor total, int64_t ignore, double smoothing) {
   check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
   const DType wide = statistics_dtype(input.dtype());
-  const Tensor g = contiguous_values(grad.to(wide)), kept = contiguous_values(exp_sums);
+  const Tensor rows = total.defined() ? div(grad, *total).to(grad.dtype()) : grad;
+  const Tensor g = contiguous_values(rows.to(wide)), kept = contiguous_values(exp_sums);
   return visit<kFloats>(input.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     const Logits<T> logits(input, target, weight, ignore, smoothing, ShortRow::loss_gradient);

@@ -26,8 +26,8 @@ TensorPair cross_entropy(const Tensor& input, const Tensor& target, MaybeTensor 
   const DType loss = check_cross_entropy(input, target, weight, smoothing, dtype);
   return {result(Dims(target.sizes()), loss), result(exp_sums_shape(input), statistics_dtype(input.dtype()))};
 }
-Tensor cross_entropy_backward(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&, int64_t,
-                              double) {
+Tensor cross_entropy_backward(const Tensor&, const Tensor& input, const Tensor&, MaybeTensor, const Tensor&,
+                              MaybeTensor, int64_t, double) {
   return like(input);
 }
 

@@ -360,6 +360,19 @@ Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
   return reshape(r, sum(top, dim, false).sizes()).to(x.dtype());
 }
 
+// A large result is rounded, which puts one factor on all of exp(x - result): they are divided by their sum, which
+// should be 1. Where all is -inf, or something is inf, the slope is not a number.
+Tensor _logsumexp_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim) {
+  const DType wide = compute_type(grad.dtype());
+  const Tensor y = result.to(wide), parts = exp(sub(input.to(wide), y));
+  const Tensor total = where(isfinite(y), sum(parts, MaybeDims{IntSpan(dim)}, true), wrapped(1.0));
+  return mul(div(grad.to(wide), total), parts);
+}
+
+Tensor _reverse_cumsum_composite(const Tensor& input, int64_t dim) {
+  return input.dim() == 0 ? cumsum(input, dim) : flip(cumsum(flip(input, dim), dim), dim);
+}
+
 TensorPair aminmax_composite(const Tensor& input, MaybeInt dim, bool keepdim) {
   check_real(input, "aminmax");
   const MaybeDims dims = dim ? MaybeDims(*dim) : MaybeDims();

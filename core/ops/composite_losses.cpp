@@ -14,6 +14,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/loss_terms.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/select.h>
@@ -35,6 +36,34 @@ Reduce reduction_of(Text t, const char* op) {
 
 Tensor reduced(const Tensor& loss, Reduce r) {
   return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss);
+}
+
+/// Returns whether the device of `t` adds up losses as it computes them, in the kernels of the ops below.
+bool adds_up_losses(const Tensor& t) { return t.device().type == DeviceType::cuda; }
+
+/// Calls the op of a term.
+Tensor term_of_loss(const Tensor& input, const Tensor& target, LossTerm term, double first, double second) {
+  switch (term) {
+    case LossTerm::squared_difference: return _squared_difference(input, target);
+    case LossTerm::absolute_difference: return _absolute_difference(input, target);
+    case LossTerm::huber_difference: return _huber_difference(input, target, first, second);
+    case LossTerm::binary_cross_entropy: return _binary_cross_entropy(input, target);
+    case LossTerm::binary_cross_entropy_of_score: return _binary_cross_entropy_of_score(input, target);
+    case LossTerm::divergence: return _divergence(input, target);
+    case LossTerm::log_divergence: return _log_divergence(input, target);
+  }
+  VESTA_ASSERT(false);
+  return {};
+}
+
+/// Returns a loss as it is asked for: its terms, their sum or their mean.
+Tensor loss_of_terms(const Tensor& input, const Tensor& target, LossTerm term, Reduce r, double first = 0,
+                     double second = 0) {
+  if (r != Reduce::none && adds_up_losses(input) && target.device() == input.device() && is_float(input.dtype()) &&
+      target.dtype() == input.dtype() && std::ranges::equal(input.sizes(), target.sizes())) {
+    return _loss_sum(input, target, int64_t(term), first, second, r == Reduce::mean ? double(input.numel()) : -1.0);
+  }
+  return reduced(term_of_loss(input, target, term, first, second), r);
 }
 
 /// Brings [C] to rows [1, C], [N, C, d1, ...] to columns [N, C, M], and class numbers to [N] or [N, M].
@@ -63,6 +92,12 @@ Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_in
   Tensor counted = ne(target, ignore_index);
   const Tensor classes = reshape(where(counted, target, wrapped(int64_t(0))), {-1});
   return mul(reshape(index_select(weight, 0, classes), target.sizes()), counted.to(dtype));
+}
+
+/// Returns the weights of the rows that are not ignored, or their number: what a mean is divided by.
+Tensor total_weight(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
+  if (weight.defined()) return sum(row_weights(target, weight, ignore_index, dtype));
+  return sum(ne(target, ignore_index), MaybeDims(), false, dtype);
 }
 
 /// Returns the loss of rows as it is asked for; `counted` are the rows that are not ignored, if the caller knows them.
@@ -106,6 +141,36 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
 
 }  // namespace
 
+// ---- Sums of terms ----
+
+Tensor _loss_sum_composite(const Tensor& input, const Tensor& target, int64_t term, double first, double second,
+                           double divisor) {
+  check_loss_sum(input, target, term, "_loss_sum");
+  const Tensor terms = term_of_loss(input, target, LossTerm(term), first, second);
+  return divisor < 0 ? sum(terms) : mean(terms);
+}
+
+TensorPair _loss_sum_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& target, int64_t term,
+                                        double first, double second, double divisor, int64_t wanted) {
+  constexpr const char* op = "_loss_sum_backward";
+  check_loss_sum(input, target, term, op);
+  const PointwiseInfo& info = info_of_term(term, op);
+  const Tensor each = expand(divisor < 0 ? grad : div(grad, Scalar(divisor)), IntList(input.sizes()));
+  const double params[kMaxParams] = {first, second};
+  const auto gradient = [&](int i) {
+    if ((wanted >> i & 1) == 0) return Tensor();
+    const Tensor* operands[4] = {&each};
+    int count = 1;
+    for (int k = 0; k < 2; ++k) {
+      if (info.uses[i] >> k & 1) operands[count++] = k == 0 ? &input : &target;
+    }
+    Tensor r = pointwise_backward(info, i, operands, count, params);
+    VESTA_CHECK(r.defined(), not_implemented, op, ": no kernel for ", input.dtype(), " on ", input.device(), ".");
+    return r;
+  };
+  return {gradient(0), gradient(1)};
+}
+
 // ---- Of scores ----
 
 Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Tensor& target, MaybeTensor weight,
@@ -116,11 +181,18 @@ Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Ten
               ") must be the same as input size (", input.sizes(), ").");
   VESTA_CHECK(is_float(input.dtype()) && is_float(target.dtype()), not_implemented, op,
               ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
-  Tensor log_one = logsigmoid(input), rest = sub(wrapped(1.0), target);
-  if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0)));
-  Tensor loss = sub(mul(rest, input), log_one);
+  constexpr const char* step = "BinaryCrossEntropyWithLogitsBackward0";
+  constexpr LossTerm term = LossTerm::binary_cross_entropy_of_score;
+  if (!weight.defined() && !pos_weight.defined()) return named_step(loss_of_terms(input, target, term, how), step);
+  Tensor loss;
+  if (pos_weight.defined()) {
+    const Tensor heavier = add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0));
+    loss = sub(mul(sub(wrapped(1.0), target), input), mul(logsigmoid(input), heavier));
+  } else {
+    loss = _binary_cross_entropy_of_score(input, target);
+  }
   if (weight.defined()) loss = mul(loss, *weight);
-  return named_step(reduced(loss, how), "BinaryCrossEntropyWithLogitsBackward0");
+  return named_step(reduced(loss, how), step);
 }
 
 namespace {
@@ -148,8 +220,62 @@ Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeT
   // The kernels read 16-bit logits and compute in float32: a copy would only be read once more.
   const bool kernel_widens = dtype == DType::float32;
   ClassRows rows(kernel_widens ? input : widened(input, dtype), target, "cross_entropy");
+  const char* const step = class_step(input, label_smoothing);
+  if (r == Reduce::mean && adds_up_losses(rows.input)) {
+    const auto mean = _cross_entropy_mean(rows.input, rows.target, w, ignore_index, label_smoothing, dtype);
+    return named_step(std::get<0>(mean), step);
+  }
   Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, w, ignore_index, label_smoothing, dtype));
-  return named_step(class_loss(loss, rows, w, ignore_index, r), class_step(input, label_smoothing));
+  return named_step(class_loss(loss, rows, w, ignore_index, r), step);
+}
+
+TensorTriple _cross_entropy_mean_composite(const Tensor& input, const Tensor& target, MaybeTensor weight,
+                                           int64_t ignore_index, double label_smoothing, MaybeDType dtype) {
+  const auto [losses, exp_sums] = _cross_entropy(input, target, weight, ignore_index, label_smoothing, dtype);
+  const DType wide = compute_type(losses.dtype());
+  const Tensor total = total_weight(target, weight, ignore_index, wide);
+  return {div(sum(losses, MaybeDims(), false, wide), total).to(losses.dtype()), exp_sums, total};
+}
+
+namespace {
+/// Returns the losses of rows of log-probabilities; `counted` are the rows that are not ignored.
+Tensor nll_of_rows(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                   const Tensor& counted) {
+  Tensor classes = where(counted, target, wrapped(int64_t(0)));
+  const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
+  if (const int64_t c = input.sizes()[1]; on_host && classes.numel() > 0) {
+    const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
+    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
+                " is out of bounds (classes are 0 to ", c - 1, ").");
+  }
+  Tensor picked = squeeze(gather(input, 1, unsqueeze(classes, 1)), 1);
+  Tensor loss = where(counted, neg(picked), wrapped(0.0));
+  if (weight.defined()) loss = mul(loss, row_weights(target, weight, ignore_index, loss.dtype()));
+  return loss;
+}
+}  // namespace
+
+TensorPair _nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
+                               int64_t reduction) {
+  check_nll_loss(input, target, weight, reduction);
+  const Tensor losses = nll_of_rows(input, target, weight, ignore_index, ne(target, ignore_index));
+  if (Reduce(reduction) == Reduce::none) return {losses, Tensor()};
+  if (Reduce(reduction) == Reduce::sum) return {sum(losses), Tensor()};
+  const DType wide = compute_type(losses.dtype());
+  const Tensor total = total_weight(target, weight, ignore_index, wide);
+  return {div(sum(losses, MaybeDims(), false, wide), total).to(losses.dtype()), total};
+}
+
+/// Each row's gradient is in the place of its class.
+Tensor _nll_loss_backward_composite(const Tensor& grad, const Tensor& target, MaybeTensor weight, MaybeTensor total,
+                                    int64_t ignore_index, IntList sizes) {
+  check_nll_loss_backward(grad, target, sizes);
+  const Tensor counted = ne(target, ignore_index);
+  Tensor of_rows = neg(total.defined() ? div(grad, *total).to(grad.dtype()) : grad);
+  if (weight.defined()) of_rows = mul(of_rows, row_weights(target, weight, ignore_index, grad.dtype()));
+  of_rows = where(counted, expand(of_rows, IntList(target.sizes())), wrapped(0.0));
+  const Tensor classes = where(counted, target, wrapped(int64_t(0)));
+  return scatter_add(zeros(sizes, grad.dtype(), grad.device()), 1, unsqueeze(classes, 1), unsqueeze(of_rows, 1));
 }
 
 Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
@@ -159,17 +285,13 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   ClassRows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, rows.input.dtype(), "nll_loss");
   rows.target = rows.target.to(DType::int64);  // of uint8 too, as cross_entropy has them
-  Tensor counted = ne(rows.target, ignore_index);
-  Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
-  const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
-  if (const int64_t c = rows.input.sizes()[1]; on_host && classes.numel() > 0) {
-    const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
-    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
-                " is out of bounds (classes are 0 to ", c - 1, ").");
+  const bool learned = weight.defined() && layer_state.grad_enabled && weight->requires_grad();
+  if (adds_up_losses(rows.input) && !learned) {
+    const Tensor loss = std::get<0>(_nll_loss(rows.input, rows.target, weight, ignore_index, int64_t(r)));
+    return named_step(r == Reduce::none ? reshape(loss, rows.shape) : loss, class_step(input, 0));
   }
-  Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
-  Tensor loss = where(counted, neg(picked), wrapped(0.0));
-  if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
+  const Tensor counted = ne(rows.target, ignore_index);
+  const Tensor loss = nll_of_rows(rows.input, rows.target, weight, ignore_index, counted);
   return named_step(class_loss(loss, rows, weight, ignore_index, r, counted), class_step(input, 0));
 }
 
@@ -180,7 +302,10 @@ Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduct
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
               "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
               ". Reshape one; broadcasting here is nearly always a mistake.");
-  return named_step(reduced(square(sub(input, target)), r), "MseLossBackward0");
+  if (input.is_complex() || target.is_complex()) {
+    return named_step(reduced(square(sub(input, target)), r), "MseLossBackward0");
+  }
+  return named_step(loss_of_terms(input, target, LossTerm::squared_difference, r), "MseLossBackward0");
 }
 
 // ---- Of differences ----
@@ -202,7 +327,9 @@ void check_loss(const Tensor& input, const Tensor& target, const char* op) {
 
 Tensor l1_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
   check_loss(input, target, "l1_loss");
-  return reduced(abs(sub(input, target)), reduction_of(reduction, "l1_loss"));
+  const Reduce r = reduction_of(reduction, "l1_loss");
+  if (input.is_complex() || target.is_complex()) return reduced(abs(sub(input, target)), r);
+  return loss_of_terms(input, target, LossTerm::absolute_difference, r);
 }
 
 Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double beta) {
@@ -210,8 +337,9 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
   check_floating(input, op);
-  const Tensor d = sub(input, target);
-  return named_step(reduced(beta == 0 ? abs(d) : _huber(d, beta, 1 / beta), r), "SmoothL1LossBackward0");
+  const LossTerm term = beta == 0 ? LossTerm::absolute_difference : LossTerm::huber_difference;
+  const double scale = beta == 0 ? 0 : 1 / beta;
+  return named_step(loss_of_terms(input, target, term, r, beta, scale), "SmoothL1LossBackward0");
 }
 
 Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double delta) {
@@ -219,7 +347,7 @@ Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text redu
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(delta > 0, runtime, op, " does not support non-positive values for delta, got ", delta, ".");
   check_floating(input, op);
-  return named_step(reduced(_huber(sub(input, target), delta, 1), r), "HuberLossBackward0");
+  return named_step(loss_of_terms(input, target, LossTerm::huber_difference, r, delta, 1), "HuberLossBackward0");
 }
 
 // ---- Of probabilities ----
@@ -238,15 +366,19 @@ Tensor binary_cross_entropy_composite(const Tensor& input, const Tensor& target,
     VESTA_CHECK(low >= 0 && high <= 1, runtime, op, ": all elements of input should be between 0 and 1, got ", low,
                 " to ", high, ".");
   }
-  Tensor loss = _binary_cross_entropy(input, target);
-  if (weight.defined()) loss = mul(loss, *weight);
-  return named_step(reduced(loss, r), "BinaryCrossEntropyBackward0");
+  constexpr LossTerm term = LossTerm::binary_cross_entropy;
+  const Tensor loss = weight.defined() ? reduced(mul(_binary_cross_entropy(input, target), *weight), r)
+                                       : loss_of_terms(input, target, term, r);
+  return named_step(loss, "BinaryCrossEntropyBackward0");
 }
 
 Tensor kl_div_composite(const Tensor& input, const Tensor& target, Text reduction, bool log_target) {
   constexpr const char* op = "kl_div";
   const Reduce r = reduction_of(reduction, op);
   check_loss(input, target, op);
+  if (is_float(input.dtype()) && is_float(target.dtype())) {
+    return loss_of_terms(input, target, log_target ? LossTerm::log_divergence : LossTerm::divergence, r);
+  }
   if (log_target) return reduced(mul(exp(target), sub(target, input)), r);
   const Tensor known = log(where(eq(target, 0), 1.0, target));  // 0 log 0 is 0
   return reduced(mul(target, sub(known, input)), r);

@@ -7,6 +7,8 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/loss.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/loss_terms.h>
 
 namespace vesta {
 
@@ -25,7 +27,53 @@ const char* advice_on_target(const Tensor& input, const Tensor& target, std::str
   return column ? " Use target.squeeze(1)." : "";
 }
 
+/// The ops of the terms, in the order of LossTerm.
+const PointwiseInfo* const kTerms[] = {
+    &ops::_squared_difference.info,
+    &ops::_absolute_difference.info,
+    &ops::_huber_difference.info,
+    &ops::_binary_cross_entropy.info,
+    &ops::_binary_cross_entropy_of_score.info,
+    &ops::_divergence.info,
+    &ops::_log_divergence.info,
+};
+
 }  // namespace
+
+const PointwiseInfo& info_of_term(int64_t term, const char* op) {
+  VESTA_CHECK(term >= 0 && term < int64_t(std::size(kTerms)), value, op, ": expected a term from 0 to ",
+              std::size(kTerms) - 1, ", got ", term, ".");
+  return *kTerms[term];
+}
+
+void check_loss_sum(const Tensor& input, const Tensor& target, int64_t term, const char* op) {
+  info_of_term(term, op);
+  check_floating(input, op);
+  VESTA_CHECK(input.dtype() == target.dtype(), type, op, ": expected operands of one dtype, got ", input.dtype(),
+              " (input) and ", target.dtype(), " (target).");
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, op, ": expected operands of one shape, got ",
+              input.sizes(), " (input) and ", target.sizes(), " (target).");
+}
+
+void check_nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t reduction) {
+  check_floating(input, "nll_loss");
+  check_class_target(input, target, weight, input.dtype(), "nll_loss");
+  VESTA_CHECK(target.dtype() == DType::int64, type, "_nll_loss: expected target of int64, got ", target.dtype(), ".");
+  VESTA_CHECK(reduction >= 0 && reduction <= 2, value, "_nll_loss: expected a reduction from 0 to 2, got ", reduction,
+              ".");
+}
+
+void check_nll_loss_backward(const Tensor& grad, const Tensor& target, IntSpan sizes) {
+  constexpr const char* op = "_nll_loss_backward";
+  const size_t dims = size_t(target.dim()) + 1;
+  VESTA_CHECK((dims == 2 || dims == 3) && sizes.size() == dims && sizes[0] == target.size(0) &&
+                  (dims == 2 || sizes[2] == target.size(1)) && target.dtype() == DType::int64,
+              value, op, ": expected int64 target [N] or [N, M] and sizes [N, C] or [N, C, M], got ", target.sizes(),
+              " of ", target.dtype(), " and ", sizes, ".");
+  VESTA_CHECK(grad.dim() == 0 || std::ranges::equal(grad.sizes(), target.sizes()), value, op,
+              ": expected grad of target's shape ", target.sizes(), " or a number, got ", grad.sizes(), ".");
+  check_floating(grad, op);
+}
 
 void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype, const char* op) {
   const bool columns = input.dim() == 3 && target.dim() == 2 && input.sizes()[2] == target.sizes()[1];

@@ -2,10 +2,20 @@
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/loss.h>
+#include <vesta/core/ops/pointwise.h>
 
 namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_LOSS)
+
+/// Returns the record of the op of a term (loss_terms.h). Error(value): a number that is no term's.
+VESTA_API const PointwiseInfo& info_of_term(int64_t term, const char* op);
+/// Checks the operands of a sum of terms. Error(value, type): shapes or dtypes that differ.
+VESTA_API void check_loss_sum(const Tensor& input, const Tensor& target, int64_t term, const char* op);
+/// Checks the operands of _nll_loss, all but the values of target.
+VESTA_API void check_nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t reduction);
+/// Checks the operands of _nll_loss_backward.
+VESTA_API void check_nll_loss_backward(const Tensor& grad, const Tensor& target, IntSpan sizes);
 
 /// Checks logits [N, C] or [N, C, inner], class numbers [N] or [N, inner], and class weights [C] of `dtype`.
 VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype,

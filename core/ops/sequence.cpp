@@ -206,7 +206,13 @@ State cell(Kind kind, const char* op, const Tensor& input, const State& state, c
               input.sizes(), " and ", state.h.sizes(), ".");
   VESTA_CHECK(b_ih.defined() == b_hh.defined(), runtime, op, ": expected both biases or none (b_ih, b_hh).");
   const Weights w{w_ih, w_hh, b_ih, b_hh, {}};
-  return step(kind, input_part(kind, input, w), state, w);
+  const Tensor x = input_part(kind, input, w);
+  const bool fused = kind == Kind::gru && x.device().type == DeviceType::cuda && x.size(0) == state.h.size(0);
+  if (fused && recurrence::in_one_kernel(kind, x, state, w)) {  // a layer of one step
+    const int64_t rows[] = {x.size(0)};
+    return {std::get<1>(_recurrence(x, state.h, {}, w.hh, w.b_hh, IntList(rows), int64_t(kind), false)), {}};
+  }
+  return step(kind, x, state, w);
 }
 
 }  // namespace

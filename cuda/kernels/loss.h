@@ -16,6 +16,7 @@ struct CrossEntropyLaunch {
   const char* weight = nullptr;  // of the classes; null: ones
   const char* grad = nullptr;    // of the rows' losses
   bool one_grad = false;         // the same for all: of their mean or sum
+  const char* total = nullptr;   // grad is divided by it, of the dtype of statistics; null: by nothing
   char* out = nullptr;           // the losses, or the gradient of x
   char* exp_sums = nullptr;      // of the rows, of the dtype of statistics: written, or read for the gradient
   int64_t rows = 0, classes = 0, ignore = -100;

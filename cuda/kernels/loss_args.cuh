@@ -23,6 +23,7 @@ struct LossArgs {
   const int64_t* target;
   MaybeWide<T> weight, grad;
   bool one_grad;  // the first of them is that of all rows
+  const compute_of<T>* total;
   char* out;  // the gradient, of T, or the losses, of the dtype of weight and grad
   compute_of<T>* exp_sums;  // of each row its top and the sum of exp(x - top)
   int64_t rows, classes, ignore;
@@ -37,6 +38,7 @@ struct LossArgs {
         weight{l.weight, l.wide_loss},
         grad{l.grad, l.wide_loss},
         one_grad(l.one_grad),
+        total(reinterpret_cast<const compute_of<T>*>(l.total)),
         out(l.out),
         exp_sums(reinterpret_cast<compute_of<T>*>(l.exp_sums)),
         rows(l.rows),
@@ -55,7 +57,14 @@ struct LossArgs {
     if (reports && t != ignore) report(fault, FaultKind::class_number, name, t, classes);
     return -1;
   }
-  VESTA_DEVICE double grad_of(int64_t row) const { return double(grad[one_grad ? 0 : row]); }
+  /// Returns the gradient of a row's loss: as wide as it is in memory, where it is divided as well.
+  VESTA_DEVICE double grad_of(int64_t row) const {
+    using C = compute_of<T>;
+    const C g = grad[one_grad ? 0 : row];
+    if (!total) return double(g);
+    const C part = g / *total;
+    return double(grad.wide ? part : convert<C>(convert<T>(part)));
+  }
   VESTA_DEVICE double weight_of(int64_t c) const { return weight.data ? double(weight[c]) : 1.0; }
 };
 

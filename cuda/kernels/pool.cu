@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <vesta/core/ops/tap_range.h>
+#include <vesta/cuda/kernels/alignment.h>
 #include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
@@ -219,8 +220,6 @@ VESTA_KERNEL void max_pool_backward_pixels_kernel(PoolGradientLaunch l, int64_t 
     to[at * l.channels] = sum;
   }
 }
-
-bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 /// A gradient's launch with prepared divisors. Windows reach `reach` elements beyond their first.
 struct WindowGradientArgs {

@@ -57,7 +57,7 @@ template <class T>
 struct StepArgs {
   FastDivisor packs;
   uint32_t rows, width;
-  const T *x, *product, *bias;
+  const T *x, *product, *bias, *before;
   T *c, *cells, *activations, *out, *h;
 };
 
@@ -69,8 +69,11 @@ VESTA_KERNEL void recurrent_step_kernel(StepArgs<T> a) {
   if (!at.exists) return;
   Elements<T, N> x[gates], product[gates], bias[gates], before, made[4], c, h;
   VESTA_UNROLL
-  for (int g = 0; g < gates; ++g) x[g] = at.load(a.x, gates, g), product[g] = at.load(a.product, gates, g);
-  if constexpr (kind == Recurrent::lstm) before = at.load(a.c);
+  for (int g = 0; g < gates; ++g) {
+    x[g] = at.load(a.x, gates, g);
+    product[g] = a.product ? at.load(a.product, gates, g) : zeros<T, N>();
+  }
+  if constexpr (kind == Recurrent::lstm) before = at.load(a.before);
   if constexpr (kind == Recurrent::gru) before = at.load(a.h);
   VESTA_UNROLL
   for (int g = 0; g < gates; ++g) bias[g] = a.bias ? at.load_bias(a.bias, g) : zeros<T, N>();
@@ -100,7 +103,7 @@ VESTA_KERNEL void recurrent_step_kernel(StepArgs<T> a) {
     }
     h.v[j] = convert<T>(state);
   }
-  at.store(a.h, h);
+  if (a.h) at.store(a.h, h);
   at.store(a.out, h);
   if constexpr (kind == Recurrent::lstm) {
     at.store(a.c, c);
@@ -117,7 +120,7 @@ template <class T>
 struct GradientArgs {
   FastDivisor packs;
   uint32_t rows, width;
-  const T *later, *grad;
+  const T *later, *grad, *later_c;
   T *of_c, *direct;
   const T *activations, *cells, *h, *y;
   T *of_x, *of_product;
@@ -139,10 +142,10 @@ VESTA_KERNEL void recurrent_backward_kernel(GradientArgs<T> a) {
     VESTA_UNROLL
     for (int k = 0; k < 4; ++k) made[k] = at.load(a.activations, 4, k);
   }
-  if constexpr (kind == Recurrent::lstm) before = at.load(a.cells), state = at.load(a.of_c);
+  if constexpr (kind == Recurrent::lstm) before = at.load(a.cells), state = a.later_c ? at.load(a.later_c) : zeros<T, N>();
   else if constexpr (kind == Recurrent::gru) before = at.load(a.h), state = at.load(a.direct);
   else before = at.load(a.y);
-  const Elements<T, N> later = at.load(a.later), grad = a.grad ? at.load(a.grad) : zeros<T, N>();
+  const Elements<T, N> later = a.later ? at.load(a.later) : zeros<T, N>(), grad = a.grad ? at.load(a.grad) : zeros<T, N>();
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
     const auto gate = [&](int k) { return convert<C>(made[k].v[j]); };
@@ -197,6 +200,7 @@ void queue(const RecurrentStep& s, const FastDivisor& packs, const LaunchShape& 
                       .x = of<T>(s.x),
                       .product = of<T>(s.product),
                       .bias = of<T>(s.bias),
+                      .before = of<T>(s.before),
                       .c = of<T>(s.c),
                       .cells = of<T>(s.cells),
                       .activations = of<T>(s.activations),
@@ -211,6 +215,7 @@ void queue(const RecurrentStepGradient& s, const FastDivisor& packs, const Launc
                           .width = uint32_t(s.width),
                           .later = of<T>(s.later),
                           .grad = of<T>(s.grad),
+                          .later_c = of<T>(s.later_c),
                           .of_c = of<T>(s.of_c),
                           .direct = of<T>(s.direct),
                           .activations = of<T>(s.activations),

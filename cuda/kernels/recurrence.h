@@ -22,21 +22,24 @@ struct RecurrentPart {
 
 /// A step: the gates' functions over what inputs and states contribute. Undefined are null.
 struct RecurrentStep : RecurrentPart {
-  const void *x = nullptr, *product = nullptr;  // what the inputs and the states before contribute, [rows, G H]
-  const void* bias = nullptr;                   // [G H] or null; is added to the product
-  void* c = nullptr;                            // the cells of an LSTM, updated in place
+  const void* x = nullptr;        // what the inputs contribute, [rows, G H]
+  const void* product = nullptr;  // what the states before contribute; null: x has it
+  const void* bias = nullptr;     // [G H] or null; is added to the product
+  const void* before = nullptr;   // the cells of an LSTM
+  void* c = nullptr;              // gets them after the step; may be the same
   void* cells = nullptr;                        // gets the cells before, or null
   void* activations = nullptr;  // gets the gates after their functions [rows, 4 H], or null; a GRU's fourth is its
                                 // state's part of the third
   void* out = nullptr;          // gets the states
-  void* h = nullptr;            // the states, updated in place
+  void* h = nullptr;            // the states, updated in place; null: of an LSTM, they are not needed twice
 };
 
 /// The gradient of a step.
 struct RecurrentStepGradient : RecurrentPart {
-  const void* later = nullptr;  // the gradient of the states after the step
-  const void* grad = nullptr;   // of the outputs, or null
-  void* of_c = nullptr;         // of the cells of an LSTM, updated in place
+  const void* later = nullptr;    // the gradient of the states after the step, or null
+  const void* grad = nullptr;     // of the outputs, or null
+  const void* later_c = nullptr;  // of the cells of an LSTM after the step, or null
+  void* of_c = nullptr;           // gets that of the cells before it; may be the same
   void* direct = nullptr;       // what a GRU's states give beside the product, updated in place
   const void *activations = nullptr, *cells = nullptr;  // as the step left them
   const void* h = nullptr;                              // the states before, of a GRU

@@ -6,6 +6,7 @@
 //   fold(a, v, first)          where there is one: combines `a` with the pack v, whose first element is number `first`,
 //                              to the bits of combine() and load(), or with
 //   missing()                  an element that changes nothing: packs that are cut off are filled with it, and folded
+//   load_aligned(pack, at, v)  where there is one: load() of a pack at an aligned offset, whose numbers do not matter
 //   store(k, a)                writes result number k
 #pragma once
 #include <cmath>
@@ -81,7 +82,9 @@ struct Chains {
 template <class Op, int N>
 VESTA_DEVICE void load_pack(const Op& op, const Elements<typename Op::In, N>& pack, int64_t first, int64_t number_step,
                             int64_t at, typename Op::Acc (&v)[N]) {
-  if constexpr (Op::converts && is_half_type<typename Op::In>) {
+  if constexpr (requires { op.load_aligned(pack, at, v); }) {
+    op.load_aligned(pack, at, v);
+  } else if constexpr (Op::converts && is_half_type<typename Op::In>) {
     widen(pack, v);
   } else {
     VESTA_UNROLL
@@ -313,28 +316,32 @@ void visit_by_order(DType d, F f) {
   visit_device<kSigned>(real == DType::uint8 ? DType::int8 : real, [&]<class T>() { f.template operator()<T>(real); });
 }
 
-/// Queues a stage with operation `op`.
+/// Queues a stage along rows.
 template <class Op>
-void run_stage(const Op& op, const ReduceStage& s) {
-  const AxisTable kept(s.kept), reduced(s.reduced);
+void run_rows_stage(const Op& op, const ReduceStage& s) {
   const int64_t results = s.kept.numel(), count = s.reduced.numel();
-  if (s.columns) {
-    constexpr int N = column_pack(sizeof(typename Op::In), sizeof(typename Op::Acc));
-    unsigned width = 1;
-    while (width < 32 && int64_t(width) * N < s.columns) width *= 2;
-    const int64_t tiles = (s.columns + width * N - 1) / (width * N);
-    ColumnsArgs a{s.x, kept, reduced, s.columns, count, s.piece, unsigned(tiles), unsigned(s.pieces), width, s.packed};
-    launch_block(s.name, reduce_columns_kernel<Op>,
-                 linear_shape(uint64_t(results * s.pieces * tiles) * kTeamThreads, kTeamThreads, s.stream), op, a);
-    return;
-  }
   constexpr int N = reduce_pack<typename Op::In>;
-  RowsArgs a{s.x, kept, reduced, results, count, s.piece, Divider(s.pieces), 1, s.packed};
+  RowsArgs a{s.x, AxisTable(s.kept), AxisTable(s.reduced), results, count, s.piece, Divider(s.pieces), 1, s.packed};
   if (!s.per_thread) a.width = team_width(count < s.piece ? count : s.piece, N);
   const LaunchShape shape = team_shape(uint64_t(results * s.pieces), a.width, s.stream);
   if (a.width > 32) launch_block(s.name, reduce_rows_kernel<Op, BlockTeam>, shape, op, a);
   else if (a.width == 1) launch_independent(s.name, reduce_rows_kernel<Op, GroupTeam>, shape, op, a);
   else launch_block(s.name, reduce_rows_kernel<Op, GroupTeam>, shape, op, a);
+}
+
+/// Queues a stage with operation `op`.
+template <class Op>
+void run_stage(const Op& op, const ReduceStage& s) {
+  if (!s.columns) return run_rows_stage(op, s);
+  const int64_t results = s.kept.numel(), count = s.reduced.numel();
+  constexpr int N = column_pack(sizeof(typename Op::In), sizeof(typename Op::Acc));
+  unsigned width = 1;
+  while (width < 32 && int64_t(width) * N < s.columns) width *= 2;
+  const int64_t tiles = (s.columns + width * N - 1) / (width * N);
+  ColumnsArgs a{s.x,           AxisTable(s.kept),   AxisTable(s.reduced), s.columns, count, s.piece,
+                unsigned(tiles), unsigned(s.pieces), width,               s.packed};
+  launch_block(s.name, reduce_columns_kernel<Op>,
+               linear_shape(uint64_t(results * s.pieces * tiles) * kTeamThreads, kTeamThreads, s.stream), op, a);
 }
 
 }  // namespace vesta::cuda

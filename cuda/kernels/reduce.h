@@ -13,7 +13,12 @@ constexpr int column_pack(size_t item, size_t accumulator) {
   return item >= 16 ? 1 : item >= 8 ? 2 : item == 2 && accumulator == 4 ? 8 : 4;
 }
 
-enum class Reduction : uint8_t { sum, product, maximum, minimum, any, all, argmax, argmin, squares, logsumexp };
+enum class Reduction : uint8_t {
+  sum, product, maximum, minimum, any, all, argmax, argmin, squares, logsumexp, loss_terms, class_losses
+};
+
+struct LossTerms;
+struct ClassLosses;
 
 /// One stage. `kept` times `columns` is the number of results, `reduced` the elements of each.
 struct ReduceStage {
@@ -31,6 +36,8 @@ struct ReduceStage {
   int64_t piece = 0;  // elements that one team reduces, a multiple of 16
   int64_t pieces = 1;
   double divisor = -1;  // the result of a sum is divided by it; negative: no division
+  const LossTerms* terms = nullptr;      // of loss_terms, beside x
+  const ClassLosses* classes = nullptr;  // of class_losses, beside x, which are class numbers
   char* out = nullptr;  // [kept, pieces, columns]
   int64_t* out_places = nullptr;
 };
@@ -44,5 +51,9 @@ void reduce_places(const ReduceStage& s);
 void reduce_squares(const ReduceStage& s);
 /// Pieces of a logsumexp are pairs of numbers, a complex dtype: the largest element, and the sum relative to it.
 void reduce_logsumexp(const ReduceStage& s);
+/// The first stage of a sum of terms (loss_sum.h); a further one is that of a sum.
+void reduce_loss_terms(const ReduceStage& s);
+/// Pieces are pairs of numbers, too: a sum of losses, and of weights.
+void reduce_class_losses(const ReduceStage& s);
 
 }  // namespace vesta::cuda

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include <vesta/cuda/kernels/alignment.h>
 #include <vesta/cuda/kernels/packs.cuh>
 
 namespace vesta::cuda {
@@ -251,8 +252,6 @@ VESTA_KERNEL void resample_kernel(ResampleLaunch l, int64_t n) {
     static_cast<T*>(l.result)[i] = convert<T>(sum);
   }
 }
-
-bool is_aligned(const void* p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /// Queues a launch over pixels, if sizes and alignment allow it and it does not read much more than it must.
 template <class T>

@@ -21,9 +21,11 @@ VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
   const T* in = static_cast<const T*>(l.in) + first;
   T* out = static_cast<T*>(l.out) + first;
   SumOf<T> sum = 0;
-  for (int64_t i = 0; i < l.length; ++i) {
-    sum += convert<SumOf<T>>(in[i * l.inner]);
-    out[i * l.inner] = convert<T>(sum);
+  const int64_t step = l.reverse ? -l.inner : l.inner;
+  int64_t at = l.reverse ? (l.length - 1) * l.inner : 0;
+  for (int64_t i = 0; i < l.length; ++i, at += step) {
+    sum += convert<SumOf<T>>(in[at]);
+    out[at] = convert<T>(sum);
   }
 }
 
@@ -74,19 +76,23 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
   const int64_t line = blockIdx.x / pieces, piece = blockIdx.x % pieces;
   const int64_t row = line / l.inner, column = line % l.inner, begin = piece * kScanPiece;
   const unsigned count = unsigned(l.length - begin < kScanPiece ? l.length - begin : kScanPiece);
-  const T* in = static_cast<const T*>(l.in) + (row * l.length + begin) * l.inner + column;
+  // Element number `first` of the piece is at first * step from its start, which is the line's end if it is reversed.
+  const int64_t start = (row * l.length + (l.reverse ? l.length - 1 - begin : begin)) * l.inner + column;
+  const int64_t step = l.reverse ? -l.inner : l.inner;
+  const T* in = static_cast<const T*>(l.in) + start;
   const unsigned lane = lane_index(), warp = warp_index();
   S v[kPacks][N], through[kPacks];
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
     const unsigned first = (u * kThreads + threadIdx.x) * N;
     if (packed && first + N <= count) {
-      const auto pack = *reinterpret_cast<const Elements<T, N>*>(in + first);
+      const T* from = l.reverse ? in - first - (N - 1) : in + first;
+      const auto pack = *reinterpret_cast<const Elements<T, N>*>(from);
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) v[u][j] = convert<S>(pack.v[j]);
+      for (int j = 0; j < N; ++j) v[u][j] = convert<S>(l.reverse ? pack.v[N - 1 - j] : pack.v[j]);
     } else {
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * l.inner]) : S(0);
+      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : S(0);
     }
   }
   VESTA_UNROLL
@@ -105,7 +111,7 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
   const S even = warp_sums[2 * lane], pairs = warp_sum_through(S(even + warp_sums[2 * lane + 1]));
   if (l.totals && threadIdx.x == kThreads - 1) static_cast<S*>(l.totals)[place] = before + pairs;
   if (!l.out) return;
-  T* out = static_cast<T*>(l.out) + (row * l.length + begin) * l.inner + column;
+  T* out = static_cast<T*>(l.out) + start;
   const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0), lane_before = lane > 0 ? pairs_before : S(0);
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
@@ -119,13 +125,13 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
     if (packed && first + N <= count) {
       Elements<T, N> pack;
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(S(base + v[u][j]));
-      *reinterpret_cast<Elements<T, N>*>(out + first) = pack;
+      for (int j = 0; j < N; ++j) pack.v[l.reverse ? N - 1 - j : j] = convert<T>(S(base + v[u][j]));
+      *reinterpret_cast<Elements<T, N>*>(l.reverse ? out - first - (N - 1) : out + first) = pack;
       continue;
     }
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
-      if (first + j < count) out[int64_t(first + j) * l.inner] = convert<T>(S(base + v[u][j]));
+      if (first + j < count) out[int64_t(first + j) * step] = convert<T>(S(base + v[u][j]));
     }
   }
 }
@@ -158,7 +164,7 @@ void run_scan_pieces(const ScanLaunch& l) {
   const uint64_t blocks = uint64_t(l.outer) * uint64_t(l.inner) * uint64_t(pieces);
   visit_device<kReals>(l.dtype, [&]<class T>() {
     const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
-    const bool packed = l.inner == 1 && (l.length % 4 == 0 || l.outer == 1) && ends % alignof(Elements<T, 4>) == 0;
+    const bool packed = l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
     launch_block("scan_pieces", scan_pieces_kernel<T>, linear_shape(blocks * kThreads, kThreads, l.stream), l, pieces,
                  packed);
   });

@@ -12,6 +12,7 @@ struct ScanLaunch {
   DType dtype = DType::float32;  // a real one
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
+  bool reverse = false;  // lines begin at their end; only for sums along lines of elements
   const void* in = nullptr;
   void* out = nullptr;            // null: only the totals are needed
   void* totals = nullptr;         // [outer, pieces, inner], of each piece alone; null: not needed

@@ -18,6 +18,18 @@ struct SoftmaxLaunch {
   bool packed = false;  // rows consist of aligned packs
 };
 
+/// The gradient of logsumexp over rows: grad softmax(x), by way of the rows' results.
+struct LogsumexpGradient {
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  const char *x = nullptr, *grad = nullptr, *result = nullptr;  // the last two: a number for each row
+  char* out = nullptr;
+  int64_t rows = 0, n = 0;
+  bool packed = false;  // rows consist of aligned packs
+};
+/// Queues it in one launch.
+void logsumexp_backward(const LogsumexpGradient& l);
+
 /// Queues the launch.
 void softmax(const SoftmaxLaunch& l);
 /// Queues the launch over columns instead: of [outer, n, inner], of which `rows` is outer * inner. `packed`: rows of

@@ -10,6 +10,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/sequence.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/matmul.h>
 #include <vesta/cuda/kernels/recurrence.h>
@@ -60,6 +61,17 @@ class StepProducts {
   ProductLaunch plain_;
 };
 
+Tensor matrix(const Tensor& like, int64_t rows, int64_t columns) {
+  return empty_tensor({{rows, columns}}, like.dtype(), like.device());
+}
+
+/// Returns whether rows of `width` units, of all tensors that are defined, can be loaded in packs.
+bool fits_packs(int64_t width, DType dtype, std::initializer_list<const Tensor*> tensors) {
+  return width % kPackColumns == 0 && std::ranges::all_of(tensors, [&](const Tensor* t) {
+           return !t->defined() || rows_fit_packs(width, dtype, {static_cast<const char*>(t->impl()->data())});
+         });
+}
+
 class Layer {
  public:
   Layer(const Tensor& x, const Tensor& h, IntSpan sizes, int64_t kind, bool reverse)
@@ -78,13 +90,8 @@ class Layer {
  private:
   /// Returns which step is the i-th to be taken.
   size_t at(size_t i) const { return reverse_ ? sizes_.size() - 1 - i : i; }
-  Tensor matrix(const Tensor& like, int64_t rows, int64_t columns) const {
-    return empty_tensor({{rows, columns}}, like.dtype(), like.device());
-  }
   bool fits_packs(std::initializer_list<const Tensor*> tensors) const {
-    return width_ % kPackColumns == 0 && std::ranges::all_of(tensors, [&](const Tensor* t) {
-             return !t->defined() || rows_fit_packs(width_, part_.dtype, {static_cast<const char*>(t->impl()->data())});
-           });
+    return vesta::cuda::fits_packs(width_, part_.dtype, tensors);
   }
   Tensor states_before(const Tensor& h, const Tensor& out) const;
 
@@ -107,7 +114,7 @@ RecurrenceResults Layer::run(const Tensor& x, const Tensor& h, const Tensor& c, 
   StepProducts multiply(weight, true, device_);
   RecurrentStep s{part_};
   s.packed = fits_packs({&x, &bias, &out, &last_h, &last_c, &activations, &cells, &product});
-  s.product = row_of(product, 0), s.h = row_of(last_h, 0), s.c = row_of(last_c, 0);
+  s.product = row_of(product, 0), s.h = row_of(last_h, 0), s.c = row_of(last_c, 0), s.before = s.c;
   s.bias = bias.defined() ? bias.impl()->data() : nullptr;
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const int64_t first = first_[at(i)];
@@ -155,7 +162,7 @@ RecurrenceGradients Layer::differentiate(const Tensor& grad_out, const Tensor& g
   StepProducts multiply(weight, false, device_);
   RecurrentStepGradient s{part_};
   s.packed = fits_packs({&grad_out, &before, &of_x, &of_product, &of_h, &of_c, &direct, &out, &activations, &cells});
-  s.later = row_of(of_h, 0), s.of_c = row_of(of_c, 0), s.direct = row_of(direct, 0);
+  s.later = row_of(of_h, 0), s.of_c = row_of(of_c, 0), s.later_c = s.of_c, s.direct = row_of(direct, 0);
   for (size_t i = sizes_.size(); i-- > 0;) {
     const int64_t first = first_[at(i)];
     s.rows = sizes_[at(i)];
@@ -199,9 +206,58 @@ RecurrenceGradients layer_backward_kernel(MaybeTensor grad_out, MaybeTensor grad
                      contiguous_values(out), dense(*activations), dense(*cells));
 }
 
+/// Returns the part of a step that is one call's, of an LSTM with states of the shape of cx.
+RecurrentPart part_of_cell(const Tensor& cx, std::initializer_list<const Tensor*> rows) {
+  RecurrentPart part;
+  part.stream = stream_of(cx), part.dtype = cx.dtype(), part.kind = Recurrent::lstm;
+  part.rows = cx.size(0), part.width = cx.size(1);
+  part.packed = fits_packs(part.width, part.dtype, rows);
+  return part;
+}
+
+TensorTriple cell_kernel(const Tensor& gates, const Tensor& cx) {
+  check_lstm_cell(gates, cx);
+  if (cx.numel() == 0 || cx.numel() > INT32_MAX) return ops::_lstm_cell.body()(gates, cx);
+  DeviceGuard guard(cx.device().index);
+  const Tensor x = contiguous_values(gates), before = contiguous_values(cx);
+  const Tensor h = matrix(x, cx.size(0), cx.size(1)), c = matrix(x, cx.size(0), cx.size(1)),
+               activations = matrix(x, x.size(0), x.size(1));
+  RecurrentStep s{part_of_cell(before, {&x, &before, &h, &c, &activations})};
+  s.x = row_of(x, 0), s.before = row_of(before, 0), s.c = row_of(c, 0), s.out = row_of(h, 0);
+  s.activations = row_of(activations, 0);
+  run_recurrent_step(s);
+  return {h, c, activations};
+}
+
+TensorPair cell_backward_kernel(const Tensor& gates, const Tensor& cx, const Tensor& activations, MaybeTensor grad_h,
+                                MaybeTensor grad_c) {
+  check_one_device("_lstm_cell_backward", {&gates, &cx, &activations, &*grad_h, &*grad_c});
+  check_lstm_cell(gates, cx);
+  check_lstm_cell(activations, cx);
+  if (cx.numel() == 0 || cx.numel() > INT32_MAX) {
+    return ops::_lstm_cell_backward.body()(gates, cx, activations, grad_h, grad_c);
+  }
+  DeviceGuard guard(cx.device().index);
+  const Tensor before = contiguous_values(cx), made = contiguous_values(activations);
+  const auto gradient = [&](const Tensor& g) {
+    VESTA_CHECK(!g.defined() || std::ranges::equal(g.sizes(), cx.sizes()), runtime, "lstm: expected gradients of the ",
+                "sizes ", cx.sizes(), " of the states, got ", g.sizes(), ".");
+    return g.defined() ? contiguous_values(g.dtype() == cx.dtype() ? g : _to_copy(g, cx.dtype())) : g;
+  };
+  const Tensor of_h = gradient(*grad_h), later_c = gradient(*grad_c),
+               of_gates = matrix(made, made.size(0), made.size(1)), of_cx = matrix(made, cx.size(0), cx.size(1));
+  RecurrentStepGradient s{part_of_cell(before, {&before, &made, &of_h, &later_c, &of_gates, &of_cx})};
+  s.activations = row_of(made, 0), s.cells = row_of(before, 0), s.later = row_of(of_h, 0);
+  s.later_c = row_of(later_c, 0), s.of_c = row_of(of_cx, 0), s.of_x = row_of(of_gates, 0);
+  run_recurrent_step(s);
+  return {of_gates, of_cx};
+}
+
 }  // namespace
 
 void register_recurrence() {
+  ops::_lstm_cell.set_kernel(DeviceType::cuda, cell_kernel);
+  ops::_lstm_cell_backward.set_kernel(DeviceType::cuda, cell_backward_kernel);
   ops::_recurrence.set_kernel(DeviceType::cuda, layer_kernel);
   ops::_recurrence_backward.set_kernel(DeviceType::cuda, layer_backward_kernel);
 }

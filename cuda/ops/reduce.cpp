@@ -16,9 +16,11 @@
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
+#include <vesta/cuda/kernels/loss_sum.h>
 #include <vesta/cuda/kernels/moments.h>
 #include <vesta/cuda/kernels/reduce.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/reduce_whole.h>
 #include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
@@ -75,7 +77,7 @@ struct Geometry {
 
 bool is_search(Reduction op) { return op == Reduction::argmax || op == Reduction::argmin; }
 
-/// Returns the dtype of the pieces of a result.
+/// Returns the dtype of the pieces of a result, the accumulator of elements of d.
 DType partial_dtype(Reduction op, DType d) {
   if (op == Reduction::any || op == Reduction::all) return DType::bool_;
   if (op == Reduction::squares) return compute_type(d);
@@ -84,6 +86,15 @@ DType partial_dtype(Reduction op, DType d) {
   if (op != Reduction::sum && op != Reduction::product) return d;
   if (!is_differentiable(d)) return DType::int64;
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
+}
+
+/// Returns the dtype of the pieces of a result.
+DType partial_dtype(const ReduceStage& s) {
+  if (s.op == Reduction::loss_terms) return compute_type(s.dtype);
+  if (s.op == Reduction::class_losses) {
+    return s.classes->dtype == DType::float64 ? DType::complex128 : DType::complex64;
+  }
+  return partial_dtype(s.op, s.dtype);
 }
 
 /// Returns column_pack() of a stage: 16-bit elements have sums of 32 bits, but for sums and products of integers, for
@@ -156,6 +167,8 @@ void queue(const ReduceStage& s) {
     case Reduction::argmin: return reduce_places(s);
     case Reduction::squares: return reduce_squares(s);
     case Reduction::logsumexp: return reduce_logsumexp(s);
+    case Reduction::loss_terms: return reduce_loss_terms(s);
+    case Reduction::class_losses: return reduce_class_losses(s);
   }
 }
 
@@ -166,7 +179,7 @@ void run_stages(ReduceStage s, Device device) {
   plan(s, false);
   while (s.pieces > 1) {
     const int64_t width = std::max<int64_t>(1, s.columns), outer = s.kept.numel();
-    const DType d = partial_dtype(s.op, s.dtype);
+    const DType d = partial_dtype(s);
     const int64_t n = outer * s.pieces * width;
     Tensor values = empty_tensor({&n, 1}, d, device), places;
     if (is_search(s.op)) places = empty_tensor({&n, 1}, DType::int64, device);
@@ -175,7 +188,7 @@ void run_stages(ReduceStage s, Device device) {
     queue(s);
     ReduceStage next = last;
     next.x = s.out, next.dtype = d, next.places = s.out_places;
-    if (last.op == Reduction::squares) next.op = Reduction::sum;
+    if (last.op == Reduction::squares || last.op == Reduction::loss_terms) next.op = Reduction::sum;
     next.kept = Axes{1, {outer}, {s.pieces * width}};
     next.reduced = Axes{1, {s.pieces}, {width}};
     next.columns = s.columns;
@@ -185,6 +198,16 @@ void run_stages(ReduceStage s, Device device) {
   }
   queue(s);
 }
+
+}  // namespace
+
+void reduce_whole(ReduceStage s, const Tensor& x) {
+  s.dtype = x.dtype(), s.stream = stream_of(x), s.x = x.impl()->data();
+  s.reduced = Axes{1, {x.numel()}, {1}};
+  run_stages(s, x.device());
+}
+
+namespace {
 
 /// Starts a stage over `x`. A tensor of too many axes is copied, the reduced ones last, and `x` is the copy then.
 ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {

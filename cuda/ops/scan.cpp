@@ -23,21 +23,20 @@ void scan(ScanLaunch l, Device device) {
   ScanLaunch first = l, second = l;
   first.out = nullptr, first.totals = totals.data_ptr();
   run_scan_pieces(first);
-  second.dtype = totals.dtype(), second.length = pieces;
+  second.dtype = totals.dtype(), second.length = pieces, second.reverse = false;
   second.in = second.out = totals.data_ptr();
   scan(second, device);
   l.offsets = totals.data_ptr();
   run_scan_pieces(l);
 }
 
-Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
+Tensor run_sums(const Tensor& input, const ScanPlan& plan, bool reverse) {
   OperandDevice device(input);
-  const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
   Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
   if (r.numel() == 0) return r;
   ScanLaunch l;
   l.dtype = r.dtype(), l.stream = device.stream();
-  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
+  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner, l.reverse = reverse;
   if (is_complex(r.dtype())) {  // both parts are separate lines
     l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
     l.inner *= 2;
@@ -45,6 +44,14 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
   l.in = plan.input.data_ptr(), l.out = r.data_ptr();
   scan(l, input.device());
   return r;
+}
+
+Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  return run_sums(input, scan_plan(input, dim, dtype, "cumsum"), false);
+}
+
+Tensor reverse_cumsum(const Tensor& input, int64_t dim) {
+  return run_sums(input, scan_plan(input, dim, {}, "cumsum"), true);
 }
 
 /// Runs a scan that has a thread per line.
@@ -113,6 +120,7 @@ TensorPair extrema(const Tensor& input, int64_t dim) {
 
 void register_scan() {
   ops::cumsum.set_kernel(DeviceType::cuda, &cumsum);
+  ops::_reverse_cumsum.set_kernel(DeviceType::cuda, &reverse_cumsum);
   ops::cumprod.set_kernel(DeviceType::cuda, &cumprod);
   ops::logcumsumexp.set_kernel(DeviceType::cuda, &logcumsumexp);
   ops::cummax.set_kernel(DeviceType::cuda, &extrema<false>);

@@ -4,6 +4,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
@@ -53,6 +54,37 @@ Tensor softmax_backward_kernel(const Tensor& grad, const Tensor& output, int64_t
   return along(output, grad, dim, log, "_softmax_backward");
 }
 
+/// Returns whether the dimensions are the last ones of x, and no row is empty.
+bool are_last(const Tensor& x, IntSpan dim) {
+  if (x.numel() == 0 || x.dim() == 0) return false;
+  const uint64_t mask = dim.empty() ? ~uint64_t(0) : dim_mask(dim, x.dim(), "logsumexp");
+  int64_t d = x.dim();
+  while (d > 0 && (mask >> (d - 1) & 1)) --d;
+  for (int64_t i = 0; i < d; ++i) {
+    if (mask >> i & 1) return false;
+  }
+  return true;
+}
+
+Tensor logsumexp_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim) {
+  check_one_device("_logsumexp_backward", {&grad, &input, &result});
+  const DType d = input.dtype();
+  const int64_t rows = result.numel();
+  if (!kFloats.has(d) || grad.dtype() != d || result.dtype() != d || grad.numel() != rows ||
+      !are_last(input, IntSpan(dim))) {
+    return ops::_logsumexp_backward.body()(grad, input, result, dim);
+  }
+  DeviceGuard guard(input.device().index);
+  const Tensor x = contiguous_values(input), g = contiguous_values(grad), y = contiguous_values(result);
+  Tensor out = empty_tensor(x.sizes(), d, x.device());
+  LogsumexpGradient l;
+  l.stream = stream_of(x), l.dtype = d, l.rows = rows, l.n = x.numel() / rows;
+  l.x = x.impl()->data(), l.grad = g.impl()->data(), l.result = y.impl()->data(), l.out = out.impl()->data();
+  l.packed = rows_are_packs(l.n, d, {l.x, l.out});
+  logsumexp_backward(l);
+  return out;
+}
+
 }  // namespace
 
 void register_softmax() {
@@ -60,6 +92,7 @@ void register_softmax() {
   ops::_softmax.set_kernel(cuda, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cuda, softmax_kernel<true>);
   ops::_softmax_backward.set_kernel(cuda, softmax_backward_kernel);
+  ops::_logsumexp_backward.set_kernel(cuda, logsumexp_backward_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -10,8 +10,24 @@ inline constexpr char _cross_entropy[] =
     "loss and of weight: input's, or float32 for 16-bit logits, which are read as they are. Error: a class outside [0, "
     "C) that is not ignore_index.";
 inline constexpr char _cross_entropy_backward[] =
-    "_cross_entropy_backward(grad, input, target, weight, exp_sums, ignore_index, label_smoothing): gradient of the "
-    "logits, in their dtype; grad and weight have the loss's.";
+    "_cross_entropy_backward(grad, input, target, weight, exp_sums, total, ignore_index, label_smoothing): gradient of "
+    "the logits, in their dtype; grad and weight have the loss's. grad is divided by total, if that is given.";
+inline constexpr char _cross_entropy_mean[] =
+    "_cross_entropy_mean(input, target, weight, ignore_index, label_smoothing, *, dtype=None): (mean, exp_sums, total) "
+    "of what _cross_entropy takes; total: the weights of the rows that are not ignored, their number without weights.";
+inline constexpr char _nll_loss[] =
+    "_nll_loss(input, target, weight, ignore_index, reduction): (loss, total) of log-probabilities [N, C] or [N, C, M] "
+    "and class numbers (int64); reduction 0: losses of target's shape, 1: their mean, 2: their sum; total as in "
+    "_cross_entropy_mean, undefined unless it is needed. Error: a class outside [0, C) that is not ignore_index.";
+inline constexpr char _nll_loss_backward[] =
+    "_nll_loss_backward(grad, target, weight, total, ignore_index, sizes): gradient of the log-probabilities, of "
+    "these sizes; grad is of target's shape, or one number for all. It is divided by total, if that is given.";
+inline constexpr char _loss_sum[] =
+    "_loss_sum(input, target, term, first, second, divisor): the sum of a loss's terms (LossTerm) with these "
+    "parameters, of operands of one shape and dtype; their mean if divisor, their number, is not negative.";
+inline constexpr char _loss_sum_backward[] =
+    "_loss_sum_backward(grad, input, target, term, first, second, divisor, wanted): gradients of input (wanted & 1) "
+    "and target (wanted & 2), undefined where they are not wanted.";
 inline constexpr char cross_entropy[] =
     "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0, *, "
     "dtype=None): cross-entropy of logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without "

@@ -75,6 +75,11 @@ inline constexpr char cumprod[] =
     "cumprod(input, dim, *, dtype=None): the products of the first 1, 2, ... elements along dim; of input's shape. "
     "Integers and bool multiply in int64. Error: a dimension out of range, dtype bool.";
 inline constexpr char cumprod_[] = "cumprod_(dim, *, dtype=None): cumprod in place.";
+inline constexpr char _logsumexp_backward[] =
+    "_logsumexp_backward(grad, input, result, dim): gradient of logsumexp's input; grad and result have kept the "
+    "reduced dimensions, with size 1.";
+inline constexpr char _reverse_cumsum[] =
+    "_reverse_cumsum(dim): the sums of each element and all behind it along dim; of input's shape.";
 inline constexpr char logcumsumexp[] =
     "logcumsumexp(input, dim): log(cumsum(e ** input)) along dim, without overflow; of input's shape. Error: a "
     "dimension out of range, an integer input.";

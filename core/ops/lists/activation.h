@@ -31,7 +31,6 @@
    inplace, out)                                                                                                       \
   OP(POINTWISE, _prelu, Prelu, (const Tensor& weight), (weight), hidden)                                               \
   OP(POINTWISE, _gated, Gated, (const Tensor& gate), (gate), hidden)                                                   \
-  OP(POINTWISE, _huber, Huber, (RealScalar delta, RealScalar scale), (delta, scale), hidden)                           \
   OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite, accepts(kFloats))                             \
   OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional, accepts(kFloats))                          \
   OP(METHOD, Tensor, softsign, (), (), composite, functional, accepts(kNumbers), gives(Gives::floating))               \

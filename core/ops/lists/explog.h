@@ -20,4 +20,16 @@
      xlog1py(wrapped(self), other), in_special, out, accepts(kBool | kReals), gives(Gives::floating))                  \
   OP(POINTWISE, logit, Logit, (MaybeDouble eps = {}), (eps), inplace, out)                                             \
   OP(POINTWISE_FUNCTION, _binary_cross_entropy, BinaryCrossEntropy,                                                    \
+     (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _binary_cross_entropy_of_score, BinaryCrossEntropyOfScore,                                    \
+     (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _squared_difference, SquaredDifference,                                                       \
+     (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _absolute_difference, AbsoluteDifference,                                                     \
+     (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _huber_difference, HuberDifference,                                                           \
+     (const Tensor& input, const Tensor& target, RealScalar delta, RealScalar scale),                                  \
+     (input, target, delta, scale), hidden)                                                                            \
+  OP(POINTWISE_FUNCTION, _divergence, Divergence, (const Tensor& input, const Tensor& target), (input, target), hidden)\
+  OP(POINTWISE_FUNCTION, _log_divergence, LogDivergence,                                                               \
      (const Tensor& input, const Tensor& target), (input, target), hidden)

@@ -9,8 +9,25 @@
      accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, _cross_entropy_backward,                                                                        \
      (const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight, const Tensor& exp_sums,       \
-      int64_t ignore_index, double label_smoothing),                                                                   \
-     (grad, input, target, weight, exp_sums, ignore_index, label_smoothing), hidden, accepts(kFloats))                 \
+      MaybeTensor total, int64_t ignore_index, double label_smoothing),                                                \
+     (grad, input, target, weight, exp_sums, total, ignore_index, label_smoothing), hidden, accepts(kFloats))          \
+  OP(FUNCTION, TensorTriple, _cross_entropy_mean,                                                                      \
+     (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, double label_smoothing,     \
+      Kw<MaybeDType> dtype = {}), (input, target, weight, ignore_index, label_smoothing, dtype), composite, hidden,    \
+     accepts(kFloats))                                                                                                 \
+  OP(FUNCTION, TensorPair, _nll_loss,                                                                                  \
+     (const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index, int64_t reduction),         \
+     (input, target, weight, ignore_index, reduction), composite, hidden, accepts(kFloats))                            \
+  OP(FUNCTION, Tensor, _nll_loss_backward,                                                                             \
+     (const Tensor& grad, const Tensor& target, MaybeTensor weight, MaybeTensor total, int64_t ignore_index,           \
+      IntList sizes), (grad, target, weight, total, ignore_index, sizes), composite, hidden, accepts(kFloats))         \
+  OP(FUNCTION, Tensor, _loss_sum,                                                                                      \
+     (const Tensor& input, const Tensor& target, int64_t term, double first, double second, double divisor),           \
+     (input, target, term, first, second, divisor), composite, hidden, accepts(kFloats))                               \
+  OP(FUNCTION, TensorPair, _loss_sum_backward,                                                                         \
+     (const Tensor& grad, const Tensor& input, const Tensor& target, int64_t term, double first, double second,        \
+      double divisor, int64_t wanted), (grad, input, target, term, first, second, divisor, wanted), composite, hidden, \
+     accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, cross_entropy,                                                                                  \
      (const Tensor& input, const Tensor& target, MaybeTensor weight = {}, int64_t ignore_index = -100,                 \
       Text reduction = "mean", double label_smoothing = 0, Kw<MaybeDType> dtype = {}),                                 \

@@ -66,6 +66,10 @@
      gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, logsumexp, (IntList dim, bool keepdim = false), (dim, keepdim), composite, out,                   \
      accepts(kBool | kReals), gives(Gives::floating))                                                                  \
+  OP(FUNCTION, Tensor, _logsumexp_backward,                                                                            \
+     (const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim), (grad, input, result, dim),         \
+     composite, hidden, accepts(kFloats))                                                                              \
+  OP(METHOD, Tensor, _reverse_cumsum, (int64_t dim), (dim), composite, hidden)                                         \
   OP(METHOD_AS, TensorPair, var_mean, correction,                                                                      \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \

@@ -378,24 +378,6 @@ struct Prelu {
   }
 };
 
-struct Huber {
-  static constexpr auto doc =
-      "_huber(input, delta, scale): scale times half the square for |x| <= delta, else scale * delta * (|x| - delta / "
-      "2), elementwise (Huber 1964).";
-  static constexpr auto accepts = kFloats;
-  static constexpr bool integers_to_float = false;
-  template <class V> VESTA_HD static V forward(V x, double delta, double scale) {
-    const V size = math::abs(x);
-    const V near = size * size * lit<V>(0.5 * scale), far = (size - lit<V>(0.5 * delta)) * lit<V>(scale * delta);
-    return math::select(size <= lit<V>(delta), near, far);
-  }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused, double delta, double scale) {
-    // g stays outside, so that no product of the part that is not chosen is NaN in its own gradient
-    const T far = math::select(x < lit<T>(0), lit<T>(-scale * delta), math::select(x != x, x, lit<T>(scale * delta)));
-    return g * math::select(math::abs(x) < lit<T>(delta), x * lit<T>(scale), far);
-  }
-};
-
 // Dauphin et al., "Language modeling with gated convolutional networks", 2016.
 struct Gated {
   static constexpr auto doc = "_gated(input, gate): x * sigmoid(gate), elementwise with broadcasting.";

@@ -163,5 +163,103 @@ struct BinaryCrossEntropy {
   }
 };
 
+// ---- Terms of losses, of an input x and its target t ----
+
+struct BinaryCrossEntropyOfScore {
+  static constexpr auto doc =
+      "_binary_cross_entropy_of_score(input, target): -(t log s + (1 - t) log(1 - s)) for s = sigmoid(x), without "
+      "overflow, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V t) {
+    const V log_one = math::minimum(x, lit<V>(0)) - math::log1p(math::exp(-math::abs(x)));
+    return (lit<V>(1) - t) * x - log_one;
+  }
+  // not sigmoid(x) - t, which has no digits left where both are nearly 1
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) {
+    return g * ((lit<T>(1) - t) * math::sigmoid(x) - t * math::sigmoid(-x));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) { return -(g * x); }
+};
+
+struct SquaredDifference {
+  static constexpr auto doc = "_squared_difference(input, target): (x - t) ** 2, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr bool long_formula = false;
+  template <class V> VESTA_HD static V forward(V x, V t) {
+    const V d = x - t;
+    return d * d;
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) {
+    const T d = x - t;
+    return g * (d + d);
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) {
+    const T d = t - x;
+    return g * (d + d);
+  }
+};
+
+struct AbsoluteDifference {
+  static constexpr auto doc = "_absolute_difference(input, target): |x - t|, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr bool long_formula = false;
+  template <class V> VESTA_HD static V forward(V x, V t) { return math::abs(x - t); }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) { return g * math::sgn(x - t); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) { return g * math::sgn(t - x); }
+};
+
+struct HuberDifference {
+  static constexpr auto doc =
+      "_huber_difference(input, target, delta, scale): of d = x - t, scale times half the square for |d| <= delta, "
+      "else scale * delta * (|d| - delta / 2), elementwise (Huber 1964).";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr bool long_formula = false;
+  template <class V> VESTA_HD static V forward(V x, V t, double delta, double scale) {
+    const V size = math::abs(x - t);
+    const V near = size * size * lit<V>(0.5 * scale), far = (size - lit<V>(0.5 * delta)) * lit<V>(scale * delta);
+    return math::select(size <= lit<V>(delta), near, far);
+  }
+  template <class T> VESTA_HD static T slope(T d, double delta, double scale) {
+    const T far = math::select(d < lit<T>(0), lit<T>(-scale * delta), math::select(d != d, d, lit<T>(scale * delta)));
+    return math::select(math::abs(d) < lit<T>(delta), d * lit<T>(scale), far);
+  }
+  // g stays outside, so that no product of the part that is not chosen is NaN in its own gradient
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused, double delta, double scale) {
+    return g * slope(T(x - t), delta, scale);
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused, double delta, double scale) {
+    return g * slope(T(t - x), delta, scale);
+  }
+};
+
+struct Divergence {
+  static constexpr auto doc = "_divergence(input, target): t (log t - x), elementwise; 0 log 0 is 0.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class T> VESTA_HD static T log_known(T t) {
+    return math::log(math::select(t == lit<T>(0), lit<T>(1), t));
+  }
+  template <class V> VESTA_HD static V forward(V x, V t) { return t * (log_known(t) - x); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, T t, Unused) { return -(g * t); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) {
+    return g * (log_known(t) - x + math::select(t == lit<T>(0), lit<T>(0), lit<T>(1)));
+  }
+};
+
+struct LogDivergence {
+  static constexpr auto doc = "_log_divergence(input, target): e ** t (t - x), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V t) { return math::exp(t) * (t - x); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, T t, Unused) { return -(g * math::exp(t)); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) {
+    return g * math::exp(t) * (t - x + lit<T>(1));
+  }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

@@ -56,5 +56,31 @@ struct Where {
   }
 };
 
+struct EqualsExtremum {
+  static constexpr auto doc =
+      "_equals_extremum(input, extremum): 1 where they are equal or both NaN, 0 elsewhere, in their dtype, elementwise "
+      "with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool differentiable = false;
+  template <class V> VESTA_HD static V forward(V x, V top) {
+    const V missing = math::select(x != x, math::select(top != top, lit<V>(1), lit<V>(0)), lit<V>(0));
+    return math::select(x == top, lit<V>(1), missing);
+  }
+};
+
+struct ShareOfEquals {
+  static constexpr auto doc =
+      "_share_of_equals(equal, grad, count): grad / count where equal is 1, 0 elsewhere, elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  template <class V> VESTA_HD static V forward(V equal, V g, V count) {
+    return math::select(equal > lit<V>(0), g / count, lit<V>(0));
+  }
+  static constexpr Zero backward_a{};
+  template <class T> VESTA_HD static T backward_b(T g, T equal, Unused, T count, Unused) {
+    return math::select(equal > lit<T>(0), g / count, lit<T>(0));
+  }
+  static constexpr Zero backward_c{};
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def
