@@ -58,11 +58,7 @@ PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 /// Reads `data`; a class with a __torch_function__ is asked, so that its result is of that class.
 PyObject* data_or_override(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
-    if (!torch_function_seen || !overrides(Py_TYPE(o))) return data(unwrap(o));
-    Ref property(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "data"));
-    Ref func(property ? PyObject_GetAttrString(property.get(), "__get__") : nullptr);
-    Ref args(PyTuple_Pack(1, o));
-    return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
+    return torch_function_seen && overrides(Py_TYPE(o)) ? override_property(o, "data") : data(unwrap(o));
   });
 }
 void set_data(const Tensor& t, PyObject* value) {

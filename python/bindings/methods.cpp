@@ -11,6 +11,7 @@
 #include "factories.h"
 #include "hand.h"
 #include "memory_format.h"
+#include "torch_function.h"
 
 namespace vesta::python {
 namespace {
@@ -169,6 +170,14 @@ template <PyObject* (*f)(const Tensor&)>
 PyObject* property(PyObject* o, void*) {
   return guarded([&] { return f(unwrap(o)); });
 }
+/// Reads a property that is a tensor: of an object whose class overrides, the result is what the override makes.
+template <PyObject* (*f)(const Tensor&)>
+PyObject* tensor_property(PyObject* o, void* name) {
+  return guarded([&] {
+    const bool overridden = torch_function_seen && overrides(Py_TYPE(o));
+    return overridden ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
+  });
+}
 PyObject* shape(const Tensor& t) { return wrap_sizes(t.sizes()); }
 PyObject* dtype(const Tensor& t) { return wrap_dtype(t.dtype()); }
 PyObject* device(const Tensor& t) { return wrap_device(t.device()); }
@@ -211,10 +220,11 @@ PyGetSetDef properties[] = {
     {"is_sparse", property<is_sparse>, nullptr, "Whether the layout is vesta.sparse_coo.", nullptr},
     {"is_quantized", property<no>, nullptr, "Always False.", nullptr},
     {"is_meta", property<is_meta>, nullptr, "Whether it has a shape and no memory (device \"meta\").", nullptr},
-    {"T", property<reversed>, nullptr, "All dimensions reversed.", nullptr},
-    {"mT", property<matrix_transposed>, nullptr, "The last two dimensions swapped.", nullptr},
-    {"H", property<adjoint>, nullptr, "The conjugate transpose of a matrix.", nullptr},
-    {"mH", property<batch_adjoint>, nullptr, "The conjugate transpose over the last two dimensions.", nullptr},
+    {"T", tensor_property<reversed>, nullptr, "All dimensions reversed.", const_cast<char*>("T")},
+    {"mT", tensor_property<matrix_transposed>, nullptr, "The last two dimensions swapped.", const_cast<char*>("mT")},
+    {"H", tensor_property<adjoint>, nullptr, "The conjugate transpose of a matrix.", const_cast<char*>("H")},
+    {"mH", tensor_property<batch_adjoint>, nullptr, "The conjugate transpose over the last two dimensions.",
+     const_cast<char*>("mH")},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace

@@ -244,6 +244,13 @@ bool overrides_enabled() { return !disabled; }
 DisableOverrides::DisableOverrides() : saved_(disabled) { disabled = true; }
 DisableOverrides::~DisableOverrides() { disabled = saved_; }
 
+PyObject* override_property(PyObject* o, const char* name) {
+  Ref property(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name));
+  Ref func(property ? PyObject_GetAttrString(property.get(), "__get__") : nullptr);
+  Ref args(PyTuple_Pack(1, o));
+  return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
+}
+
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined) {
   std::vector<PyObject*> found;
   collect(args, found, kDepth + 1);

@@ -36,6 +36,10 @@ inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.
 /// `declined`, if given, tells whether the exception is that none took the call over.
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined = nullptr);
 
+/// Calls what takes over the reading of a property of Tensor by an object whose class overrides: func is the property's
+/// __get__.
+PyObject* override_property(PyObject* o, const char* name);
+
 /// A guard that switches overriding off on this thread while it lives.
 class DisableOverrides {
  public:
