@@ -29,8 +29,8 @@ struct Needs {
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
-/// The opening of a node, the activation gradient that apply() computes first: its activation, null where there is
-/// none, and whether the node has what a device's own form of that gradient reads.
+/// The activation whose gradient a node's apply() computes first, null if there is none; and whether the node has saved
+/// what a device's own form of that gradient reads.
 struct Opening {
   const PointwiseInfo* activation = nullptr;
   bool kept = false;
@@ -142,14 +142,14 @@ class VESTA_API Node : public pool::Pooled {
   const PointwiseInfo* postponable() const { return postponable_; }
   /// Does the part of apply() that reads what was saved; resolve() does the rest.
   virtual PendingGradient postpone(Tensor grad) const;
-  /// Returns whether apply_pending() takes a gradient that is to go through that of this op.
+  /// Returns whether apply_pending() accepts a gradient that is still to pass through this activation.
   virtual bool takes(const PointwiseInfo&) const { return false; }
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
-  /// Returns the opening: the activation whose gradient apply() computes first.
+  /// Returns the activation whose gradient apply() computes first.
   virtual Opening opening() const { return {postponable_, false}; }
-  /// Returns the operands of the opening, without the gradient of the result.
+  /// Returns the operands of the opening's gradient, except for the gradient of the result.
   virtual PendingGradient opening_operands() const;
   /// Does the rest of apply(), given the opening's result, the gradient of the activation's input; with `before`, the
   /// rest of apply_reaching().

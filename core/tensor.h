@@ -123,7 +123,7 @@ namespace vesta {
 inline TensorList::TensorList(const std::vector<Tensor>& v) : Span(v) {}
 inline TensorList::TensorList(std::initializer_list<Tensor> l) : Span(l.begin(), l.size()) {}
 
-/// The tensor that is none.
+/// The undefined tensor, for a parameter that is missing.
 extern VESTA_API const Tensor kNoTensor;
 inline bool MaybeTensor::defined() const { return tensor_ && tensor_->defined(); }
 inline const Tensor& MaybeTensor::operator*() const { return tensor_ ? *tensor_ : kNoTensor; }

@@ -69,7 +69,7 @@ struct Cost {
 };
 /// Returns the multiply-adds of a call of this library's layers.
 VESTA_API Cost multiply_adds(const Module& layer, const Values& inputs, const Value& output);
-/// Tells whether a layer has a formula, so that layers in it are counted with it.
+/// Returns whether a layer has a formula, so that layers in it are counted with it.
 VESTA_API bool has_formula(const Module& layer);
 }  // namespace detail
 

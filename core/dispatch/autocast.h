@@ -50,7 +50,7 @@ struct CacheCounts {
 };
 VESTA_API CacheCounts cache_counts();
 
-/// Tells whether autocast is on for a call that is made here and now.
+/// Returns whether autocast applies to calls on this thread now.
 inline bool active() { return (layer_state.included & ~layer_state.excluded & bit(Layer::autocast)) != 0; }
 
 /// A guard that switches autocast off while it lives, for a composite that was asked to compute in a given dtype.

@@ -12,13 +12,13 @@
 
 namespace vesta::profiler {
 
-/// The number of a block that is watched, and whether it has just been seen first. 0: it is not watched.
+/// The number of a watched block (0: the block is not watched), and whether this is its first sighting.
 struct Block {
   uint32_t number = 0;
   bool is_new = false;
 };
 
-/// Begins or ends to watch what is allocated, in the sessions of one generation of the recorder.
+/// Starts or stops watching allocations, for the sessions of one generation of the recorder.
 void watch_memory(bool on, uint64_t generation);
 /// Returns whether memory is watched.
 bool watches_memory() noexcept;

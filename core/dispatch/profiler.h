@@ -34,7 +34,7 @@ struct Shape {
   uint32_t block = 0;     // of memory, where that is watched: MemoryEvent::block
 };
 
-/// A block of the CPU's memory was made or freed, or seen first.
+/// The allocation, release or first sighting of a block of CPU memory.
 struct MemoryEvent {
   int64_t time = 0;
   int64_t bytes = 0;  // below 0: freed

@@ -111,11 +111,11 @@ constexpr Schema make(Schema s, Property... property) {
 }
 
 inline constexpr auto method = [](Schema& s) { s.method = true; };
-/// The op is a method in Python, and no function.
+/// Makes the op a method in Python, not a function.
 inline constexpr auto tensor_only = [](Schema& s) { s.method = true, s.function = false; };
-/// The op is a function too.
+/// Makes the op a function, too.
 inline constexpr auto also_function = [](Schema& s) { s.function = true; };
-/// The op is no method in Python, whatever C++ has.
+/// Removes the op's method from Python; C++ may keep it.
 inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
 inline constexpr auto out = [](Schema& s) { s.out = true; };

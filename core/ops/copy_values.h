@@ -11,7 +11,7 @@ VESTA_API Tensor empty_preserving(const Tensor& t, DType dtype, Device device);
 /// Returns the strides of a tensor of `sizes` in a memory format: contiguous_format, channels_last of 4 dimensions,
 /// channels_last_3d of 5. Error(type) for another name, Error(runtime) for another number of dimensions; `op` is named.
 VESTA_API Dims strides_in(Text memory_format, IntSpan sizes, const char* op);
-/// Tells whether the elements lie densely in the order of channels_last (4 dimensions) or channels_last_3d (5).
+/// Returns whether the elements lie densely in the order of channels_last (4 dimensions) or channels_last_3d (5).
 VESTA_API bool lies_in(const Tensor& t, Text memory_format);
 /// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
 /// for memory that is not shared yet, on one device.

@@ -246,7 +246,7 @@ VESTA_HD VESTA_INLINE bool isfinite(T x) {
   return abs(x) < static_cast<T>(INFINITY);
 }
 
-/// Tells whether the sign is negative: that of -0 and of NaN too.
+/// Returns whether the sign is negative: that of -0 and of NaN too.
 template <Real T>
 VESTA_HD VESTA_INLINE bool signbit(T x) {
   return copysign(T(1), x) < T(0);
@@ -294,7 +294,7 @@ VESTA_HD VESTA_INLINE V frexp(const V& x, V& exponent) {
 // ---- integers and bool ----------------------------------------------------------------------------------------------
 // Sums, products and absolute values wrap around, as NumPy's and PyTorch's do: they are formed in unsigned arithmetic.
 
-/// Wraps an int operation: unsigned arithmetic is defined for every operand.
+/// The unsigned type in which arithmetic of T wraps around: at least as wide as `unsigned`.
 template <Integer T>
 using Unsigned = std::conditional_t<
     (sizeof(T) < sizeof(unsigned)), unsigned,
@@ -410,7 +410,7 @@ VESTA_HD VESTA_INLINE T pow(T base, T exponent) {
   return static_cast<T>(result);
 }
 
-/// Tells whether an integer is negative.
+/// Returns whether an integer is negative.
 template <Integer T>
 VESTA_HD VESTA_INLINE bool signbit(T x) {
   if constexpr (std::is_signed_v<T>) return x < T(0);

@@ -318,7 +318,7 @@ struct RpropStep {
 };
 }  // namespace VESTA_ISA_NS
 
-/// VESTA_OPTIMIZER_STEPS(X) is X(op, Step) for each fused step: what makes kernels of a step reads this list.
+/// Expands to X(op, Step) for each fused step.
 #define VESTA_OPTIMIZER_STEPS(X)                                                                             \
   X(_fused_sgd_, SgdStep) X(_fused_adam_, AdamStep) X(_fused_rmsprop_, RmspropStep)                          \
   X(_fused_adagrad_, AdagradStep) X(_fused_adadelta_, AdadeltaStep) X(_fused_adamax_, AdamaxStep)            \

@@ -39,12 +39,12 @@ class VESTA_API Rows {
   std::vector<double> weights_;
 };
 
-/// Returns a tensor of the CPU on a device, which nobody may write to: for tables that follow from sizes. A device that
-/// keeps them copies nothing from the host in later calls with the same sizes.
+/// Returns a read-only copy of a CPU table on a device. Tables follow from sizes: a device that caches them copies
+/// nothing from the host in later calls with the same sizes.
 VESTA_API Tensor table_on(const Tensor& table, Device device);
-/// Returns memory of the device that holds these bytes of the host, for good or until it needs the memory.
+/// A function that returns device memory with a copy of these host bytes, which it may cache until memory is short.
 using KeepTable = StoragePtr (*)(const void* bytes, size_t nbytes, Device device);
-/// Registers how a type of device keeps tables.
+/// Sets the function that caches the tables of a device type.
 VESTA_API void set_table_keeper(DeviceType type, KeepTable keep);
 
 /// Multiplies a dimension by such a matrix. Dtypes other than floats allow copies only.

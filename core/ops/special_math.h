@@ -33,7 +33,7 @@ VESTA_HD VESTA_INLINE auto call_polygamma(int64_t n, const V& x) {
 
 inline namespace VESTA_ISA_NS {
 
-/// Holds for what this file computes itself: numbers and vectors of them.
+/// Scalars and vectors, which this file computes itself.
 template <class V>
 concept Numeric = Scalar<V> || requires { V::N; };
 

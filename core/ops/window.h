@@ -20,7 +20,7 @@ struct VESTA_API Window {
 
 /// Returns the elements of one plane.
 constexpr int64_t plane_of(const Spatial& s) { return s[0] * s[1] * s[2]; }
-/// Returns where dimension `d` of a batch [N, C, ...] of so many spatial dimensions stands in Spatial.
+/// Returns the index in Spatial of dimension `d` - 2 of `dims` spatial dimensions: of dimension `d` of a batch.
 constexpr size_t place_of(int64_t d, int64_t dims) { return size_t(d + 3 - dims); }
 /// Returns the strides of the spatial dimensions; those of size 1 that are not there are 0.
 VESTA_API Spatial spatial_strides(const Tensor& t);

@@ -14,7 +14,7 @@
 
 namespace vesta::python {
 
-/// All callables written by hand, and whether they are methods; for the registry.
+/// Returns all callables written by hand, and whether they are methods; for the registry.
 std::vector<std::pair<const Callable*, bool>>& written_by_hand();
 
 template <class M>
