@@ -116,8 +116,8 @@ class VESTA_API TensorMeta {
 /// Note [Release of a chain]
 /// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
 /// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so the recursion is
-/// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy works
-/// off.
+/// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy
+/// empties.
 class VESTA_API Node : public pool::Pooled {
  public:
   virtual ~Node();
@@ -140,7 +140,7 @@ class VESTA_API Node : public pool::Pooled {
 
   /// Returns the op whose gradient postpone() can hand over; null where it cannot.
   const PointwiseInfo* postponable() const { return postponable_; }
-  /// Does the part of apply() that reads what was saved; resolve() does the rest.
+  /// Computes the part of apply() that reads what was saved; resolve() computes the rest.
   virtual PendingGradient postpone(Tensor grad) const;
   /// Returns whether apply_pending() accepts a gradient that is still to pass through this activation.
   virtual bool takes(const PointwiseInfo&) const { return false; }
@@ -277,13 +277,13 @@ class VESTA_API RunningNode {
   Node* saved_;
 };
 
-/// The choice of where the first gradient of a leaf goes. It is asked each time a gradient arrives and the leaf has
-/// none.
+/// An object that chooses where the first gradient of a leaf goes. It is asked each time a gradient arrives and the
+/// leaf has none.
 class VESTA_API GradPlace {
  public:
   virtual ~GradPlace() = default;
   /// Returns a tensor like the leaf. It takes a copy of the gradient and becomes the leaf's grad. An undefined tensor
-  /// means no such place.
+  /// means no such memory.
   virtual Tensor place() = 0;
 };
 

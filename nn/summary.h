@@ -1,5 +1,5 @@
-// summary: what the layers of a model make of an input, and what that costs. The text is that of vesta.summary in
-// Python.
+// summary: the outputs and the costs of a model's layers for an input, as a table. Its text is that of vesta.summary
+// in Python.
 //
 //   nn::Sequential net{nn::make<nn::Linear>(4, 3), nn::make<nn::ReLU>()};
 //   std::cout << nn::summary(net, zeros({2, 4}));

@@ -19,7 +19,7 @@ namespace {
 OptimKernels optim[kNumDTypes];
 
 constexpr int64_t kStepGrain = 65536;  // elements that a thread takes at a time: 30 us of Adam
-/// Elements to which a tensor's place among all is rounded up: pieces begin at whole vectors.
+/// Elements to which a tensor's position among all is rounded up: pieces begin at whole vectors.
 constexpr int64_t kPlace = 64;
 
 /// A parameter in the loop over all: its memory, its kernel, and where its elements stand among those of all.

@@ -17,7 +17,7 @@
 
 namespace vesta {
 
-/// The place of a function in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
+/// The namespace of a function in Python: `vesta`, `linalg`, `fft`, `special`, `nn.functional`, or `vesta._C` only.
 enum class Space : uint8_t { root, linalg, fft, special, functional, hidden };
 
 namespace autocast {
@@ -120,7 +120,7 @@ inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
 inline constexpr auto out = [](Schema& s) { s.out = true; };
 inline constexpr auto takes_out = [](Schema& s) { s.takes_out = true; };
-/// Takes out= of the result's dtype only, as PyTorch has it for this op.
+/// Accepts out= of the result's dtype only, as PyTorch does for this op.
 inline constexpr auto exact_out = [](Schema& s) { s.out = s.exact_out = true; };
 inline constexpr auto composite = [](Schema& s) { s.composite = true; };
 inline constexpr auto no_gradient = [](Schema& s) { s.differentiable = false; };

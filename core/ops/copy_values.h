@@ -27,7 +27,7 @@ VESTA_API void fill_values(const Tensor& to, Scalar value, const char* op);
 /// Copies an op's result onto the tensor that the op was to change in place; returns that. Error(runtime): a result of
 /// another shape, or of a dtype that the tensor cannot take.
 VESTA_API Tensor write_result(const Tensor& to, const Tensor& result, const char* op);
-/// Puts an op's result where its call asked for it: returns it, or writes it onto the operand or into out=.
+/// Delivers an op's result as its call requested: returns it, or writes it to the operand or to out=.
 VESTA_API Tensor write_result(Out out, const Tensor& result, const char* op);
 /// Raises a TypeError when an argument is missing (Python's None).
 inline void check_defined(const Tensor& t, const char* op, const char* argument) {

@@ -439,7 +439,7 @@ int64_t find_in_span(const T* x, int64_t n, T best) {
   return 0;
 }
 
-/// Finds the extremum's value in vectors, a span at a time, then its first place in the first span that has it.
+/// Finds the extremum's value in vectors, a span at a time, then its first index in the first span that has it.
 template <class Op, class T>
 int64_t find(const char* bytes, int64_t n) {
   using C = compute_t<T>;
