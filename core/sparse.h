@@ -1,7 +1,7 @@
 // Sparse tensors in coordinate format (COO): the elements that are stored, and their positions.
 //
 // Of a tensor of sizes [n_1, ..., n_s, d_1, ...] the first s dimensions are sparse: column k of `indices`, an int64
-// tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Places may occur more than once, in any order;
+// tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Indices may occur more than once, in any order;
 // their values add up. `coalesced`: every index occurs once, in lexicographic order.
 //
 // A sparse tensor is a Tensor like any other, for the tape too. Its bit of Layer::sparse takes a call to the function

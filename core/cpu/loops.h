@@ -447,7 +447,7 @@ struct GradientLoop {
   }
 };
 
-/// Enters the loops of struct D, which A counts the operands of, into its op's table.
+/// Enters the loops of struct D, whose operands A counts, into its op's table.
 template <class D, class A, Narrow narrow, Formulas formulas>
 void enter(PointwiseLoops& to) {
   using P = typename A::Params;

@@ -90,7 +90,7 @@ struct Schema {
 /// Returns "a floating-point or complex dtype", as error texts and help() name a set.
 VESTA_API std::string described(DTypeSet dtypes);
 
-/// One parameter of a schema, as its line in the op list declares it; texts belong to the schema.
+/// One parameter of a schema, as its line in the op list declares it; its strings belong to the schema.
 struct Parameter {
   std::string_view name;
   std::string_view type;          // without const, & and *: "Tensor", "MaybeDims"
