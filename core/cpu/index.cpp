@@ -640,7 +640,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   return self;
 }
 
-// ---- cat: rows of the result are written whole, each put together of a piece of every tensor, in one pass ----
+// ---- cat: rows of the result are written whole, each concatenated from a piece of every tensor, in one pass ----
 
 constexpr int64_t kJoinGrain = 1 << 17;  // bytes a thread takes at a time (benchmarks/compare_torch.py, cat)
 

@@ -44,7 +44,7 @@ void run_piece(const std::vector<Run>& runs, const void* numbers, int num_states
   }
 }
 
-/// Steps parameters that do not lie over one another, in one loop.
+/// Steps parameters that do not overlap in memory, in one loop.
 template <StepKind kind, class Step>
 void run_lists(const StepLists& lists, const Step& step) {
   const size_t n = lists.params.size();

@@ -125,7 +125,7 @@ std::string written(const Table& t, bool method) {
   return next == t.signature.npos ? "" : t.signature.substr(next + 2);
 }
 
-/// Says once per form that it is deprecated, and what to write instead.
+/// Warns once per form that it is deprecated, and says what to write instead.
 void warn_deprecated(const Callable& callable, const Table& t, bool method) {
   static std::vector<const Table*> warned;
   if (std::ranges::find(warned, &t) != warned.end()) return;

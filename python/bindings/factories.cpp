@@ -174,7 +174,7 @@ bool needs_dlpack(PyObject* o) {
   return number != 1 && number != 3;
 }
 
-/// Raises TypeError for what numpy.asarray(o) made an array of objects or texts of, and says what to write instead.
+/// Raises TypeError for what numpy.asarray(o) made an array of objects or strings of, and says what to write instead.
 void check_numbers(PyObject* o, PyObject* array, const char* op) {
   Ref dtype(PyObject_GetAttrString(array, "dtype"));
   Ref kind(dtype ? PyObject_GetAttrString(dtype.get(), "kind") : nullptr);

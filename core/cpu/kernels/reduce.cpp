@@ -281,7 +281,7 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   *reinterpret_cast<A*>(out) = tree.result(Op::template identity<A>());
 }
 
-/// Says whether any element is not zero, or whether all are: a block at a time, up to the first that decides.
+/// Returns whether any element is not zero, or whether all are: a block at a time, up to the first that decides.
 template <class Op, class T>
 void run_flags(const char* bytes, int64_t n, char* out) {
   constexpr bool kAny = std::is_same_v<Op, Any>;
