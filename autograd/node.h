@@ -149,14 +149,14 @@ class VESTA_API Node : public pool::Pooled {
 
   /// Returns the activation whose gradient apply() computes first.
   virtual Opening opening() const { return {postponable_, false}; }
-  /// Returns the operands of the opening's gradient, except for the gradient of the result.
+  /// Returns the operands of that gradient, except for the gradient of the activation's result.
   virtual PendingGradient opening_operands() const;
-  /// Does the rest of apply(), given the opening's result, the gradient of the activation's input; with `before`, the
-  /// rest of apply_reaching().
+  /// Does the rest of apply(), given that gradient (of the activation's input); with `before`, the rest of
+  /// apply_reaching().
   virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
   /// Returns whether reaches() may be true.
   bool may_reach() const { return may_reach_; }
-  /// Returns whether apply_reaching() can also compute the opening of the node before input 0.
+  /// Returns whether apply_reaching() can also compute the first gradient of the node before input 0.
   virtual bool reaches(const Opening&) const { return false; }
   /// Does what apply() does, and also takes the gradient of input 0 through the activation before it.
   virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
