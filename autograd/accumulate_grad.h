@@ -8,7 +8,7 @@ namespace vesta::autograd {
 VESTA_API intrusive_ptr<AccumulateGrad> grad_accumulator(const Tensor& leaf);
 
 /// Gives `t` the memory of `from`, with its geometry, dtype and device; `op` is the name of the writer. Graphs that
-/// hold a leaf of another form keep their accumulator, whose gradients have that form; the next graph gets a new one.
+/// hold the leaf in its old form keep their accumulator, whose gradients have that form; the next graph gets a new one.
 VESTA_API void replace_memory(const Tensor& t, const Tensor& from, const char* op);
 
 }  // namespace vesta::autograd

@@ -12,21 +12,21 @@
 //
 // Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
 //
-// Note [Streams] A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream
-// and is needed on another crosses over in hand(): the other stream waits for an event (the host does not wait), and
-// the memory is marked as in use there. Nothing is added in place to memory that has crossed over: a node on another
-// stream may have it for a gradient of its own, and its kernel be yet to read it when the last reference is gone.
-// Leaves take their gradients on the stream that was current when the run began, so that the caller can use them right
-// after backward(). A CPU-only run pays one comparison per gradient for all this.
+// Note [Streams]
+// A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream and is needed on
+// another crosses over in hand(): the other stream waits for an event (the host does not wait), and the memory is
+// marked as in use there. Nothing is added in place to memory that has crossed over: a kernel of another stream may
+// still have to read it when the last reference is gone. Leaves get their gradients on the stream that was current when
+// the run began: the caller can use them right after backward(). A CPU-only run pays one comparison per gradient.
 //
-// Note [Neighbours as one] The gradient of an activation is often all that goes into the gradient of the op before it
-// (relu behind batch normalisation). Where that op's node knows the activation, postpone() hands over what the
-// activation's gradient is computed from, and the node takes both with one pass over memory fewer and the same bits. It
-// is done only where nobody sees the gradient in between: no hook, no capture, no anomaly mode, no recording; and only
-// on the CPU. On CUDA it is the op behind an activation that can take both (a linear layer's product applies what it
-// writes to gelu's gradient): its node gets what the opening of the node before it is computed from, under the same
-// conditions, and the rest of that node runs when its turn comes. Nothing is deferred: both gradients are computed when
-// the first of them would be.
+// Note [Neighbours as one]
+// The gradient of an activation is often the only input of the gradient of the op before it (relu behind batch
+// normalisation). Where that op's node knows the activation, postpone() hands over the operands of the activation's
+// gradient, and the node computes both gradients in one pass over memory less, with the same bits. This happens only
+// where nobody sees the gradient in between (no hook, capture, anomaly mode or recording), and only on the CPU. On CUDA
+// the op behind an activation can take both (a linear layer's product applies gelu's gradient to what it writes): its
+// node gets the operands of the activation's gradient, under the same conditions, and the rest of that node runs when
+// its turn comes. Nothing is deferred: both gradients are computed when the first of them would be.
 //
 // Note [Sharing a graph between threads] Several threads may run backwards over the same nodes. What belongs to a run
 // (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked

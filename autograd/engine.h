@@ -30,7 +30,7 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
 
 /// Returns the running sum of the gradient for the current node's only input, or null. It is null unless this run alone
 /// owns the sum, it is on the CPU, and nothing is recorded or hooked. A rule that adds its part to the sum in place
-/// returns an undefined gradient: so the parts of a tensor that is read in many pieces cost no more than the tensor.
+/// returns an undefined gradient. Thus the gradients of many pieces of a tensor cost no more than that of the tensor.
 VESTA_API Tensor* sum_in_progress();
 
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.
@@ -41,7 +41,7 @@ VESTA_API void queue_final_callback(std::function<void()> f);
 /// Turns anomaly detection on or off: errors carry the node's name, and (with check_nan) a NaN gradient raises.
 VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);
 VESTA_API bool detect_anomaly();
-/// Makes runs note their nodes in the profiler's recorder, or ends that.
+/// Sets whether runs note their nodes in the profiler's recorder.
 void watch_by_profiler(bool on);
 
 }  // namespace vesta::autograd

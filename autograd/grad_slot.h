@@ -37,7 +37,7 @@ VESTA_API void set_grad(const Tensor& t, const Tensor& grad);
 /// Returns whether retain_grad() was called for `t`.
 VESTA_API bool retains_grad(const Tensor& t);
 
-/// Makes `t` independent: no longer a view, without flags (for results of ops whose kernel ends in a reshape).
+/// Makes `t` independent: no longer a view, without flags. For results of ops whose kernel ends in a reshape.
 VESTA_API void forget_base(const Tensor& t);
 /// Returns whether `t`, its memory and (of a view) its base have no owner but this handle: it may be overwritten or
 /// kept.

@@ -29,8 +29,8 @@ struct Needs {
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
-/// The opening of a node, the activation gradient that apply() computes first: its activation, null where there is
-/// none, and whether the node has what a device's own form of that gradient reads.
+/// The activation whose gradient a node's apply() computes first, null if there is none; and whether the node has saved
+/// what a device's own form of that gradient reads.
 struct Opening {
   const PointwiseInfo* activation = nullptr;
   bool kept = false;
@@ -116,8 +116,8 @@ class VESTA_API TensorMeta {
 /// Note [Release of a chain]
 /// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
 /// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so the recursion is
-/// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy works
-/// off.
+/// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy
+/// empties.
 class VESTA_API Node : public pool::Pooled {
  public:
   virtual ~Node();
@@ -140,23 +140,23 @@ class VESTA_API Node : public pool::Pooled {
 
   /// Returns the op whose gradient postpone() can hand over; null where it cannot.
   const PointwiseInfo* postponable() const { return postponable_; }
-  /// Does the part of apply() that reads what was saved; resolve() does the rest.
+  /// Computes the part of apply() that reads what was saved; resolve() computes the rest.
   virtual PendingGradient postpone(Tensor grad) const;
-  /// Returns whether apply_pending() takes a gradient that is to go through that of this op.
+  /// Returns whether apply_pending() accepts a gradient that is still to pass through this activation.
   virtual bool takes(const PointwiseInfo&) const { return false; }
   /// Does what apply() does with the resolved gradient as the only one.
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
-  /// Returns the opening: the activation whose gradient apply() computes first.
+  /// Returns the activation whose gradient apply() computes first.
   virtual Opening opening() const { return {postponable_, false}; }
-  /// Returns the operands of the opening, without the gradient of the result.
+  /// Returns the operands of that gradient, except for the gradient of the activation's result.
   virtual PendingGradient opening_operands() const;
-  /// Does the rest of apply(), given the opening's result, the gradient of the activation's input; with `before`, the
-  /// rest of apply_reaching().
+  /// Does the rest of apply(), given that gradient (of the activation's input); with `before`, the rest of
+  /// apply_reaching().
   virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
   /// Returns whether reaches() may be true.
   bool may_reach() const { return may_reach_; }
-  /// Returns whether apply_reaching() can also compute the opening of the node before input 0.
+  /// Returns whether apply_reaching() can also compute the first gradient of the node before input 0.
   virtual bool reaches(const Opening&) const { return false; }
   /// Does what apply() does, and also takes the gradient of input 0 through the activation before it.
   virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
@@ -277,13 +277,13 @@ class VESTA_API RunningNode {
   Node* saved_;
 };
 
-/// The choice of where the first gradient of a leaf goes. It is asked each time a gradient arrives and the leaf has
-/// none.
+/// An object that chooses where the first gradient of a leaf goes. It is asked each time a gradient arrives and the
+/// leaf has none.
 class VESTA_API GradPlace {
  public:
   virtual ~GradPlace() = default;
   /// Returns a tensor like the leaf. It takes a copy of the gradient and becomes the leaf's grad. An undefined tensor
-  /// means no such place.
+  /// means no such memory.
   virtual Tensor place() = 0;
 };
 

@@ -109,7 +109,7 @@ class HookList {
   std::vector<Entry> entries_;
 };
 
-/// The place where retain_grad() keeps a non-leaf's gradient. It is shared by the tensor and the node that computed
+/// The slot in which retain_grad() keeps a non-leaf's gradient. It is shared by the tensor and the node that computed
 /// it, so that neither owns the other.
 struct RetainedGrad : RefCounted {
   Tensor get() {
@@ -146,7 +146,7 @@ class RetainedList {
     std::lock_guard lock(lock_);
     std::erase_if(entries_, [&](const Entry& e) { return e.second == place; });
   }
-  /// Returns a snapshot of the places.
+  /// Returns a snapshot of the slots.
   std::vector<Entry> now() const {
     std::lock_guard lock(lock_);
     return entries_;

@@ -5,8 +5,8 @@
 
 namespace vesta::autograd {
 
-/// The gradient of an activation's result, and what that of its input is computed from. Without `grad`, the latter
-/// alone.
+/// The operands of the gradient of an activation's input: the gradient of its result, and what is saved. Without
+/// `grad`, the latter alone.
 struct PendingGradient {
   const PointwiseInfo* info = nullptr;
   Tensor grad, used;

@@ -70,7 +70,7 @@ class PointwiseNode final : public Node {
     if (info.inputs == 1 && info.values == 1 && info.slopes == 1 && std::has_single_bit(uses_)) postponable_ = &info;
   }
   bool uses_input(int k) const { return (uses_ >> k & 1) != 0; }
-  /// Tells whether a gradient uses a result, or a part of it.
+  /// Returns whether a gradient uses a result, or a part of it.
   bool uses_result(int which) const {
     const int first = rule_->info->inputs + which;
     return uses_input(first) || (parts() && uses_input(first + 1));
@@ -115,7 +115,7 @@ class PointwiseNode final : public Node {
   }
 
  private:
-  /// Tells whether the two values of the formula are the parts of one complex result.
+  /// Returns whether the two values of the formula are the parts of one complex result.
   bool parts() const { return rule_->info->result == Result::complex; }
 
   /// Adds to what is saved the second value of the formula and its gradient; returns that of the first. A gradient that

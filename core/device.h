@@ -12,7 +12,7 @@ namespace vesta {
 enum class DeviceType : uint8_t { cpu, cuda, meta, third_party };
 inline constexpr int kNumDeviceTypes = 4;
 
-/// One device: `cpu`, `cuda:0`. An index of -1 (text `cuda`) means the current one; tensors always have a number.
+/// One device: `cpu`, `cuda:0`. An index of -1 (written `cuda`) means the current one; tensors always have a number.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int8_t index = 0;

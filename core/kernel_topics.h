@@ -1,5 +1,5 @@
-// The table of what the levels above the ops register, a row for each topic: a new topic is a row here and a function
-// register_TOPIC() in each level that has something for it.
+// The table of what the levels above the ops register: a row for each topic of kernels, which has a register_TOPIC() in
+// each level with a `yes`. The lists of ops are another table, ops/topics.h. A new topic: ops/lists/README.md.
 #pragma once
 
 // clang-format off

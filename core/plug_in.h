@@ -8,11 +8,11 @@
 namespace vesta {
 
 /// Returns the identity of libvesta.so's build: its version, and a hash of the headers that all libraries share
-/// (core/build_identity.cmake). A library built with it has the same text as VESTA_BUILD_IDENTITY.
+/// (core/build_identity.cmake). A library built with it has the same string as VESTA_BUILD_IDENTITY.
 VESTA_API const char* build_identity();
 
-/// Returns a message that `library` is of build `theirs` and not of this one, and what to do; empty if it is of this
-/// build.
+/// Returns the error text for `library`, which is of build `theirs` and not of this one; empty if the builds are the
+/// same.
 VESTA_API std::string other_build(const std::string& library, const char* theirs);
 
 /// Opens a plug-in, which states its build as `extern "C" const char vesta_plug_in_build[]`. Returns null, with the

@@ -1,8 +1,8 @@
 // Sparse tensors in coordinate format (COO): the elements that are stored, and their positions.
 //
 // Of a tensor of sizes [n_1, ..., n_s, d_1, ...] the first s dimensions are sparse: column k of `indices`, an int64
-// tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Places may occur more than once, in any order;
-// their values add up. `coalesced`: every place occurs once, in lexicographic order.
+// tensor [s, nnz], says where values[k], of sizes [d_1, ...], stands. Indices may occur more than once, in any order;
+// their values add up. `coalesced`: every index occurs once, in lexicographic order.
 //
 // A sparse tensor is a Tensor like any other, for the tape too. Its bit of Layer::sparse takes a call to the function
 // that the op has for sparse operands (core/ops/sparse.cpp); an op without one refuses. So kernels never meet one.

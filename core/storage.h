@@ -43,7 +43,7 @@ class VESTA_API Storage : public RefCounted {
   void* context() const { return context_; }
   /// Returns what frees the memory; null where it lies beside this header.
   Deleter deleter() const { return deleter_; }
-  /// Makes `deleter(context)` run in the place of what frees the memory, which it then has to do.
+  /// Makes `deleter(context)` run instead of the function that frees the memory, which it then has to do.
   void free_by(Deleter deleter, void* context) { deleter_ = deleter, context_ = context; }
   /// Returns whether resize_ may replace the memory: not if it is lent from outside.
   bool resizable() const { return !lent_; }

@@ -123,7 +123,7 @@ namespace vesta {
 inline TensorList::TensorList(const std::vector<Tensor>& v) : Span(v) {}
 inline TensorList::TensorList(std::initializer_list<Tensor> l) : Span(l.begin(), l.size()) {}
 
-/// The tensor that is none.
+/// The undefined tensor, for a parameter that is missing.
 extern VESTA_API const Tensor kNoTensor;
 inline bool MaybeTensor::defined() const { return tensor_ && tensor_->defined(); }
 inline const Tensor& MaybeTensor::operator*() const { return tensor_ ? *tensor_ : kNoTensor; }
@@ -140,7 +140,7 @@ VESTA_API Tensor empty_tensor(IntSpan sizes, DType dtype, Device device = {});
 VESTA_API Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device = {});
 /// Makes an alias of `t`'s memory with its own geometry, without history: what every view op returns.
 VESTA_API Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, const char* op);
-/// Makes one with elements of another dtype; sizes, strides and offset count those.
+/// Makes such an alias with elements of another dtype; sizes, strides and offset count those.
 VESTA_API Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype, const char* op);
 
 /// Prints as Python's repr does.

@@ -10,9 +10,9 @@ namespace vesta {
 VESTA_API bool follows_torch();
 VESTA_API void follow_torch(bool on);
 
-/// Returns `t`, the result of ops that PyTorch records as one step, whose node is shown by that step's name
-/// ("DetBackward0") where programs follow PyTorch; elsewhere by its own. Only for results that are made by these ops,
-/// never an operand.
+/// Names the node of `t` as PyTorch names the step ("DetBackward0") if the process follows PyTorch; returns `t`.
+/// PyTorch records the ops that computed `t` as one step.
+/// `t` must be a fresh result of them, never an operand.
 VESTA_API Tensor named_step(Tensor t, const char* step);
 /// Does the same for two results.
 VESTA_API TensorPair named_step(TensorPair pair, const char* step);

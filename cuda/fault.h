@@ -17,7 +17,7 @@ void raise_fault(int device);
 /// Records that queued work of a device has failed in a way that the host found (an aborted communicator): the next
 /// wait for the device raises `error` instead of giving values that were never written. `who` is for retract_failure.
 void post_failure(int device, const void* who, std::exception_ptr error);
-/// Removes what `who` posted: the user has got the error.
+/// Removes what `who` posted: the user has received the error.
 void retract_failure(const void* who);
 
 }  // namespace vesta::cuda

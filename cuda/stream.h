@@ -40,7 +40,7 @@ Stream checked_stream(int device, uint32_t number);
 VESTA_API Stream stream_from_pool(int device, bool high_priority = false);
 /// Takes a stream for one owner only; Error(runtime) if all kOwnStreams are taken.
 VESTA_API Stream take_own_stream(int device);
-/// Returns such a stream, for the next owner.
+/// Gives such a stream back, for the next owner.
 VESTA_API void return_own_stream(Stream stream);
 /// Returns the calling thread's current stream of a device.
 VESTA_API Stream current_stream(int device);

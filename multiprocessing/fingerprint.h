@@ -4,14 +4,14 @@
 // Ranks that call different things must always detect it, and report both call sites. PyTorch's check (its DETAIL mode)
 // runs a collective of its own before each collective and costs 70% of a small one. Here nothing is sent before:
 //   - A message of up to kEagerBytes is exchanged by our own sockets (mesh.h), and the fingerprint, about 150 bytes,
-//     stands in front of the values in the same write. Every rank compares with every other.
+//     precedes the values in the same write. Every rank compares with every other.
 //   - A larger one is moved by the engine (Gloo). Its messages are tagged with 32 bits of the fingerprint's hash and
 //     the operation's number: ranks that call different things never receive each other's bytes (Gloo ends the process
 //     where a message is longer than its buffer, and leaves garbage where it is shorter). The fingerprint itself goes
 //     to the next rank of the ring while the engine works, and is compared when it is done; a monitor thread compares
 //     it meanwhile if the engine is not done after 100 ms. If all neighbours agree, all agree.
 // A rank that finds a difference tells all others (Mesh::abort), which takes one message. Weighed: headers inside
-// Gloo's own messages (its collectives have no place for them, and a scratch copy of the first piece costs 1% of 1 MiB
+// Gloo's own messages (its collectives have no room for them, and a scratch copy of the first piece costs 1% of 1 MiB
 // by itself); a header exchange over Gloo's buffers (three messages of its protocol instead of one of ours, through a
 // thread of its own); comparing through the store (a round trip to rank 0 for each call). benchmarks/distributed.py
 // --check measures what it costs.

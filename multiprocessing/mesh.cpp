@@ -36,7 +36,7 @@ std::string read_line(const char* path) {
   return line;
 }
 
-/// Returns a text that is equal for two processes if each can find the other in /proc.
+/// Returns a string that is equal for two processes if each can find the other in /proc.
 std::string process_space() {
   char link[64] = {};
   [[maybe_unused]] ssize_t n = readlink("/proc/self/ns/pid", link, sizeof link - 1);

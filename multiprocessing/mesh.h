@@ -95,7 +95,7 @@ class VESTA_API Mesh {
   void answer_goodbyes(uint64_t number);
   /// Returns the identity of a rank: `rank 2 (host h, pid p)`.
   std::string who(int rank) const;
-  /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
+  /// Returns why a rank cannot take part in operation `number`, or an empty string. Called under the lock.
   std::string gone(int rank, uint64_t number) const;
   /// Returns which rank has gone that should send or receive a message; for any rank (-1), one that died, or all that
   /// left. Empty while the message may come. With `promised` the message is on its way, and a rank that leaves still

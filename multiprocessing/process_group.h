@@ -49,14 +49,14 @@ struct ReduceOp {
 /// Returns PyTorch's name of the operator, such as `SUM`.
 VESTA_API const char* name(ReduceOp op);
 
-/// The place where a collective was called, for messages: a scope on the calling thread. The Python layer sets file
-/// and line; a C++ caller gives its own text (`CallSite here("bucket 3 (layer1.weight, ...)")`).
+/// The call site of a collective, for messages: a scope on the calling thread. The Python layer sets file and line; a
+/// C++ caller gives its own string (`CallSite here("bucket 3 (layer1.weight, ...)")`).
 class VESTA_API CallSite {
  public:
   explicit CallSite(std::string where);
   ~CallSite();
   CallSite(const CallSite&) = delete;
-  /// Returns the current scope's text; empty outside of any scope.
+  /// Returns the current scope's string; empty outside of any scope.
   static const std::string& current();
 
  private:

@@ -3,7 +3,7 @@
 //
 // A tour. HostGroup (process_group_host.cpp) makes a Task from each call: a fingerprint, a Work, and a function that
 // runs on the group's thread with a Call. The function either exchanges small values itself (Call::exchange) or calls
-// the engine (Call::bulk); both check the fingerprints. Failure is one text per group, set once by whichever finds it
+// the engine (Call::bulk); both check the fingerprints. A failure is one message per group, set by whichever finds it
 // first: this thread (a difference, a deadline), the monitor (a difference or a deadline while the engine works, a
 // connection that ended), another rank (Mesh::abort). It ends the engine's call and wakes those who wait, and every
 // later operation raises it.
@@ -35,7 +35,7 @@ class VESTA_API Call {
   Call(GroupCore& core, const Fingerprint& print, uint64_t sequence, Clock::time_point deadline)
       : core_(core), print_(print), sequence_(sequence), deadline_(deadline) {}
   /// Sends each rank the bytes that `to(rank)` gives, with the fingerprint, and returns what each rank sent (its own
-  /// place stays empty). Returns when all ranks have called the same thing.
+  /// element stays empty). Returns when all ranks have called the same thing.
   std::vector<std::string> exchange(const std::function<std::string_view(int rank)>& to);
   /// Runs `work`, which calls the engine; the fingerprint goes round the ring meanwhile.
   void bulk(const std::function<void()>& work);

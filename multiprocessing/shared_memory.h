@@ -29,7 +29,7 @@
 
 namespace vesta::shared {
 
-/// The place of a block in the file of its arena, in bytes. With a descriptor of the file it is all that another
+/// The position of a block in the file of its arena, in bytes. With a descriptor of the file it is all that another
 /// process needs.
 struct Handle {
   uint64_t window = 0, window_bytes = 0;  // the part of the file that is mapped in one piece
@@ -76,8 +76,8 @@ class VESTA_API Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  /// Adds a block: `handle` receives its place, the result is the index in descriptors() of its arena. Error(value) if
-  /// the storage is not in shared memory.
+  /// Adds a block: fills its `handle`, and returns the index of its arena in descriptors(). Error(value) if the storage
+  /// is not in shared memory.
   int add(const Storage& storage, Handle& handle);
   /// Returns the descriptors so far, one per arena; they belong to the lease.
   const std::vector<int>& descriptors() const { return descriptors_; }

@@ -11,7 +11,7 @@ namespace vesta {
 
 /// A server of a store at a port, until it is destroyed.
 ///
-/// A request is a length, a letter, and texts; the answer is a length and texts. A request that waits is answered
+/// A request is a length, a letter, and strings; the answer is a length and strings. A request that waits is answered
 /// later. A client that stops waiting closes its connection. Letters: S set, G get (waits), A add, W wait, C check, X
 /// compare and set, D delete, N number of keys, P append, K keys, M get several (waits), m set several.
 class StoreServer {

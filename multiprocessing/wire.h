@@ -1,4 +1,4 @@
-// Sockets with deadlines, and messages made of numbers and texts. Internal to multiprocessing.
+// Sockets with deadlines, and messages made of numbers and strings. Internal to multiprocessing.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -41,7 +41,7 @@ bool send_all(int fd, const void* data, size_t size, Clock::time_point deadline)
 /// Receives exactly `size` bytes. Returns false if the other side is gone or the deadline is over.
 bool receive_all(int fd, void* data, size_t size, Clock::time_point deadline);
 
-/// A writer of a message: numbers in the machine's byte order, texts with their length.
+/// A writer of a message: numbers in the machine's byte order, strings with their length.
 class Writer {
  public:
   template <class T>

@@ -70,7 +70,7 @@ class VESTA_API Work {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;  // ended, with or without an error; callbacks may be running
-  bool ended_ = false;  // these too
+  bool ended_ = false;  // the callbacks, too, have run
   std::thread::id finisher_;
   std::exception_ptr error_;
   std::vector<Tensor> outputs_;

@@ -12,10 +12,10 @@
 #include <vesta/nn/python_repr.h>
 
 /// Names the members of an options struct, in the order of the layer's arguments in Python. An options struct may have
-/// a `shown` too, its text in a repr: `{name}` is the value (one number where a size is the same in all dimensions, a
-/// text without quotes), `{*name}` the value as Python writes it (a tuple, a quoted text), and what stands in `[...]`
-/// is left out where all its fields have their defaults. Without it: `name=value` of all fields. `required` is how many
-/// of the first fields have no default: the layer's constructor takes no fewer arguments. `with_fields(f)` returns
+/// a `shown` too, its form in a repr: `{name}` is the value (one number where a size is the same in all dimensions, a
+/// string without quotes), `{*name}` the value as Python writes it (a tuple, a quoted string), and a part in `[...]` is
+/// omitted where all its fields have their defaults. Without it: `name=value` of all fields. `required` is the number
+/// of first fields without a default: the layer's constructor takes no fewer arguments. `with_fields(f)` returns
 /// f(values...).
 #define VESTA_FIELDS(...)                                        \
   static constexpr std::string_view field_names = #__VA_ARGS__; \

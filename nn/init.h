@@ -6,8 +6,8 @@ namespace vesta::nn::init {
 
 enum class Fan { in, out };
 
-/// While one lives, the functions below leave tensors of this thread as they are: a copy of a module gets the values of
-/// the original, and drawing others first would change the random numbers of the program.
+/// A guard: while it lives, the functions below leave tensors of this thread as they are. A copy of a module gets the
+/// values of the original, and drawing others first would change the random numbers of the program.
 class VESTA_API Skip {
  public:
   Skip();

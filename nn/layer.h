@@ -1,4 +1,4 @@
-// ModuleOf and LayerOf: the bases of modules whose forward() takes and returns what it likes. A tour:
+// ModuleOf and LayerOf: the bases of modules whose forward() has any signature. A tour:
 //
 //   struct Translator : nn::ModuleOf<Translator> {
 //     std::shared_ptr<nn::LSTM> lstm = register_module("lstm", nn::make<nn::LSTM>(64, 128));

@@ -87,7 +87,7 @@ class VESTA_API Module {
   }
 
   std::vector<Tensor> parameters() const;
-  /// Lists parameters by qualified name ("fc1.weight"); a shared one appears once, at its first place.
+  /// Lists parameters by qualified name ("fc1.weight"); a shared one appears once, under its first name.
   Named named_parameters(const std::string& prefix = "") const;
   std::vector<Tensor> buffers() const;
   Named named_buffers(const std::string& prefix = "") const;

@@ -1,5 +1,5 @@
-// summary: what the layers of a model make of an input, and what that costs. The text is that of vesta.summary in
-// Python.
+// summary: the outputs and the costs of a model's layers for an input, as a table. Its text is that of vesta.summary
+// in Python.
 //
 //   nn::Sequential net{nn::make<nn::Linear>(4, 3), nn::make<nn::ReLU>()};
 //   std::cout << nn::summary(net, zeros({2, 4}));
@@ -69,7 +69,7 @@ struct Cost {
 };
 /// Returns the multiply-adds of a call of this library's layers.
 VESTA_API Cost multiply_adds(const Module& layer, const Values& inputs, const Value& output);
-/// Tells whether a layer has a formula, so that layers in it are counted with it.
+/// Returns whether a layer has a formula, so that layers in it are counted with it.
 VESTA_API bool has_formula(const Module& layer);
 }  // namespace detail
 

@@ -19,7 +19,7 @@ class Value;
 /// A list of Values: the inputs of a call, or a result of several parts.
 using Values = std::vector<Value>;
 
-/// Nothing (Python's None), a tensor, a number, a text, a list of Values, or anything else that can be copied.
+/// Nothing (Python's None), a tensor, a number, a string, a list of Values, or anything else that can be copied.
 /// `Value(x)` takes tuples, vectors, arrays and optionals apart; `v.to<T>()` puts them together again.
 class VESTA_API Value {
  public:
@@ -52,8 +52,8 @@ class VESTA_API Value {
   decltype(auto) visit(F&& f) const {
     return std::visit(std::forward<F>(f), held_);
   }
-  /// Returns the value as a T: a Tensor (undefined for nothing), a number, a text, or an optional, vector, array, pair
-  /// or tuple of such; for other types the T that was given. TypeError: it is something else.
+  /// Returns the value as a T: a Tensor (undefined for nothing), a number, a string, or an optional, vector, array,
+  /// pair or tuple of such; for other types the T that was given. TypeError: it is something else.
   template <class T>
   T to() const;
 

@@ -4,7 +4,7 @@
 
 namespace vesta::autograd::rules {
 
-/// Returns a sparse gradient, as that of an element of a sparse tensor, as a dense one.
+/// Converts a sparse gradient, as that of an element of a sparse tensor, to a dense one.
 inline Tensor dense_gradient(const Tensor& g) { return g.is_sparse() ? to_dense(g) : g; }
 
 }  // namespace vesta::autograd::rules

@@ -1,4 +1,4 @@
-// Indexing: reading from places has writing to those places as its gradient, and the other way round.
+// Indexing: reading from positions has writing to those positions as its gradient, and the other way round.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/dense_gradient.h>
 #include <vesta/autograd/rules/rules.h>
@@ -115,7 +115,7 @@ struct IndexFillRule {
     const Tensor at = index();
     Tensor self, value;
     if (needs[0]) self = index_fill(g, dim, at, 0);
-    if (needs[2]) {  // a place counts once, however many indices name it
+    if (needs[2]) {  // a position counts once, however many indices name it
       const Tensor filled = index_fill_(zeros(Dims(g.sizes()), DType::bool_, g.device()), dim, at, true);
       value = sum(where(filled, g, wrapped(0.0))).to(home);
     }
@@ -166,7 +166,7 @@ struct ScatterAddRule {
   }
 };
 
-// What was there loses its gradient, what was written has that of its place (of equal places, each has all of it).
+// What was there loses its gradient, what was written has that of its position (each of several equal ones has it).
 struct ScatterRule {
   int64_t dim = 0;
   Saved index;

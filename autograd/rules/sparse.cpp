@@ -7,7 +7,7 @@
 namespace vesta::autograd::rules {
 namespace {
 
-/// The gradient of the values is that of the sparse tensor at its places, whether it comes dense or sparse.
+/// The gradient of the values is that of the sparse tensor at its positions, whether it comes dense or sparse.
 struct SparseRule {
   Saved indices;
   static SparseRule save(const Tensor&, const Tensor& indices, const Tensor&, IntList, bool, Needs) {

@@ -118,7 +118,7 @@ Tensor norms_kernel(TensorList tensors, double ord, bool total) {
   return r;
 }
 
-/// Calls f(list) once for tensors that do not lie over one another, else for each alone.
+/// Calls f(list) once for tensors that do not overlap in memory, else for each alone.
 template <class F>
 void one_by_one_if_overlapping(TensorList tensors, F f) {
   if (!overlapping(tensors)) return f(tensors);

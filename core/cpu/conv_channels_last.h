@@ -10,10 +10,10 @@
 
 namespace vesta::cpu {
 
-/// From so many channels on, pixels are transposed by tiles; fewer are moved one by one.
+/// The number of channels from which pixels are transposed in tiles.
 inline constexpr std::int64_t kTransposedChannels = 4;
 
-/// Writes the transpose of in[rows, columns]; rows of both are so many elements apart.
+/// Writes the transpose of in[rows, columns]; `in_row` and `out_row` are the row strides, in elements.
 template <class T>
 void transpose_elements(std::int64_t rows, std::int64_t columns, const T* in, std::int64_t in_row, T* out,
                         std::int64_t out_row) {

@@ -22,7 +22,7 @@ struct Image {
 
   std::int64_t row(int d) const { return !copied ? strides.spatial[d] : d == 1 ? size[2] : size[1] * size[2]; }
   std::size_t elements() const { return static_cast<std::size_t>(size[0] * size[1] * size[2]); }
-  // Calls f(place in the image, place in the copy) for every element.
+  // Calls f(offset in the image, offset in the copy) for every element.
   template <class F>
   void each(F f) const {
     int64_t at = 0;

@@ -9,7 +9,7 @@ namespace vesta::cpu {
 /// With channels last, vectors run along the channels, and a pixel of the result is the sum of a few pixels of the
 /// input times the weights of each tap, tap by tap in the order of the taps: the sums of Note [Depthwise convolution].
 /// A tap that lies outside the image reads a line of zeros, as it does on a canvas, so that weights which are not
-/// finite show in the same places.
+/// finite show in the same elements.
 
 /// Computes a depthwise convolution with the weights w, [channels, kernel...]; both images have channels last.
 template <class T>

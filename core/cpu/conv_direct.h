@@ -64,11 +64,11 @@ struct Correlated {
 /// With a vector or more of output channels there is no need to pack columns: vectors run along the output channels,
 /// every value of x is broadcast from where it lies, and the weights are packed once. A register tile holds up to 14
 /// pixels of an image row times 32 channels, sums over a block of taps (Taps::block) and is added to a strip of outputs
-/// that stays in L2; at the end the strip is written to its place transposed. A tap that lies outside of the image for
+/// that stays in L2; at the end the strip is written transposed. A tap that lies outside of the image for
 /// a whole row is skipped, and where the kernel is three wide with one pixel of padding, so are those left and right of
 /// the image (7 x 7 images: a fifth of the work); x is then read in place. Every other kernel reads a canvas, zeros
 /// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
-/// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
+/// that weights which are not finite show in the same elements whatever the batch, the threads and the instruction set.
 
 /// Returns whether correlate_direct is faster. The shape alone decides where the results could differ.
 template <class E>

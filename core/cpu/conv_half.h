@@ -13,19 +13,19 @@ namespace vesta::cpu {
 /// Note [Pairs of channels]
 /// Where the machine multiplies pairs of bfloat16 (Note [Pairs of bfloat16] in gemm_kernel.h), a convolution over C
 /// channels is one over C / 2 pairs of them, elements of 32 bits that travel as floats; an odd last channel is paired
-/// with zeros. The ways of float run on these as they are, with kernels that multiply pairs, and their sums are floats
-/// that are rounded once into the result. With channels last an even number of channels lies in pairs already, and 1 x
-/// 1 kernels are plain products of bfloat16 (Note [Pixels in rows] in conv_pointwise.h); so is the gradient of their
+/// with zeros. The float paths run on these unchanged, with kernels that multiply pairs, and their sums are floats that
+/// are rounded once into the result. With channels last, an even number of channels is in pairs already, and 1 x 1
+/// kernels are plain products of bfloat16 (Note [Pixels in rows] in conv_pointwise.h); so is the gradient of their
 /// weights. One channel per group is widened, and so are the images for the gradient of larger kernels' weights, whose
-/// sums run over pixels. 3 x 3 kernels go by pairs as well: half of the products, without the transforms of Note
-/// [Winograd's convolution] in conv_winograd.h and their error, take about as long as a quarter of them. Shape and
-/// machine decide, so a layout has the bits of the other.
-/// Where products go by tiles (Note [Tiles of pairs] in gemm_kernel.h), 1 x 1 kernels are plain products in every
-/// layout (correlate_pointwise), and others products of unfolded images (Note [Unfolded images] in conv_unfolded.h) but
+/// sums run over pixels. 3 x 3 kernels are computed on pairs as well: half of the products, without the transforms and
+/// the error of Note [Winograd's convolution] in conv_winograd.h, take about as long as a quarter of them. Shape and
+/// machine decide, so that both layouts have the same bits.
+/// Where products use tiles (Note [Tiles of pairs] in gemm_kernel.h), 1 x 1 kernels are plain products in every
+/// layout (correlate_pointwise), and others are products of unfolded images (Note [Unfolded images] in conv_unfolded.h) but
 /// for those over single channels or with few terms or results: these are widened, as the instruction for vectors of
 /// pairs is slower there than that for floats (Sapphire Rapids, compare_torch.py --family bfloat16).
 
-/// Returns whether a convolution of bfloat16 over `channels` channels per group goes by pairs, forward or backward.
+/// Returns whether a convolution of bfloat16 over `channels` channels per group is computed on pairs, also backward.
 bool goes_in_pairs(std::int64_t channels);
 
 /// Images or weights as pairs of channels: in place, or in memory of their own.

@@ -46,7 +46,7 @@ void clear_columns(std::int64_t count, std::int64_t lines, float* out);
 
 }  // namespace winograd
 
-/// Returns whether Winograd's way is faster, from the shape of one image alone.
+/// Returns whether Winograd's algorithm is faster, from the shape of one image alone.
 VESTA_API bool goes_winograd(const ConvShape& shape);
 
 /// Computes the convolution, or its gradient of the data if `backward`, with dense weights w. Returns the images that

@@ -3,7 +3,7 @@
 // as a plain product of pixels (Note [Pixels in rows] in conv_pointwise.h), as one product of all images (Note [Few
 // columns] in conv_few_columns.h), with fewer products (Note [Winograd's convolution] in conv_winograd.h), directly
 // (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over (sample, group) pairs: lay the
-// image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip, write the strip to its place.
+// image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip, write the strip to its position.
 // Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks of Taps::block, so neither the
 // batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
@@ -204,7 +204,7 @@ struct Correlation : Correlated<E> {
     write_rows<E>(canvas, taps, strip.begin, strip.end, to_channels, room, strip_columns, to_size, out, to_strides);
   }
 
-  // Columns that are packed: their places in the images of a chunk.
+  // Columns that are packed: their positions in the images of a chunk.
   const std::int32_t* places(const Strip& strip, const Chunk& images, int64_t columns) const {
     const int64_t panels = round_up(columns, kernels.tile_cols);
     auto* const at = static_cast<std::int32_t*>(thread_scratch(Scratch::operand_a, sizeof(std::int32_t) * panels));

@@ -18,7 +18,7 @@ struct Transposition {
   bool far = false;       // whether the result bypasses the caches, which could not hold it
 };
 
-/// Fewer rows or columns than these are transposed together, where they are dense on the other side.
+/// Fewer rows or columns than this are transposed in one pass over all of them, if they are dense on the other side.
 inline constexpr int64_t kFewLines = 8;
 
 /// Lines of dense memory that are copied: `from_step` and `to_step` bytes apart, `bytes` long.
@@ -43,7 +43,7 @@ struct RowPiece {
   int64_t step, bytes;
 };
 
-/// Rows of dense memory that are put together of pieces, one behind the other.
+/// Dense rows, one behind the other, concatenated from pieces.
 struct JoinedRows {
   const RowPiece* pieces;
   int64_t count, rows;

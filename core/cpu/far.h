@@ -1,4 +1,4 @@
-// Results that no cache can hold bypass the caches: their lines are written whole instead of being read first.
+// Non-temporal stores: results that no cache can hold bypass the caches, whose lines are not read before a write.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ int64_t last_level_bytes();
 /// through a buffer of 8 KiB element-wise ops took 1.2 to 1.4 times as long wherever memory was not the limit.
 bool is_far(int64_t bytes);
 
-/// Returns the same of rows that must be whole lines of the cache.
+/// Returns the same for rows; false unless they are whole cache lines.
 bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes);
 
-/// Copies n bytes past the caches, as far as they are whole lines. finish_far() must follow before another thread
-/// reads.
+/// Copies n bytes with non-temporal stores, as far as they are whole cache lines. finish_far() must follow before
+/// another thread reads them.
 void write_far(char* to, const char* from, int64_t n);
 
-/// Orders this thread's cache-bypassing stores before its later stores.
+/// Orders this thread's non-temporal stores before its later stores.
 void finish_far();
 
 }  // namespace vesta::cpu

@@ -3,7 +3,7 @@
 // Note [Lines in lanes]
 // A line is a run of points to be transformed. The kernels (kernels/fft.cpp) transform as many lines at once as a
 // vector has lanes, each in its own: they read the lines into a buffer of vectors (rows are transposed in registers,
-// columns lie as they should), every point to the place where decimation in time wants it, combine blocks in place by
+// columns lie as they should), every point to its position for decimation in time, combine blocks in place by
 // radices 8, 4, 2, 3, 5, 7, 11 and 13, and write the results in order. So nothing is shuffled within a transform, roots
 // of unity are the same for all lanes, and a line's bits depend neither on its neighbours nor on strides or threads.
 // Real lines of even length are pairs of half as many points. Numbers are computed in their own type, with roots of

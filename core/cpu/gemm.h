@@ -38,11 +38,11 @@ struct Gemm {
 /// f32 and f64 are sums of fused multiply-adds in a fixed order (Note [One chain of sums] in gemm_kernel.h): an
 /// element depends on its row of A, its column of B, the bias and what it is added to, never on m, n, strides, batch
 /// or the number of threads. bf16 and f16 are computed as f32 and rounded once, to nearest even; bf16 with the
-/// instructions for it where the machine has them, which are as exact but take subnormal numbers for zeros (Note [Pairs
-/// of bfloat16] in gemm_kernel.h). Complex products use
-/// four multiplications in the order of k; integers wrap around. k = 0 gives zeros (plus bias). Transposed operands
-/// are read in place where that is fast and repacked where it is not; the caller need not copy. Throws Error(memory)
-/// if working memory is short, and what the interrupt check throws.
+/// instructions for it where the machine has them, which are as exact but treat subnormal numbers as zeros (Note
+/// [Pairs of bfloat16] in gemm_kernel.h). Complex products use four multiplications in the order of k; integers wrap
+/// around. k = 0 gives zeros (plus bias). Transposed operands are read in place where that is fast and repacked where
+/// it is not; the caller need not copy. Throws Error(memory) if working memory is short, and what the interrupt check
+/// throws.
 VESTA_API void gemm(Elem elem, const Gemm& args);
 
 /// Converts n 16-bit floats to f32, exactly (signalling NaNs become quiet).

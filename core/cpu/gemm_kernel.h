@@ -89,7 +89,7 @@ struct GemmKernels {
 /// of pairs: two numbers that follow each other in k travel as one float, k counts pairs, and tiles, packing and paths
 /// are those of float with this one operation exchanged. So [One chain of sums] holds for it as it stands, with blocks
 /// of kBlockK pairs and, in each pair, the second number first. An odd k is filled up with a zero.
-/// The instruction takes subnormal numbers for zeros and makes zeros of subnormal sums, whatever the mode of the CPU:
+/// The instruction treats subnormal numbers as zeros and flushes subnormal sums to zero, in every mode of the CPU:
 /// an element may be off by 2^-126 per multiplication (times the other factor, if one is subnormal). Every path of a
 /// product takes the instruction or none does, so the bits depend on the machine, but on nothing else.
 /// Rejected: pairs in the order of the plain chain. An operand that is whole along k could not be read in place.
@@ -99,7 +99,7 @@ struct GemmKernels {
 /// multiply-add of vectors. Where the machine has it, all products of pairs take it, and within a block of kBlockK
 /// pairs the chain is one of steps of kTileSteps pairs, from zero: the second numbers of the step's pairs are one chain
 /// of fused multiply-adds from zero, the first numbers another; the two sums are added, then added to the block's. A
-/// last step is filled up with zeros. Subnormal numbers are taken for zeros as above, and the same invariance holds.
+/// last step is filled up with zeros. Subnormal numbers are treated as zeros as above, and the same invariance holds.
 /// The kernel may refuse a process tiles (a signal handler with a small stack): its products are then those of vectors.
 /// Rows of a are read where they are whole along k, so pack_a leaves them rows (GemmKernels::packs_rows).
 constexpr std::int64_t kTileSteps = 16;

@@ -39,7 +39,7 @@ struct VecF32 {
     v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(at(2)));
     return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(at(3)));
   }
-  // Transposes the 128 bits of one place of all vectors, as a square matrix.
+  // Transposes the 128 bits at one position of all vectors, as a square matrix.
   static void transpose_lanes(V (&v)[4]) {
     const auto pair = [](V a, V b) { return _mm512_castps_pd(_mm512_unpacklo_ps(a, b)); };
     const auto high_pair = [](V a, V b) { return _mm512_castps_pd(_mm512_unpackhi_ps(a, b)); };

@@ -1,4 +1,4 @@
-// Reading images at places of a grid, block by block of places. With channels last the kernels read pixels, and a
+// Reading images at positions of a grid, block by block of positions. With channels last the kernels read pixels, and a
 // block's outputs are transposed in the cache: they are planes in any case, as PyTorch's are.
 #include <algorithm>
 #include <limits>
@@ -64,12 +64,12 @@ class Sampler {
     });
   }
 
-  /// Returns the gradient of the input, in its layout. A task has some channels of an image, place by place.
+  /// Returns the gradient of the input, in its layout. A task has some channels of an image, position by position.
   Tensor input_gradient(const Tensor& grad) const {
     const auto& kernels = sample_kernels<T>();
     const T* const g = grad.data_ptr<T>();
     Tensor result = empty_image(x_.sizes(), last_, dtype_of<T>);
-    // Few tasks leave threads idle; each finds the places anew.
+    // Few tasks leave threads idle; each finds the positions anew.
     const int64_t fair = s_.batch * c_ / 16;
     const int64_t chunk =
         by_pixels_ ? std::clamp<int64_t>(fair / 16 * 32, 16, kChannels) : std::clamp<int64_t>(fair, 4, 16);
@@ -136,7 +136,7 @@ class Sampler {
   static T* scratch(int64_t channels) {
     return static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * size_t(kGridPlaces * channels)));
   }
-  /// Finds what block b of image n reads; returns its first place.
+  /// Finds what block b of image n reads; returns its first position.
   int64_t find(int64_t n, int64_t b, GridBlock<T>& block) const {
     const int64_t first = b * kGridPlaces, count = std::min(kGridPlaces, s_.places() - first);
     sample_kernels<T>().find(grid_.data_ptr<T>() + (n * s_.places() + first) * 2, count, image_, block);
@@ -162,7 +162,7 @@ class Sampler {
   int64_t blocks_, c_;
 };
 
-/// Returns the dtype that places are found and elements are computed in. float32 cannot tell the places of longer
+/// Returns the dtype that positions are found and elements are computed in. float32 cannot tell the positions of longer
 /// lines, and its blocks have 32 bits for where an element lies.
 DType sampling_dtype(const GridSampling& s, DType dtype) {
   constexpr int64_t kLongest = 1 << 24, kLargest = std::numeric_limits<int32_t>::max();

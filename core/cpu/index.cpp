@@ -1,8 +1,8 @@
 // Drivers of indexing. A tour: every op that moves whole slices (x[i, j], index_put_, index_select, index_add_,
-// embedding) becomes a Grid: a list of places in one tensor, and the dimensions moved whole. gather and scatter_add_
-// have a place per element and walk a plan instead, unless all slices have the same places.
+// embedding) becomes a Grid: a list of positions in one tensor, and the dimensions moved whole. gather and scatter_add_
+// have a position per element and walk a plan instead, unless all slices have the same positions.
 //
-// Writes to equal places always happen in the order of the indices: work is divided only over what cannot collide.
+// Writes to equal positions always happen in the order of the indices: work is divided only over what cannot collide.
 #include <vesta/core/cpu/index.h>
 
 #include <bit>
@@ -60,7 +60,7 @@ class Grid {
  public:
   Grid(const Tensor& self, const Tensor& other) : self_(self), other_(other) {}
 
-  /// Sets the places from a checked advanced index. `other` has the result's shape.
+  /// Sets the positions from a checked advanced index. `other` has the result's shape.
   void set_places(const IndexPlan& plan) {
     places_ = empty_places(plan.indices[0].numel());
     for (size_t k = 0; k < plan.dims.size(); ++k) {
@@ -85,8 +85,8 @@ class Grid {
       break;
     }
   }
-  /// Sets the places from a vector of indices into one dimension, none negative. `other` has self's shape but for that
-  /// dimension.
+  /// Sets the positions from a vector of indices into one dimension, none negative. `other` has self's shape but for
+  /// that dimension.
   void set_places(int64_t dim, const Tensor& index) {
     places_ = empty_places(index.numel());
     bool scalar = self_.dim() == 0;
@@ -98,7 +98,7 @@ class Grid {
     }
     if (other_.dim() > dim) step_ = other_.strides()[size_t(dim)] * item();
   }
-  /// Sets the places to rows of a matrix. `other` is contiguous: [..., columns].
+  /// Sets the positions to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
     places_ = empty_places(index.numel());
     set_offsets(false, places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0,
@@ -138,7 +138,7 @@ class Grid {
 };
 
 /// Merges dimensions that are contiguous with each other in both tensors, and makes the innermost one the row where
-/// rows are denser than places.
+/// rows are denser than positions.
 void Grid::merge() {
   Dims s, a, b;
   for (size_t d = 0; d < sizes_.size(); ++d) {
@@ -172,7 +172,7 @@ void Grid::outer_offsets(int64_t o, int64_t& self, int64_t& other) const {
   }
 }
 
-/// Processes a row of n elements at each of `count` places, or at those whose numbers `order` has.
+/// Processes a row of n elements at each of `count` positions, or at those whose numbers `order` has.
 void Grid::rows_at(char* self, const int64_t* places, char* other, int64_t count, int64_t n, bool write, double alpha,
                    bool add, const int64_t* order) const {
   const DType d = self_.dtype();
@@ -192,7 +192,7 @@ void Grid::rows_at(char* self, const int64_t* places, char* other, int64_t count
   }
 }
 
-/// Processes pieces [begin, end) of the (outer element, place) pairs of a gather: no two write the same element.
+/// Processes pieces [begin, end) of the (outer element, position) pairs of a gather: no two write the same element.
 void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const {
   char *self = self_.impl()->data(), *other = other_.impl()->data();
   int size = std::countr_zero(uint64_t(item()));
@@ -210,10 +210,10 @@ void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) 
   }
 }
 
-/// Writes rows, each thread those whose places lie in some part of the memory: it is likely to have just filled or
+/// Writes rows, each thread those whose positions lie in some part of the memory: it is likely to have just filled or
 /// copied that part, and lines that another core has changed are slow to come (benchmarks/compare_torch.py --only
-/// scatter_add: 0.39 ms by columns). Places of a part keep their order. Returns whether it did: not for short rows, to
-/// which the order of places costs more than it gives, nor where one part has most of the places.
+/// scatter_add: 0.39 ms by columns). Positions of a part keep their order. Returns whether it did: not for short rows,
+/// to which the order of positions costs more than it gives, nor where one part has most of the positions.
 bool Grid::run_by_parts(double alpha, bool add) const {
   constexpr int64_t kLeastRow = 256, kPartsOfThread = 4;
   const int64_t threads = num_threads(), parts = kPartsOfThread * threads, n = count();
@@ -247,7 +247,7 @@ void Grid::run(bool write, double alpha, bool add) {
     return;
   }
   if (run_by_parts(alpha, add)) return;
-  // Places may be equal: an outer element, and a piece of the rows, belong to one thread for all places.
+  // Positions may be equal: an outer element, and a piece of the rows, belong to one thread for all positions.
   int64_t total = outer_ * count() * row_;
   int64_t pieces = total > kElementGrain ? std::clamp<int64_t>(row_ / 64, 1, 16) : 1;
   int64_t width = (row_ + pieces - 1) / pieces;
@@ -413,7 +413,7 @@ void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op)
   });
 }
 
-/// Returns the indices along dimension d as a vector if they are the same at every other place, as those of
+/// Returns the indices along dimension d as a vector if they are the same at every other position, as those of
 /// index.view(-1, 1).expand_as(x): then whole slices move. Otherwise an undefined tensor.
 Tensor common_index(const Tensor& index, int64_t d) {
   if (index.dim() < 2 || index.numel() == 0) return {};
@@ -486,7 +486,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
 }
 
 /// The writes of a scatter, after its checks. The elements of one line along the indexed dimension belong to one thread
-/// and are written in the order of the indices, so that writes to equal places have a fixed order.
+/// and are written in the order of the indices, so that writes to equal positions have a fixed order.
 class Scatter {
  public:
   Scatter(const char* op, const Tensor& self, int64_t d, const Tensor& index, const Tensor& src) : self_(self) {
@@ -640,7 +640,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   return self;
 }
 
-// ---- cat: rows of the result are written whole, each put together of a piece of every tensor, in one pass ----
+// ---- cat: rows of the result are written whole, each concatenated from a piece of every tensor, in one pass ----
 
 constexpr int64_t kJoinGrain = 1 << 17;  // bytes a thread takes at a time (benchmarks/compare_torch.py, cat)
 

@@ -4,7 +4,7 @@
 
 namespace vesta::cpu {
 
-/// A move of n elements between the places `base + offset[i]` and a strided run (strides in bytes).
+/// A move of n elements between the addresses `base + offset[i]` and a strided run (strides in bytes).
 struct AtPlaces {
   char* base;
   const int64_t* offset;
@@ -23,7 +23,7 @@ struct RowAddition {
   double alpha;
 };
 
-/// Rows of n bytes, or of n elements, at the places `base + offset[k]` and in a run whose rows are `run_step` bytes
+/// Rows of n bytes, or of n elements, at the addresses `base + offset[k]` and in a run whose rows are `run_step` bytes
 /// apart.
 struct RowsAtPlaces {
   char* base;

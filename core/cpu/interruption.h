@@ -9,12 +9,12 @@
 
 namespace vesta::cpu {
 
-/// An interrupt check for use inside the pieces of a loop, between their steps. Make it before the loop, on its thread.
+/// An interrupt check for use inside the pieces of a loop, between their steps; made before the loop, on its thread.
 class StepsOfPieces {
  public:
   StepsOfPieces();
   /// Returns whether to go on. On the thread that entered the loop it runs the interrupt check, at most once in 10 ms,
-  /// and throws what that throws; then other threads get false, and leave their pieces as they are.
+  /// and throws what that throws; other threads then get false and stop.
   bool go_on();
 
  private:

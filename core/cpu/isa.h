@@ -31,13 +31,13 @@ VESTA_API std::string_view name(Isa i);
       default: ::vesta::cpu::baseline::function(__VA_ARGS__);                            \
     }                                                                                    \
   } while (0)
-/// The same for code that waits for memory and is compiled for AVX2 at most: wider vectors gain nothing there.
+/// Calls the function as VESTA_ON_ISA does, AVX2's version at most: wider vectors add nothing to memory-bound code.
 #define VESTA_ON_AVX2_AT_MOST(function, ...)                                             \
   do {                                                                                   \
     if (::vesta::cpu::isa() >= ::vesta::cpu::Isa::avx2) ::vesta::cpu::avx2::function(__VA_ARGS__); \
     else ::vesta::cpu::baseline::function(__VA_ARGS__);                                  \
   } while (0)
-/// The same for a function that fills a table, where AVX-512 fills in what it has of its own and the rest is AVX2's.
+/// Calls a function that fills a table: AVX2's version, then AVX-512's, which replaces the entries that it has.
 #define VESTA_ON_ISA_OVER_AVX2(function, ...)                                            \
   do {                                                                                   \
     VESTA_ON_AVX2_AT_MOST(function, __VA_ARGS__);                                        \

@@ -49,7 +49,7 @@ class LapackThreads {
 };
 
 /// The functions for matrices of T: float, double or a complex number of either. Matrices lie by columns, `ld` elements
-/// from column to column. The sizes at the end are the lengths of the texts, as Fortran's compilers pass them.
+/// from column to column. The sizes at the end are the lengths of the strings, as Fortran's compilers pass them.
 /// Functions that differ for real and complex numbers are set for one kind alone.
 template <class T>
 struct Lapack {

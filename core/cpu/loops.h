@@ -66,7 +66,7 @@ VESTA_INLINE void store_result(const Results<S, A, B>& v, char* out, int64_t at,
   store_result<S>(v.second, v.to, at, n);
 }
 
-/// Says how the values of struct D's formula are stored.
+/// Returns the value of struct D's formula in the form that store_result() takes.
 template <class D, class T, class V>
 VESTA_INLINE auto stored(const V& value, [[maybe_unused]] char* second) {
   if constexpr (traits::has_two_results<D>()) {
@@ -360,7 +360,7 @@ template <class T>
   }
 }
 
-/// Returns how a topic that wants to run as `wanted` does so here: on the oldest machines, all run in blocks.
+/// Returns the strategy for this instruction set: `wanted`, or blocks on the baseline.
 constexpr Narrow narrow_on_this_isa([[maybe_unused]] Narrow wanted) {
 #ifdef VESTA_ISA_baseline
   return Narrow::blocks;
@@ -447,7 +447,7 @@ struct GradientLoop {
   }
 };
 
-/// Enters the loops of struct D, which A counts the operands of, into its op's table.
+/// Enters the loops of struct D, whose operands A counts, into its op's table.
 template <class D, class A, Narrow narrow, Formulas formulas>
 void enter(PointwiseLoops& to) {
   using P = typename A::Params;

@@ -1,5 +1,5 @@
-// Elements that a mask chooses: their places, and the elements side by side. A tour: the true elements of each piece of
-// the mask are counted, so that every piece knows where its own go, and threads write them.
+// Elements that a mask chooses: their indices, and the elements side by side. A tour: the true elements of each piece
+// of the mask are counted, so that every piece knows where its own go, and threads write them.
 #include <vesta/core/cpu/mask.h>
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 
 namespace vesta::cpu {
 
-/// Returns whether an index is a mask that covers a whole tensor as both lie in memory.
+/// Returns whether `mask` is a bool mask of the shape and device of `input`, and both are contiguous.
 bool is_mask_of(const Tensor& mask, const Tensor& input);
-/// Returns the elements of such a tensor where its mask is true, in their order.
+/// Returns the elements of such an input where its mask is true, in their order.
 Tensor elements_of_mask(const Tensor& input, const Tensor& mask);
 
 /// The loops of one instruction set, indexed by log2 of the item size: they write the elements of x [n] whose byte of

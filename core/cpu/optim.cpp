@@ -19,7 +19,7 @@ namespace {
 OptimKernels optim[kNumDTypes];
 
 constexpr int64_t kStepGrain = 65536;  // elements that a thread takes at a time: 30 us of Adam
-/// Elements to which a tensor's place among all is rounded up: pieces begin at whole vectors.
+/// Elements to which a tensor's position among all is rounded up: pieces begin at whole vectors.
 constexpr int64_t kPlace = 64;
 
 /// A parameter in the loop over all: its memory, its kernel, and where its elements stand among those of all.
@@ -44,7 +44,7 @@ void run_piece(const std::vector<Run>& runs, const void* numbers, int num_states
   }
 }
 
-/// Steps parameters that do not lie over one another, in one loop.
+/// Steps parameters that do not overlap in memory, in one loop.
 template <StepKind kind, class Step>
 void run_lists(const StepLists& lists, const Step& step) {
   const size_t n = lists.params.size();

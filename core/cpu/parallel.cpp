@@ -187,7 +187,7 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<Clock::rep> crowded_until{0};
 
-// Tells whether the machine seems crowded: a thread that asked within the last 100 ms had lost its CPU to another one
+// Returns whether the machine seems crowded: a thread that asked within the last 100 ms had lost its CPU to another one
 // since it last asked.
 bool is_crowded(Clock::time_point now) {
   constexpr auto kMemory = std::chrono::milliseconds(100);

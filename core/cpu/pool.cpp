@@ -1,4 +1,4 @@
-// Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
+// Max pooling: a window slides over each plane; the index of the maximum is kept for the gradient.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -27,7 +27,7 @@ struct SeenRows {
   const Window& w;
   int64_t layer, row;  // of the first tap, which may lie in the padding
   TapRange layers, rows;
-  /// Returns the place of the first element of the row that taps a and b see.
+  /// Returns the index of the first element of the row that taps a and b see.
   int64_t line(int64_t a, int64_t b) const {
     return ((layer + a * w.dilation[0]) * w.in[1] + row + b * w.dilation[1]) * w.in[2];
   }
@@ -151,7 +151,7 @@ void join_columns(const T* best, const Place* at, const Window& w, T* top, Place
     for (int64_t j = first; j < last; ++j) {
       const T v = best[column + j * stride], t = top[j];
       const Place p = at[column + j * stride], q = place[j];
-      const bool nothing = q < 0, earlier = p < q;  // ors without a branch: places are in no order of columns
+      const bool nothing = q < 0, earlier = p < q;  // ors without a branch: indices are in no order of columns
       const bool wins = nothing | (v > t) | ((v == t) & earlier) | ((v != v) & ((t == t) | !earlier));
       const Place mask = Place(-Place(wins));
       top[j] = std::bit_cast<T>((std::bit_cast<Place>(v) & mask) | (std::bit_cast<Place>(t) & ~mask));
@@ -406,7 +406,7 @@ bool pool_values_of_pixels(const Tensor& x, const Window& w, const Tensor& y) {
   return good.load();
 }
 
-/// The values of max_pool_kernel, with the same bits, where nobody asks for the places.
+/// The values of max_pool_kernel, with the same bits, where nobody asks for the indices.
 Tensor max_pool_values_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                               bool ceil_mode) {
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);

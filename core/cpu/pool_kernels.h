@@ -9,7 +9,7 @@
 
 namespace vesta::cpu {
 
-/// One tap of the windows of a row of outputs: window j sees x[j * stride], at place `place + j * stride` of its plane.
+/// One tap of the windows of a row of outputs: window j sees x[j * stride], at index `place + j * stride` of its plane.
 template <class T>
 struct PoolTap {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T
@@ -17,7 +17,7 @@ struct PoolTap {
   std::int64_t stride, count;
   Place place;
   T* best;  ///< [count], the maxima so far
-  Place* at;  ///< [count], their places, negative where a window has seen nothing yet
+  Place* at;  ///< [count], their indices, negative where a window has seen nothing yet
 };
 
 /// Rows of 2 x 2 windows side by side: window (i, j) sees elements 2 j and 2 j + 1 of rows 2 i and 2 i + 1 of a plane,
@@ -39,7 +39,7 @@ struct PoolColumns {
   std::int64_t step, rows, count;  ///< rows >= 1
   Place place;
   T* best;  ///< [count], the maxima so far
-  Place* at;  ///< [count], their places
+  Place* at;  ///< [count], their indices
   bool fresh;  ///< whether nothing was seen before
 };
 
@@ -67,7 +67,7 @@ struct PoolPlane {
 };
 inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;
 
-/// The kernels of one instruction set that write no places. They return false where there is NaN, and have written
+/// The kernels of one instruction set that write no indices. They return false where there is NaN, and have written
 /// nothing of use then.
 template <class T>
 struct PoolValues {

@@ -357,14 +357,14 @@ Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
 
 constexpr int64_t kPiece = 1 << 16;  // elements of a row that are searched (and, where strided, copied) at once
 
-/// Returns the place of the extremum in elements of a row that need not be contiguous.
+/// Returns the index of the extremum in elements of a row that need not be contiguous.
 int64_t find_in(const ReduceKernels& k, DType d, const char* at, int64_t stride, int64_t n, char* buffer) {
   const int64_t item = itemsize(d);
   if (stride != item) convert(d, d)(at, stride, buffer, item, n);
   return k.find(stride != item ? buffer : at, n);
 }
 
-/// Finds the places of the extrema of long rows: of each piece, then among the winners, the first of equal ones.
+/// Finds the indices of the extrema of long rows: of each piece, then among the winners, the first of equal ones.
 void find_in_pieces(const ReduceKernels& k, DType d, const char* base, const Axes& kept, int64_t stride, int64_t n,
                     int64_t* indices) {
   const int64_t item = itemsize(d), pieces = (n + kPiece - 1) / kPiece, rows = count_of(kept);
@@ -387,7 +387,7 @@ void find_in_pieces(const ReduceKernels& k, DType d, const char* base, const Axe
 
 constexpr int64_t kFewestColumns = 16;  // side by side, from which they are searched together
 
-/// Finds the places of the extrema of columns that lie side by side: the last of `kept`.
+/// Finds the indices of the extrema of columns that lie side by side: the last of `kept`.
 void find_columns(const ReduceKernels& k, int64_t item, const char* base, const Axes& kept, int64_t stride, int64_t n,
                   int64_t* indices) {
   const int64_t cols = kept.back().size, lines = count_of(kept) / cols;
@@ -402,7 +402,7 @@ void find_columns(const ReduceKernels& k, int64_t item, const char* base, const 
   });
 }
 
-/// Finds the places of the extrema along one dimension.
+/// Finds the indices of the extrema along one dimension.
 void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
   const ReduceKernels& k = reduce_kernels[int(op)][int(x.dtype())];
   const int64_t item = itemsize(x.dtype());

@@ -36,7 +36,7 @@ struct ReduceKernels {
   void (*find_columns)(const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t* places) = nullptr;
 };
 
-/// Computes the statistics of `cols` columns of contiguous elements, `rows` rows that lie `stride` bytes apart.
+/// A kernel that computes the statistics of `cols` columns of contiguous elements in `rows` rows `stride` bytes apart.
 using ColumnMoments = void (*)(const char* x, int64_t stride, int64_t rows, int64_t cols, char* statistics);
 
 }  // namespace vesta::cpu

@@ -1,6 +1,6 @@
-// Stable sorts of lines. A tour: an element becomes an entry, its key (core/ops/sort_key.h) beside its place in the
+// Stable sorts of lines. A tour: an element becomes an entry, its key (core/ops/sort_key.h) beside its index in the
 // line; entries are sorted, by comparison where the line is short and digit by digit where it is long; values are then
-// taken from their places. A stable order is unique, so results cannot depend on how. Threads share lines, never one
+// taken from their indices. A stable order is unique, so results cannot depend on how. Threads share lines, never one
 // line.
 #include <vesta/core/ops/sort.h>
 
@@ -26,7 +26,7 @@ CandidatesKernel candidates[kNumDTypes];  // by dtype, for sort_best(); null whe
 constexpr int64_t kSortGrain = 8192;  // elements a thread takes at a time
 constexpr int64_t kShort = 256;  // entries up to which they are compared
 
-/// An element of a line: its key and its place.
+/// An element of a line: its key and its index.
 template <class Key_, class Place_>
 struct Entry {
   using Key = Key_;
@@ -181,8 +181,8 @@ int64_t entries_near(const typename E::Key* keys, int64_t n, int64_t first, int6
   return found;
 }
 
-/// Writes the places of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries are
-/// all different, so that the result is that of a stable sort.
+/// Writes the indices of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries
+/// are all different, so that the result is that of a stable sort.
 template <class T>
 void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool largest, int64_t* places) {
   using Place = uint32_t;
@@ -278,7 +278,7 @@ void partial_sort(E* e, int64_t k, int64_t n, const Skip<T>& skip, const Make& e
   std::sort_heap(e, e + k, before);
 }
 
-/// Puts the entry of rank k at its place: quickselect, the pivot the middle of three (Numerical Recipes, 8.5).
+/// Puts the entry of rank k at index k: quickselect, the pivot the middle of three (Numerical Recipes, 8.5).
 template <class E>
 void quick_select(E* e, int64_t n, int64_t k) {
   const auto order = [&](int64_t i, int64_t j) {
@@ -316,7 +316,7 @@ Ties ties_of(Text name) {
   fail(Cause::value, "_places_with_ties: expected a way to choose of equals, got '", name, "' (ties).");
 }
 
-/// Puts the entries of ranks [first, first + count) at their places.
+/// Puts the entries of ranks [first, first + count) at these indices.
 template <class T, class E, class Make>
 void select_entries(E* e, int64_t n, int64_t first, int64_t count, Ties ties, const Skip<T>& skip, const Make& entry) {
   const auto before = [](const E& a, const E& b) { return a.key < b.key; };

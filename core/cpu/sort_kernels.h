@@ -1,4 +1,4 @@
-// The interface between sorts of lines and the loops of theirs that are compiled for each instruction set.
+// The interface between sorts of lines and those of their loops that are compiled for each instruction set.
 #pragma once
 #include <cstdint>
 
@@ -7,15 +7,15 @@
 
 namespace vesta::cpu {
 
-/// Returns the first of the elements [i, n) of a line that comes before `root` in a stable sort, ascending or
-/// descending, which does not count its equals; or n. NaN is the largest.
+/// A kernel that returns the index of the first of a line's elements [i, n) that sorts strictly before `root`,
+/// ascending or descending; n if there is none. NaN is the largest.
 using SkipKernel = int64_t (*)(const void* x, int64_t i, int64_t n, const void* root, bool descending);
 
-/// The most best elements that are looked for among candidates, and the most candidates.
+/// The largest `count` of a CandidatesKernel, and the capacity of its list of candidates.
 inline constexpr int64_t kMostBest = 32, kMostCandidates = 256;
 
-/// Writes the places of a few elements of a line of n, among them the `count` <= kMostBest best of a sort, and returns
-/// how many, `count` at least; or 0 where they would be more than kMostCandidates, or a NaN is there.
+/// A kernel that writes the indices of candidates, elements that include the first `count` <= kMostBest of the sorted
+/// line, and returns their number; 0 if there are more than kMostCandidates, or if it meets NaN.
 using CandidatesKernel = int64_t (*)(const void* x, int64_t n, int64_t count, bool descending, int64_t* places);
 
 }  // namespace vesta::cpu

@@ -32,14 +32,14 @@ VESTA_API Mode mode(DeviceType d);
 VESTA_API void set_enabled(DeviceType d, bool on);
 /// Sets the lower dtype of a device type for the calling thread; raises unless it is a floating-point one.
 VESTA_API void set_dtype(DeviceType d, DType dtype);
-/// Returns whether casts of weights are kept, or sets it.
+/// Returns whether casts of weights are cached, or sets it.
 VESTA_API bool cache_enabled();
 VESTA_API void set_cache_enabled(bool on);
-/// Counts the contexts that the thread is in; both return the new count. Leaving the outermost does not clear by
-/// itself.
+/// Raise or lower the number of autocast contexts that the thread is in; both return the new number. Leaving the
+/// outermost one does not clear the cache.
 VESTA_API int increment_nesting();
 VESTA_API int decrement_nesting();
-/// Forgets the casts that this thread keeps.
+/// Clears the calling thread's cache.
 VESTA_API void clear_cache();
 
 /// Counters of the calling thread's cache since the thread began, and what it holds.
@@ -50,7 +50,7 @@ struct CacheCounts {
 };
 VESTA_API CacheCounts cache_counts();
 
-/// Tells whether autocast is on for a call that is made here and now.
+/// Returns whether autocast applies to calls on this thread now.
 inline bool active() { return (layer_state.included & ~layer_state.excluded & bit(Layer::autocast)) != 0; }
 
 /// A guard that switches autocast off while it lives, for a composite that was asked to compute in a given dtype.

@@ -167,8 +167,8 @@ class Op<R(A...)> : public OpBase {
   using Fn = R (*)(A...);
   using Signature = R(A...);
   /// Makes the object of a schema. A body, a rule of autocast and the function of the profiler are a Fn each, or
-  /// nullptr: what is missing shows in the type, because a compiler that instruments addresses (UBSan) compares none
-  /// with null in a constant expression.
+  /// nullptr. The type shows which one is missing, because under UBSan a constant expression cannot compare an address
+  /// with null.
   template <class Body = std::nullptr_t, class Casts = std::nullptr_t, class Profiled = std::nullptr_t>
   constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}, Profiled profiled = {})
       : OpBase(s, !std::is_null_pointer_v<Body>) {

@@ -20,9 +20,9 @@ class VESTA_API OpenCall {
   /// Notes the operands, before the op runs; `parameter` counts all parameters, tensors or not.
   void operand(const Tensor& t, int parameter) noexcept;
   void destination(const Out& out) noexcept;
-  /// Takes the time: what was noted of the operands is no part of the op.
+  /// Takes the start time: noting the operands is not part of the op.
   void begin() noexcept;
-  /// Takes the time of the end; results follow.
+  /// Takes the end time; the results are noted next.
   void end() noexcept;
   void result(const Tensor& t) noexcept;
 

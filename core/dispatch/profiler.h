@@ -25,22 +25,22 @@ enum class Kind : uint8_t {
   node,      // the node's formula
 };
 
-/// A tensor of a call: what `Trace::sizes` holds from `at` on, one number per dimension.
+/// The shape of a tensor of a call: `ndim` sizes in Trace::sizes, from index `at` on.
 struct Shape {
   uint32_t at = 0;
   uint8_t ndim = 0;
   DType dtype = DType::float32;
-  int16_t parameter = 0;  // which one the operand stands in; 0 for a result
-  uint32_t block = 0;     // of memory, where that is watched: MemoryEvent::block
+  int16_t parameter = 0;  // the number of the operand's parameter; 0 for a result
+  uint32_t block = 0;     // of memory, if that is watched: MemoryEvent::block
 };
 
-/// A block of the CPU's memory was made or freed, or seen first.
+/// The allocation, release or first sighting of a block of CPU memory.
 struct MemoryEvent {
   int64_t time = 0;
   int64_t bytes = 0;  // below 0: freed
   uint32_t block = 0;  // its number, in all threads
   uint32_t event = ~0u;  // the innermost one around it, of the same thread; ~0u: none
-  bool existed = false;  // it had been made before it was seen
+  bool existed = false;  // it was allocated before it was seen
 };
 
 /// One event of one thread. Times are nanoseconds of the monotonic clock.
@@ -55,7 +55,7 @@ struct Event {
   uint32_t parent = kNone;         // of the same thread
   uint32_t operands = 0, results = 0;  // where their shapes begin in Trace::shapes
   uint16_t num_operands = 0, num_results = 0;
-  int32_t place = -1;              // in the program, as the language binding numbers them; -1: unknown
+  int32_t place = -1;              // the position in the program, numbered by the language binding; -1: unknown
   uint32_t tag = 0;                // of a layer: which module
   Kind kind = Kind::op;
   bool aliased = false;            // the first result shares the first operand's memory
@@ -82,10 +82,10 @@ struct Trace {
   IntSpan sizes_of(const Shape& s) const { return {sizes.data() + s.at, s.ndim}; }
 };
 
-/// Begins a session; returns its number. From now on the calls of every thread are recorded, and with `memory` who
-/// holds the CPU's memory.
+/// Begins a session; returns its number. From now on the calls of every thread are recorded, and with `memory` the
+/// blocks of CPU memory.
 VESTA_API uint64_t start(bool memory = false);
-/// Returns the number of the block that a tensor's memory is; 0 where no session watches memory, or not this one.
+/// Returns the number of the block of a tensor's memory; 0 if no session watches memory, or not this block.
 VESTA_API uint32_t block_of(const Tensor& t);
 /// Returns what all threads did since a session began. The session continues.
 VESTA_API std::vector<Trace> snapshot(uint64_t session);
@@ -98,7 +98,7 @@ VESTA_API int64_t now() noexcept;
 
 /// Opens an event of a kind other than op; returns its token for `close`. 0: no session runs.
 VESTA_API uint64_t open(Kind kind, std::string_view name, uint32_t tag = 0, uint64_t node = 0) noexcept;
-/// Closes an event of this thread, and those that it contains and that are open still.
+/// Closes an event of this thread, and those within it that are still open.
 VESTA_API void close(uint64_t token, bool failed = false) noexcept;
 /// Notes the operands or the results of an open event that is no op.
 VESTA_API void note(uint64_t token, std::span<const Tensor> tensors, bool results) noexcept;

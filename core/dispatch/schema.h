@@ -17,7 +17,7 @@
 
 namespace vesta {
 
-/// The place of a function in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
+/// The namespace of a function in Python: `vesta`, `linalg`, `fft`, `special`, `nn.functional`, or `vesta._C` only.
 enum class Space : uint8_t { root, linalg, fft, special, functional, hidden };
 
 namespace autocast {
@@ -91,7 +91,7 @@ struct Schema {
 /// Returns "a floating-point or complex dtype", as error texts and help() name a set.
 VESTA_API std::string described(DTypeSet dtypes);
 
-/// One parameter of a schema, as its line in the op list declares it; texts belong to the schema.
+/// One parameter of a schema, as its line in the op list declares it; its strings belong to the schema.
 struct Parameter {
   std::string_view name;
   std::string_view type;          // without const, & and *: "Tensor", "MaybeDims"
@@ -112,17 +112,17 @@ constexpr Schema make(Schema s, Property... property) {
 }
 
 inline constexpr auto method = [](Schema& s) { s.method = true; };
-/// The op is a method in Python, and no function.
+/// Makes the op a method in Python, not a function.
 inline constexpr auto tensor_only = [](Schema& s) { s.method = true, s.function = false; };
-/// The op is a function too.
+/// Makes the op a function, too.
 inline constexpr auto also_function = [](Schema& s) { s.function = true; };
-/// The op is no method in Python, whatever C++ has.
+/// Removes the op's method from Python; C++ may keep it.
 inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
 inline constexpr auto out = [](Schema& s) { s.out = true; };
 inline constexpr auto number_first = [](Schema& s) { s.number_first = true; };
 inline constexpr auto takes_out = [](Schema& s) { s.takes_out = true; };
-/// Takes out= of the result's dtype only, as PyTorch has it for this op.
+/// Accepts out= of the result's dtype only, as PyTorch does for this op.
 inline constexpr auto exact_out = [](Schema& s) { s.out = s.exact_out = true; };
 inline constexpr auto composite = [](Schema& s) { s.composite = true; };
 inline constexpr auto no_gradient = [](Schema& s) { s.differentiable = false; };

@@ -1,5 +1,5 @@
 // Files of named tensors in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a
-// JSON header with dtype, shape and place of each tensor, and their values, little-endian, without holes.
+// JSON header with the dtype, shape and offsets of each tensor, and their values, little-endian, without holes.
 #pragma once
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@ namespace vesta::io {
 
 /// An ordered list of named tensors.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-/// The metadata of a file: pairs of a name and a text.
+/// The metadata of a file: pairs of strings, a name and a value.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// Reads a file: its tensors in the order of the header, contiguous, on the CPU, and its metadata if `metadata` is

@@ -82,7 +82,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
   return result(sizes, weight.dtype());
 }
 
-/// Checks the dtype of places; an empty tensor of them may have any.
+/// Checks the dtype of positions; an empty tensor of them may have any.
 void check_places(const Tensor& index, const char* op) {
   if (index.numel()) index_as_int64(index, op, "index");
 }

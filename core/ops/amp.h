@@ -17,11 +17,11 @@ VESTA_API void check_amp_unscale(TensorList grads, const Tensor& found_inf, cons
 VESTA_API void check_amp_update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf,
                                       int64_t growth_interval);
 
-/// Checks the operands of _list_norms; returns which norm `ord` is.
+/// Checks the operands of _list_norms; returns the kind of norm of order `ord`.
 VESTA_API NormKind check_list_norms(TensorList tensors, double ord);
 /// Returns an uninitialized result of _list_norms.
 VESTA_API Tensor empty_norms(TensorList tensors, bool total);
-/// Checks the operands of _list_mul_; returns where its element lies.
+/// Checks the operands of _list_mul_; returns the multiplier.
 VESTA_API ListFactor check_list_mul(TensorList tensors, const MaybeTensor& by, double factor, bool clip);
 /// Checks the operands of _list_zero_.
 VESTA_API void check_list_zero(TensorList tensors);

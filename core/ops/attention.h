@@ -9,7 +9,7 @@ namespace vesta {
 
 VESTA_DECLARE_OPS(VESTA_OPS_ATTENTION)
 
-/// A block of the matrix of scores: some rows (queries) of some heads, and the columns (keys) that they may see.
+/// A block of the matrix of scores: some rows (queries) of some heads, and the columns (keys) that they may attend to.
 struct AttentionBlock {
   int64_t head, heads, row, rows, columns;
   /// Returns the block's part of a tensor [heads, queries, *], and of one [heads, keys, *].
@@ -17,8 +17,8 @@ struct AttentionBlock {
   VESTA_API Tensor of_keys(const Tensor& t) const;
 };
 
-/// The operands of `_attention` that determine which keys a query sees. The weights of a block can be recomputed at any
-/// time.
+/// The operands of `_attention` that determine which keys a query attends to. The weights of a block can be recomputed
+/// at any time.
 struct AttentionPlan {
   Tensor mask;  // [*, queries, keys], or undefined
   double dropout_p = 0;
@@ -57,7 +57,7 @@ TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tenso
 /// `like` (heads within rows): what comes from [batch, rows, heads * columns] goes back to it as a view.
 VESTA_API Tensor empty_heads(const Tensor& like, int64_t heads, int64_t rows, int64_t columns);
 
-/// Returns softmax(scores + mask) over keys. A query that may see nothing has zero weights and gradients;
+/// Returns softmax(scores + mask) over keys. A query that may attend to no key has zero weights and gradients;
 /// `can_be_blind` says whether there may be one.
 VESTA_API Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind);
 

@@ -1,4 +1,4 @@
-// Reading and writing at places, made of other ops: their gradients come from those.
+// Reading and writing at positions, made of other ops: their gradients come from those.
 #include <algorithm>
 
 #include <vesta/core/autograd_port.h>
@@ -98,7 +98,7 @@ Tensor scatter_reduce__composite(const Tensor& input, int64_t dim, const Tensor&
     count = ones_like(input, counted);
     if (!include_self) scatter_(count, dim, at, wrapped(int64_t(0)));
     scatter_add_(count, dim, at, expand(full(IntSpan(), Scalar(1), counted, input.device()), src.sizes()));
-    count = masked_fill(count, eq(count, 0), 1);  // of places that nothing goes to; integers may wrap, as in PyTorch
+    count = masked_fill(count, eq(count, 0), 1);  // of positions that nothing goes to; integers may wrap, as in PyTorch
   }
   if (is_differentiable(input.dtype())) ops::div(input, count, Out{&input, Out::inplace});
   else ops::floor_divide(input, count, Out{&input, Out::inplace});
@@ -218,10 +218,10 @@ Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, Mayb
 
 namespace {
 
-/// Returns the subscripts of places in the line of all elements of input.
+/// Returns the subscripts of positions in the line of all elements of input.
 TensorVector subscripts_of(const Tensor& input, const Tensor& places) {
   NoGrad off;
-  // Reads a line of one value, for its error: a place beyond the line, as the user has given it.
+  // Reads a line of one value, for its error: a position beyond the line, as the user has given it.
   _index(expand(zeros({1}, DType::bool_, input.device()), {input.numel()}), {places});
   Tensor rest = where(lt(places, 0), add(places, input.numel()), places);
   rest = where(lt(rest, 0), wrapped(input.numel()), rest);  // on a device whose error comes later, beyond dimension 0

@@ -115,7 +115,7 @@ Tensor isin_composite(const Tensor& elements, const Tensor& test_elements, bool,
     const int64_t n = all.numel(), count = tests.numel();
     const Tensor places = arange(0, n, 1, DType::int64, all.device());
     const Tensor is_test = lt(order, count);
-    // the first place of each run of equal values, and whether a test stands there (tests come first, as sort is
+    // the first index of each run of equal values, and whether a test stands there (tests come first, as sort is
     // stable)
     const Tensor fresh =
         cat({ones(1, DType::bool_, all.device()), ne(slice(values, 0, 1, {}, 1), slice(values, 0, 0, n - 1, 1))});

@@ -55,7 +55,7 @@ TensorPair mode_composite(const Tensor& input, int64_t dim, bool keepdim) {
   VESTA_CHECK(n > 0, index, "mode: Expected reduction dim ", d, " to have non-zero size.");
   Tensor at;
   {
-    NoGrad off;  // in a sorted line, an element's number in its run of equals is its place less that of the run's first
+    NoGrad off;  // in a sorted line, an element's number in its run of equals is its index less that of the run's first
     const Tensor order = _places_with_ties(input, 0, n, d, false, "sort"), sorted = gather(input, d, order);
     Dims shape(size_t(input.dim() - d), 1);
     shape[0] = n;
@@ -92,7 +92,7 @@ Tensor search(const Tensor& lines, const Tensor& input, DType joint, bool right)
 }  // namespace
 
 Tensor _searchsorted_composite(const Tensor& lines, const Tensor& values, bool right) {
-  // By halves, all values at once: `low` is a place that is not too far, and the answer lies in [low, low + step].
+  // By halves, all values at once: `low` is an index that is not too far, and the answer lies in [low, low + step].
   const int64_t n = lines.size(-1);
   const bool shared = lines.dim() == 1;
   const Tensor line = shared ? lines : Tensor();

@@ -11,7 +11,7 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_CONV)
 /// Checks the tensors and arguments of _convolution over a batch [N, C, ...] and works out the window.
 VESTA_API Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
                                    IntList padding, IntList dilation, int64_t groups);
-/// Compute two composites in cases that the device's kernels do not support.
+/// Compute cudnn_convolution_relu and cudnn_convolution_add_relu by other ops: the bodies for all other cases.
 VESTA_API Tensor cudnn_convolution_relu_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias,
                                                   IntList stride, IntList padding, IntList dilation, int64_t groups);
 VESTA_API Tensor cudnn_convolution_add_relu_composite(const Tensor& input, const Tensor& weight, const Tensor& z,

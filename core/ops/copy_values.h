@@ -11,7 +11,7 @@ VESTA_API Tensor empty_preserving(const Tensor& t, DType dtype, Device device);
 /// Returns the strides of a tensor of `sizes` in a memory format: contiguous_format, channels_last of 4 dimensions,
 /// channels_last_3d of 5. Error(type) for another name, Error(runtime) for another number of dimensions; `op` is named.
 VESTA_API Dims strides_in(Text memory_format, IntSpan sizes, const char* op);
-/// Tells whether the elements lie densely in the order of channels_last (4 dimensions) or channels_last_3d (5).
+/// Returns whether the elements lie densely in the order of channels_last (4 dimensions) or channels_last_3d (5).
 VESTA_API bool lies_in(const Tensor& t, Text memory_format);
 /// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
 /// for memory that is not shared yet, on one device.
@@ -27,7 +27,7 @@ VESTA_API void fill_values(const Tensor& to, Scalar value, const char* op);
 /// Copies an op's result onto the tensor that the op was to change in place; returns that. Error(runtime): a result of
 /// another shape, or of a dtype that the tensor cannot take.
 VESTA_API Tensor write_result(const Tensor& to, const Tensor& result, const char* op);
-/// Puts an op's result where its call asked for it: returns it, or writes it onto the operand or into out=.
+/// Delivers an op's result as its call requested: returns it, or writes it to the operand or to out=.
 VESTA_API Tensor write_result(Out out, const Tensor& result, const char* op);
 /// Raises a TypeError when an argument is missing (Python's None).
 inline void check_defined(const Tensor& t, const char* op, const char* argument) {

@@ -263,7 +263,7 @@ struct Choice {
   Cost total() const { return parts ? inside : own; }
 };
 
-/// Settles whether the parts of an op count, or the op itself. Note [What a call costs].
+/// Determines whether the parts of an op count, or the op itself. Note [What a call costs].
 bool counts_by_parts(const Event& e, const Choice& c, bool has_formula, double result_bytes) {
   if (!c.contains_ops || e.schema->cost) return false;
   if (!e.schema->composite) {

@@ -38,7 +38,7 @@ namespace profiler {
 struct EventCost : Cost {
   bool product = false;  // a matrix product, a convolution or attention: what FLOP counters count
   DType dtype = DType::float32;  // of the first operand
-  bool on_device = false;  // the peaks of the CPU say nothing about it
+  bool on_device = false;  // it ran on another device: the CPU's peaks do not apply
   double least_seconds(const Peaks& p) const {
     return on_device ? 0 : p.least_seconds(bytes, operations, dtype == DType::float64);
   }

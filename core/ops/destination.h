@@ -6,9 +6,9 @@
 
 namespace vesta {
 
-/// The tensors that this thread's call was given as out=, while it lives. A kernel takes one with result_tensor(); the
-/// caller copies results that are elsewhere. No operand of the call may share memory with them, and nothing may be
-/// recorded.
+/// A guard that offers the out= tensors of this thread's call to its kernels while it lives. A kernel takes one with
+/// result_tensor(); the caller copies results that are elsewhere. No operand of the call may share memory with them,
+/// and nothing may be recorded.
 class Destination {
  public:
   VESTA_API explicit Destination(std::span<const Tensor> outs);
@@ -30,13 +30,13 @@ VESTA_API Tensor result_tensor(IntSpan sizes, DType dtype, Device device = {});
 /// accepted.
 VESTA_API void check_out_shape(const Tensor& out, IntSpan sizes, const char* op);
 
-/// Gives an out= tensor that passes that check the shape of its result; warns if it was not empty, as PyTorch does.
+/// Resizes an out= tensor that passes that check to its result's shape; warns if it was not empty, as PyTorch does.
 VESTA_API void resize_out(const Tensor& out, IntSpan sizes, const char* op);
 
 /// Refuses an out= tensor that cannot hold a result, by PyTorch's rules; `exact` asks for the result's dtype.
 VESTA_API void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op);
 
-/// Copies a result to an out= tensor that has the form for it or is empty. Raises where a gradient would have to pass.
+/// Copies a result to an out= tensor that has its shape or is empty. Raises if a gradient would have to pass.
 VESTA_API void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact = false);
 
 }  // namespace vesta

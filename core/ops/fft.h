@@ -9,9 +9,9 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_FFT)
 
 /// The normalization of a transform of n points, its divisor; PyTorch's numbers.
 enum class FftNorm : int64_t { none, by_root_n, by_n };
-/// Reads the norm of a forward or backward transform. Error(value) for another text.
+/// Reads the norm of a forward or backward transform. Error(value) for any other string.
 VESTA_API FftNorm fft_norm(MaybeText norm, bool forward, const char* op);
-/// Returns the factor that `norm` stands for, over dimensions `dims` of `sizes`. Error(value) for another number.
+/// Returns the factor that `norm` stands for, over dimensions `dims` of `sizes`. Error(value) for any other number.
 VESTA_API double fft_scale(int64_t norm, IntSpan sizes, IntSpan dims);
 
 /// The dimensions that a transform goes over, and the sizes that it pads or trims them to.

@@ -6,7 +6,7 @@
 //   VESTA_DECLARE_OPS(MY_OPS)      // vesta::softsign, softsign_out and the object vesta::ops::softsign
 //   VESTA_DEFINE_OPS(MY_OPS)       // the object and its schema, from def::Softsign: in one source file (define.h)
 //
-// Kernels come from VESTA_REGISTER_TOPIC (core/cpu/loops.h), gradients from autograd/record.h.
+// Kernels come from VESTA_CPU_TOPIC (core/cpu/loops.h), gradients from autograd/record.h.
 #pragma once
 #include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/pointwise.h>

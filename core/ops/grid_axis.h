@@ -6,7 +6,7 @@ namespace vesta {
 
 enum class GridPadding : int { zeros, border, reflection };
 
-/// One axis of an image of n elements: from grid numbers to elements. T is float or double.
+/// One axis of an image of n elements: maps grid coordinates to element coordinates. T is float or double.
 template <class T>
 struct GridAxis {
   T n, scale, low, span;
@@ -24,8 +24,8 @@ struct GridAxis {
             align_corners};
   }
 
-  /// Returns where a grid number lies, in elements, and the slope of that. Outside, a place is brought to the border,
-  /// to its mirror image, or left as it is. As in PyTorch, the slope is 0 on a border, and NaN is brought to 0.
+  /// Returns the element coordinate of a grid coordinate, and the slope of that map. Outside of the image, a coordinate
+  /// is clipped to the border, reflected, or left as it is. As in PyTorch, the slope is 0 on a border; NaN becomes 0.
   template <class V>
   VESTA_HD VESTA_INLINE V place(V g, V& slope) const {
     const V zero(T(0)), half(T(0.5));

@@ -1,4 +1,4 @@
-// Reading images at places of a grid (Jaderberg et al. 2015, "Spatial transformer networks"), made of other ops.
+// Reading images at positions of a grid (Jaderberg et al. 2015, "Spatial transformer networks"), made of other ops.
 #include <array>
 
 #include <vesta/core/ops/arithmetic.h>
@@ -17,7 +17,7 @@
 namespace vesta {
 namespace {
 
-/// One dimension of the places: from grid numbers to elements.
+/// One dimension of the positions: maps grid coordinates to element coordinates.
 struct Axis {
   int64_t n;
   GridPadding padding;
@@ -28,14 +28,14 @@ struct Axis {
     if (align_corners) return mul(add(g, 1), double(n - 1) / 2);
     return div(sub(mul(add(g, 1), double(n)), 1), 2);
   }
-  /// Brings places outside to the border or to their mirror image; NaN to 0. The gradient on a border is 0.
+  /// Clips positions outside to the border, or reflects them; NaN becomes 0. The gradient on a border is 0.
   Tensor clipped(const Tensor& at) const {
     if (padding == GridPadding::zeros) return at;
     const Tensor t = padding == GridPadding::reflection ? reflected(at) : at;
     const double last = double(n - 1);
     return where(gt(t, 0), where(lt(t, last), t, last), 0.0);
   }
-  /// Returns the slope of the place of a grid number that lies at `at`.
+  /// Returns the slope of the map at the grid coordinate whose element coordinate is `at`.
   Tensor slope(const Tensor& at) const {
     NoGrad off;
     const double steep = align_corners ? double(n - 1) / 2 : double(n) / 2;
@@ -67,7 +67,7 @@ struct Axis {
   }
 };
 
-/// Brings numbers of places [N, ...] to one row for an image: [N, 1, places].
+/// Flattens the numbers of positions [N, ...] to one row for each image: [N, 1, positions].
 Tensor as_rows(const Tensor& t) { return reshape(t, {t.size(0), 1, numel_of(t.sizes().subspan(1), "grid_sampler")}); }
 
 /// Numbers the elements at one neighbour per axis, for each of the channels: [N, C, outs].
@@ -121,7 +121,7 @@ Taps taps_of(const Axis& axis, const Tensor& grid, int64_t mode) {
   return taps;
 }
 
-/// The operands of an interpolation in the dtype of computation, and the neighbours of every place.
+/// The operands of an interpolation in the dtype of computation, and the neighbours of every position.
 struct Sampled {
   Tensor x, planes;
   std::vector<Taps> axes;  // in the order of input's dimensions; the grid has x first

@@ -1,4 +1,4 @@
-// Reading images at places of a grid: the parts that devices share.
+// Reading images at the positions of a grid: the parts that devices share.
 #pragma once
 #include <vesta/core/ops/grid_axis.h>
 #include <vesta/core/ops/resample.h>

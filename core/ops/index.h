@@ -1,4 +1,4 @@
-// Ops that read or write at places given by other tensors, and cat. Geometry and checks here; devices move the rows.
+// Ops that read or write at indices given by other tensors, and cat. Geometry and checks here; devices move the rows.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/index.h>
@@ -15,10 +15,10 @@ struct IndexPlan {
   Dims dims;             // the indexed dimensions, ascending
   TensorVector indices;  // int64, contiguous, all of index_sizes; one per indexed dimension
   Dims index_sizes;
-  int64_t place = 0;     // how many unindexed dimensions of the input stand before the indices' in the result
+  int64_t place = 0;     // the position in the result's sizes at which index_sizes begin
   Dims result_sizes;
 };
-/// Settles x[indices]: expands masks, converts to int64, broadcasts. IndexError where shapes or dtypes do not fit.
+/// Plans x[indices]: expands masks, converts to int64, broadcasts. IndexError if shapes or dtypes do not fit.
 VESTA_API IndexPlan index_plan(const Tensor& input, TensorList indices, const char* op);
 
 /// Returns `index` as a contiguous int64 tensor; raises on any dtype but int64 and int32.
@@ -47,18 +47,18 @@ VESTA_API ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor
                                    const char* op);
 /// The way in which a scatter combines an element with the value that goes there.
 enum class ScatterOp : uint8_t { product, larger, smaller };
-/// Reads scatter_reduce's text: 'prod', 'amax' or 'amin'.
+/// Reads scatter_reduce's string: 'prod', 'amax' or 'amin'.
 VESTA_API ScatterOp scatter_op(Text reduce);
 
-/// Writes the start values of a scatter_reduce without self to the elements that it combines with: 0, 1, or one of the
-/// elements that go there.
+/// Writes the initial values of a scatter_reduce without self to the elements that it reduces into: 0, 1, or one of the
+/// values that are scattered there.
 VESTA_API void start_places(const Tensor& r, int64_t dim, const Tensor& index, const Tensor& src, Text reduce);
 
 /// Checks scatter_add_ and returns the dimension.
 VESTA_API int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
 /// Checks index_put_'s values; they are returned expanded to the plan's result.
 VESTA_API Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor& values);
-/// Returns whether the indices' dimensions of a tensor of the plan's result shape step like one.
+/// Returns whether the index dimensions of a tensor of the plan's result shape have the strides of one dimension.
 VESTA_API bool steps_regularly(const Tensor& result, const IndexPlan& plan);
 
 /// A call of cat after its checks.
@@ -69,11 +69,11 @@ struct CatPlan {
   SmallVector<int32_t, 8> used;  // numbers of the tensors that have a part in the result
   bool channels_last = false;  // the result's layout
 };
-/// Checks cat's tensors and settles the result's dtype and shape.
+/// Checks cat's tensors and determines the result's dtype and shape.
 VESTA_API CatPlan cat_plan(TensorList tensors, int64_t dim);
 /// Copies the tensors of a cat, each to its part of the result, one after the other: of any strides and dtypes.
 VESTA_API void copy_parts(const Tensor& result, const CatPlan& plan, TensorList tensors);
-/// Makes the result of flip, not initialised: it lies in memory as a dense input does, else contiguous.
+/// Allocates the result of flip: with the input's strides if the input is dense, else contiguous.
 VESTA_API Tensor flip_result(const Tensor& input);
 
 }  // namespace vesta

@@ -4,7 +4,7 @@
 
 namespace vesta {
 
-/// Returns whether a tensor has values to look at. One on the meta device has none: checks of values leave it out.
+/// Returns whether a tensor has values: false on the meta device, where checks of values are skipped.
 inline bool has_values(const Tensor& t) { return t.device().type != DeviceType::meta; }
 
 /// Checks bernoulli_: a probability, a real dtype.

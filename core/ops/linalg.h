@@ -14,7 +14,7 @@ VESTA_API void check_matrices(const Tensor& t, const char* op, const char* argum
 
 /// The requested parts of a QR decomposition.
 enum class QrMode : uint8_t { reduced, complete, r };
-/// Reads linalg.qr's mode. Error(value) for another text.
+/// Reads linalg.qr's mode. Error(value) for any other string.
 VESTA_API QrMode qr_mode(Text mode);
 
 /// The shape of a QR decomposition of matrices [rows, columns]: rank is the smaller of both; Q

@@ -1,4 +1,4 @@
-// Kinds of lines of an op list, brought to a few shapes: a generator G defines what becomes of each shape.
+// Reduces the kinds of op-list lines to a few forms; a generator G defines what each form expands to.
 //
 //   #define G(kind, ...) VESTA_LINE_##kind(G, __VA_ARGS__)
 //   #define G_POINTWISE(name, Struct, params, args, properties...)

@@ -4,7 +4,7 @@
 
 namespace vesta {
 
-/// What `_list_mul_` multiplies by: an element that lies on the tensors' device, at most one of the two, and a number.
+/// The multiplier of `_list_mul_`: a number and, on the tensors' device, at most one scalar (`by` or `wide`).
 struct ListFactor {
   const float* by = nullptr;
   const double* wide = nullptr;
@@ -12,14 +12,14 @@ struct ListFactor {
   bool clip = false;
 };
 
-/// Returns by how much gradients whose norm is `norm` are multiplied, so that it is `most` at most; NaN stays NaN.
+/// Returns the factor that scales gradients of norm `norm` to a norm of at most `most`; NaN stays NaN.
 template <class C>
 VESTA_HD C clip_factor(C norm, C most) {
   const C r = most / (norm + C(1e-6));
   return r > C(1) ? C(1) : r;
 }
 
-/// Reads the element and returns the multiplier in C; the quotient of a clipped norm is of the norm's own type.
+/// Reads the scalar and returns the multiplier as a C. With `clip`, the scalar is a norm and `factor` its maximum.
 template <class C>
 VESTA_HD C multiplier(const ListFactor& f) {
   const C factor = f.clip ? C(1) : C(f.factor);
@@ -28,7 +28,7 @@ VESTA_HD C multiplier(const ListFactor& f) {
   return factor;
 }
 
-/// The norms that run over lists: the sum of magnitudes, the root of the sum of squares, the greatest magnitude.
+/// The norms of lists of tensors: the sum of magnitudes, the root of the sum of squares, the greatest magnitude.
 enum class NormKind { sum, squares, greatest };
 
 }  // namespace vesta

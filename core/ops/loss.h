@@ -21,8 +21,8 @@ VESTA_API void check_nll_loss_backward(const Tensor& grad, const Tensor& target,
 VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, DType dtype,
                                   const char* op);
 /// Returns the shape of cross-entropy's second result for logits [N, C] or [N, C, inner]: for each class number the
-/// largest logit (0 if it is -inf) and the sum of exp(x - it), in the dtype of statistics. Their logsumexp as one
-/// number has no room for both.
+/// largest logit (0 if it is -inf) and the sum of exp(x - it), in the dtype of statistics. Their logsumexp, a single
+/// number, would lose digits.
 inline Dims exp_sums_shape(const Tensor& input) {
   return {input.sizes()[0] * (input.dim() == 3 ? input.sizes()[2] : 1), 2};
 }

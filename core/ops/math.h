@@ -62,7 +62,7 @@ struct Literal {
   }
 };
 
-/// Gives the constant `value` as a V: lit<V>(0.5) * x.
+/// Returns the constant `value` as a V: lit<V>(0.5) * x.
 template <class V>
 VESTA_HD VESTA_INLINE V lit(double value) {
   return Literal<V>::make(value);
@@ -246,24 +246,24 @@ VESTA_HD VESTA_INLINE bool isfinite(T x) {
   return abs(x) < static_cast<T>(INFINITY);
 }
 
-/// Tells whether the sign is negative: that of -0 and of NaN too.
+/// Returns whether the sign is negative: that of -0 and of NaN too.
 template <Real T>
 VESTA_HD VESTA_INLINE bool signbit(T x) {
   return copysign(T(1), x) < T(0);
 }
 
-/// Gives -1, 0 or 1; 0 for NaN, as torch.sign does.
+/// Returns -1, 0 or 1; 0 for NaN, as torch.sign does.
 template <Real T>
 VESTA_HD VESTA_INLINE T sign(T x) {
   return static_cast<T>(static_cast<int>(x > T(0)) - static_cast<int>(x < T(0)));
 }
 
-/// Gives the larger operand; NaN if either is NaN, as torch.maximum does. Equal operands give the first.
+/// Returns the larger operand; NaN if either is NaN, as torch.maximum does. Equal operands give the first.
 template <Real T>
 VESTA_HD VESTA_INLINE T maximum(T a, T b) {
   return (a >= b || a != a) ? a : b;
 }
-/// Gives the smaller operand; NaN if either is NaN. Equal operands give the first.
+/// Returns the smaller operand; NaN if either is NaN. Equal operands give the first.
 template <Real T>
 VESTA_HD VESTA_INLINE T minimum(T a, T b) {
   return (a <= b || a != a) ? a : b;
@@ -294,7 +294,7 @@ VESTA_HD VESTA_INLINE V frexp(const V& x, V& exponent) {
 // ---- integers and bool ----------------------------------------------------------------------------------------------
 // Sums, products and absolute values wrap around, as NumPy's and PyTorch's do: they are formed in unsigned arithmetic.
 
-/// Wraps an int operation: unsigned arithmetic is defined for every operand.
+/// The unsigned type in which arithmetic of T wraps around: at least as wide as `unsigned`.
 template <Integer T>
 using Unsigned = std::conditional_t<
     (sizeof(T) < sizeof(unsigned)), unsigned,
@@ -367,7 +367,7 @@ VESTA_HD VESTA_INLINE T trunc_divide(T a, T b) {
   }
   return static_cast<T>(a / b);
 }
-/// Gives the C remainder (its sign is the dividend's); 0 for b == 0 and b == -1. See trunc_divide.
+/// Returns the C remainder (its sign is the dividend's); 0 for b == 0 and b == -1. See trunc_divide.
 template <Integer T>
 VESTA_HD VESTA_INLINE T fmod(T a, T b) {
   if (b == T(0)) return T(0);
@@ -383,7 +383,7 @@ VESTA_HD VESTA_INLINE T floor_divide(T a, T b) {
   const T rest = fmod(a, b);
   return rest != T(0) && ((rest < T(0)) != (b < T(0))) ? static_cast<T>(quotient - 1) : quotient;
 }
-/// Gives Python's %: the sign is the divisor's. Zero divisors as in fmod.
+/// Returns Python's %: the sign is the divisor's. Zero divisors as in fmod.
 template <Integer T>
 VESTA_HD VESTA_INLINE T remainder(T a, T b) {
   const T rest = fmod(a, b);
@@ -410,7 +410,7 @@ VESTA_HD VESTA_INLINE T pow(T base, T exponent) {
   return static_cast<T>(result);
 }
 
-/// Tells whether an integer is negative.
+/// Returns whether an integer is negative.
 template <Integer T>
 VESTA_HD VESTA_INLINE bool signbit(T x) {
   if constexpr (std::is_signed_v<T>) return x < T(0);
@@ -430,7 +430,7 @@ VESTA_HD VESTA_INLINE T right_shift(T a, T b) {
   if (signbit(b) || b >= T(bits)) return signbit(a) ? static_cast<T>(-1) : T(0);
   return static_cast<T>(a >> static_cast<int>(b));
 }
-/// Gives the greatest common divisor (Euclid), 0 for zeros.
+/// Returns the greatest common divisor (Euclid), 0 for zeros.
 template <Integer T>
 VESTA_HD VESTA_INLINE T gcd(T a, T b) {
   while (b != T(0)) {
@@ -440,7 +440,7 @@ VESTA_HD VESTA_INLINE T gcd(T a, T b) {
   }
   return abs(a);
 }
-/// Gives the least common multiple, wrapping; 0 if either is 0.
+/// Returns the least common multiple, wrapping; 0 if either is 0.
 template <Integer T>
 VESTA_HD VESTA_INLINE T lcm(T a, T b) {
   const T divisor = gcd(a, b);
@@ -448,7 +448,7 @@ VESTA_HD VESTA_INLINE T lcm(T a, T b) {
   return abs(static_cast<T>(static_cast<Unsigned<T>>(trunc_divide(a, divisor)) * static_cast<Unsigned<T>>(b)));
 }
 
-/// Gives the sign of a real number: sgn is sign there, and differs for complex numbers only.
+/// Returns the sign of a real number: sgn is sign there, and differs for complex numbers only.
 template <class T>
   requires(Real<T> || Integer<T>)
 VESTA_HD VESTA_INLINE T sgn(T x) {
@@ -457,7 +457,7 @@ VESTA_HD VESTA_INLINE T sgn(T x) {
 
 // ---- formulas that hold for float, double and their vectors ---------------------------------------------------------
 
-/// Gives Python's % on reals: fmod moved to the divisor's sign.
+/// Returns Python's % on reals: fmod moved to the divisor's sign.
 template <class V>
   requires(Real<V> || !Scalar<V>)
 VESTA_HD VESTA_INLINE V remainder(V a, V b) {
@@ -466,7 +466,7 @@ VESTA_HD VESTA_INLINE V remainder(V a, V b) {
   return select((rest != zero) & ((rest < zero) ^ (b < zero)), rest + b, rest);
 }
 
-/// Gives Python's // on reals: floor of the exact quotient, NaN and infinities as a / b gives them for b == 0.
+/// Returns Python's // on reals: floor of the exact quotient, NaN and infinities as a / b gives them for b == 0.
 /// Formula: (a - fmod(a, b)) / b, stepped down where the signs differ, then moved to the nearest integer (CPython).
 template <class V>
   requires(Real<V> || !Scalar<V>)
@@ -496,7 +496,7 @@ VESTA_HD VESTA_INLINE V clamp(V x, V low, V high) {
   return minimum(maximum(x, low), high);
 }
 
-/// Gives the angle of a real number: pi for negative ones, 0 for the others (-0 too), NaN for NaN, as torch.angle does.
+/// Returns the angle of a real number: pi if it is negative, 0 if not (-0 too), NaN for NaN, as torch.angle does.
 template <class V>
   requires(Real<V> || !Scalar<V>)
 VESTA_HD VESTA_INLINE V angle(V x) {
@@ -535,7 +535,7 @@ VESTA_HD VESTA_INLINE V scaled(V x, double factor) {
 
 #ifndef __CUDACC__
 
-/// Gives the C library's form of a complex number.
+/// Returns the C library's form of a complex number.
 VESTA_INLINE __complex__ float c_value(std::complex<float> z) {
   __complex__ float c;
   __real__ c = z.real();
@@ -602,12 +602,12 @@ template <Real T>
 VESTA_INLINE std::complex<T> conj(const std::complex<T>& z) {
   return {z.real(), -z.imag()};
 }
-/// Gives |z| as a real number, without overflow or underflow on the way.
+/// Returns |z| as a real number, without overflow or underflow on the way.
 template <Real T>
 VESTA_INLINE T abs(const std::complex<T>& z) {
   return hypot(z.real(), z.imag());
 }
-/// Gives arg z in (-pi, pi].
+/// Returns arg z in (-pi, pi].
 template <Real T>
 VESTA_INLINE T angle(const std::complex<T>& z) {
   return atan2(z.imag(), z.real());
@@ -625,7 +625,7 @@ VESTA_INLINE bool isfinite(const std::complex<T>& z) {
   return isfinite(z.real()) && isfinite(z.imag());
 }
 
-/// Gives z / |z|, 0 for 0, as torch.sgn does.
+/// Returns z / |z|, 0 for 0, as torch.sgn does.
 template <Real T>
 VESTA_INLINE std::complex<T> sgn(const std::complex<T>& z) {
   const T size = abs(z);

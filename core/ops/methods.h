@@ -38,7 +38,7 @@ void call_inplace(const A&... a) {
 }
 }  // namespace vesta::ops
 
-// A function in a class is inline: `used` emits it all the same.
+// A function in a class is inline: `used` emits it nevertheless.
 #define VESTA_METHOD(R, name, params, object, args) \
   [[gnu::used]] VESTA_API R name params const { return ops::call<ops::tag::object, R>(*this VESTA_COMMA args); }
 #define VESTA_METHOD_ON_SELF(name, params, object, args)           \

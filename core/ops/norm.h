@@ -20,7 +20,7 @@ VESTA_API BatchNormShape batch_norm_shape(const Tensor& input, const Tensor& wei
 /// Returns the dtype of batch normalisation's statistics: float64 for float64 input, float32 for all others.
 constexpr DType statistics_dtype(DType d) { return d == DType::float64 ? DType::float64 : DType::float32; }
 
-/// Checks the operands of a norm over the last dimensions, which are `shape`; returns how many elements a row has.
+/// Checks the operands of a norm over the last dimensions, which are `shape`; returns the number of elements per row.
 VESTA_API int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight,
                                  const Tensor& bias);
 

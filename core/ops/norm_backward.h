@@ -11,7 +11,7 @@ VESTA_DECLARE_OPS(VESTA_OPS_NORM_BACKWARD)
 
 /// Returns the number of an activation in _batch_norm_activation_backward; -1 for one that it does not support.
 VESTA_API int64_t number_of_activation(const PointwiseInfo* info);
-/// Returns the activation with a number.
+/// Returns the activation that has a number.
 VESTA_API const PointwiseInfo& activation_of_number(int64_t number);
 
 }  // namespace vesta

@@ -1,4 +1,4 @@
-// Parts and neighbours of numbers, sums with a factor.
+// Rounding, remainders, frexp, nextafter, lerp, addcmul, addcdiv.
 #pragma once
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/numbers.h>

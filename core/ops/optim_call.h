@@ -13,7 +13,7 @@
 
 namespace vesta {
 
-/// Tells whether two short lists are equal, without a call.
+/// Returns whether two short lists are equal, without a call.
 inline bool same_numbers(IntSpan a, IntSpan b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -22,7 +22,7 @@ inline bool same_numbers(IntSpan a, IntSpan b) {
   return true;
 }
 
-/// Tells whether the elements of two tensors of one shape lie in the same order and at the same distances, without a
+/// Returns whether the elements of two tensors of one shape lie in the same order and at the same distances, without a
 /// call. Strides of dimensions of size 1 do not matter.
 inline bool same_order(const Tensor& a, const Tensor& b) {
   if (a.dim() != b.dim()) return false;
@@ -32,10 +32,10 @@ inline bool same_order(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/// Tells whether tensors of a list lie over one another: what is done to them in place is then done one by one.
+/// Returns whether tensors of a list overlap in memory: in-place work is then done one tensor at a time.
 VESTA_API bool overlapping(TensorList list);
 
-/// The lists of a fused step, which one its op may be.
+/// The lists of tensors of a fused step, whichever op it is.
 struct StepLists {
   const char* op;
   TensorList params, grads;
@@ -49,7 +49,7 @@ struct StepLists {
   VESTA_API void check() const;
   /// Raises unless each parameter, its gradient and its used states lie on one device of this type.
   VESTA_API void check_devices(DeviceType type) const;
-  /// Tells whether parameters lie over one another: they are then stepped one after the other, as each sees the last.
+  /// Returns whether parameters overlap in memory: they are then stepped one by one, each after the one before it.
   bool overlap() const { return overlapping(params); }
   /// Returns the lists of parameter i alone.
   VESTA_API StepLists part(size_t i) const;
@@ -57,7 +57,7 @@ struct StepLists {
   VESTA_API void bump() const;
 };
 
-/// Calls run(lists) once for all parameters, or once for each where they lie over one another.
+/// Calls run(lists) once for all parameters, or once for each where they overlap in memory.
 template <class F>
 void for_independent(const StepLists& l, F run) {
   if (!l.overlap()) return run(l);
@@ -99,7 +99,7 @@ struct CountedStep {
 
 /// Returns a number of a parameter's state, 0 on the meta device; Error(device) for one that lies on another device.
 VESTA_API float number_in(const Tensor& t, const char* op);
-/// Writes it where it lies on the CPU.
+/// Writes a number of a parameter's state; does nothing if it is not on the CPU.
 VESTA_API void set_number(const Tensor& t, float value);
 
 /// Computes the next step of parameter i, whose number and scalars lie on the CPU; writes nothing. `last` is that of

@@ -10,7 +10,7 @@
 //   counts           whether the op counts the steps of each parameter
 //   uses(i)          whether states[i] is read and written with these numbers; it may be an empty list otherwise
 //   Counted          what all elements of a parameter share: at most three doubles
-//   count(n, s)      computes it for step n, n = 1 for the first, and moves the scalars s on
+//   count(n, s)      computes it for step n, n = 1 for the first, and updates the scalars s
 //   update(p, g, states..., c)
 //                    the formula for one element, V being Vec<C> on a CPU, float or double on a GPU, Tensor when
 //                    recorded. Numbers are V by lit<V>(), computed in double before.
@@ -318,7 +318,7 @@ struct RpropStep {
 };
 }  // namespace VESTA_ISA_NS
 
-/// VESTA_OPTIMIZER_STEPS(X) is X(op, Step) for each fused step: what makes kernels of a step reads this list.
+/// Expands to X(op, Step) for each fused step.
 #define VESTA_OPTIMIZER_STEPS(X)                                                                             \
   X(_fused_sgd_, SgdStep) X(_fused_adam_, AdamStep) X(_fused_rmsprop_, RmspropStep)                          \
   X(_fused_adagrad_, AdagradStep) X(_fused_adadelta_, AdadeltaStep) X(_fused_adamax_, AdamaxStep)            \

@@ -5,7 +5,7 @@
 namespace vesta {
 
 /// A tensor that is to be padded: the part of it that is kept (all of it, unless a number of `pad` is negative), the
-/// result, whose elements are not written yet, and by dimension the place in it where the part begins.
+/// result, whose elements are not written yet, and by dimension the index in it at which the part begins.
 struct Padding {
   Tensor part, result;
   Dims before;

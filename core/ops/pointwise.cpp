@@ -65,7 +65,7 @@ Scalar read_scalar(const Tensor& t) {
   });
 }
 
-/// Tells whether the value of a 0-d tensor wraps around in an integer type as an element of a tensor does. A Python
+/// Returns whether the value of a 0-d tensor wraps around in an integer type as an element of a tensor does. A Python
 /// integer does so where PyTorch's rules hold; else it must fit the type.
 bool wraps(const Tensor& t) {
   if (t.dtype() == DType::bool_) return false;
@@ -379,7 +379,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   return r;
 }
 
-/// Tells whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
+/// Returns whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
 bool number_keeps(DType d, const TensorImpl& number) {
   DType n = number.dtype();
   if (is_float(d)) return !is_complex(n);
@@ -523,7 +523,7 @@ TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, co
 }
 
 namespace {
-/// Tells whether all elements are one in memory: a number, or an expanded one (the gradient of a sum).
+/// Returns whether all elements are one in memory: a number, or an expanded one (the gradient of a sum).
 bool is_one_value(const TensorImpl& t) {
   for (size_t k = 0; k < t.sizes().size(); ++k) {
     if (t.strides()[k] != 0 && t.sizes()[k] != 1) return false;

@@ -18,7 +18,7 @@ struct LoopArgs {
   int64_t step[kMaxInputs];  // 1 or 0
   int64_t n;
   const double* params;
-  char* second;  // of an op with two results: where the second is written, at the places of the first
+  char* second;  // of an op with two results: the memory of the second, laid out as the first
 };
 /// A CPU kernel of a pointwise op. Other devices keep their own function type behind the same pointer.
 using Loop = void (*)(const LoopArgs&);
@@ -50,7 +50,7 @@ struct PointwiseInfo {
   // Bit k: the gradient of input i uses input k. Bits from `inputs` on: it uses that value of the formula. Bit `inputs
   // + values`: it uses the second incoming gradient.
   uint8_t uses[3] = {};
-  void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
+  void (*check)(const Tensor* const* in, const double* params) = nullptr;  // checks what shapes do not show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
   // True if the gradient can use the result instead of the input, which an in-place op then need not copy.
   bool (*result_stands_in)(const double* params) = nullptr;

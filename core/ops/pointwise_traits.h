@@ -133,7 +133,7 @@ constexpr bool is_differentiable_op() {
   if constexpr (requires { D::differentiable; }) return D::differentiable;
   else return true;
 }
-/// Tells whether the op in place replaces a value by one without a gradient.
+/// Returns whether the op in place replaces a value by one without a gradient.
 template <class D>
 constexpr bool overwrites() {
   if constexpr (requires { D::overwrites; }) return D::overwrites;

@@ -191,7 +191,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
-/// maximum, and the first place of it.
+/// maximum, and the first index of it.
 TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList output_size) {
   Tensor x = p.averaged(input);
   const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
@@ -230,7 +230,7 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
     return _max_pool(last ? channels_second(copies) : copies, longest, {}, 0, 1, false);
   };
   auto [values, indices] = pooled();
-  // From a place among the copies to that of the input, by a table of a plane of copies.
+  // From an index among the copies to that of the input, by a table of a plane of copies.
   Tensor table = places[0];
   for (int64_t d = 1; d < p.dims; ++d) {
     table = add(unsqueeze(mul(table, wrapped(planes[size_t(d)])), -1), places[size_t(d)]);
@@ -250,7 +250,7 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
 
 }  // namespace
 
-// The places are what the gradient needs: where nothing is recorded, a kernel need not write them.
+// The indices are what the gradient needs: where nothing is recorded, a kernel need not write them.
 Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                                   IntList dilation, bool ceil_mode) {
   return std::get<0>(_max_pool(input, kernel_size, stride, padding, dilation, ceil_mode));

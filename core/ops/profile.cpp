@@ -27,7 +27,7 @@ std::string times_faster(double ratio) {
 
 constexpr const char* kCategories[] = {"cpu_op", "user_annotation", "python_function", "cpu_op", "cpu_op"};
 
-/// Returns a text as it stands between quotes in JSON.
+/// Returns a string escaped for JSON, without its quotes.
 std::string escaped(const std::string& text) {
   std::string r;
   for (char c : text) {

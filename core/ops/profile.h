@@ -53,9 +53,9 @@ class VESTA_API Profile {
   std::vector<Total> totals();
   /// Returns the largest `rows` of them as a table with times, calls, memory, and the shares of the machine's peaks.
   std::string table(size_t rows = 20);
-  /// Returns the modules by their paths below the outermost one, the slowest first; what ran outside of modules is
-  /// under
-  /// "(outside of layers)".
+  /// Returns the modules by path, the slowest first.
+  /// Paths begin below the outermost module.
+  /// Calls outside of any module are under "(outside of layers)".
   std::vector<LayerTotal> layers();
   /// Returns the slowest `rows` of them as a table.
   std::string layer_table(size_t rows = 30);

@@ -1,4 +1,4 @@
-// Tells the profiler's recorder of every op of the op list.
+// Registers every op of the op list with the profiler's recorder.
 #include <array>
 
 #include <vesta/core/dispatch/profiler.h>

@@ -1,4 +1,4 @@
-// Type promotion among operands: tensors with dimensions, 0-d tensors and Python numbers have falling weight.
+// Type promotion among operands, in falling priority: tensors with dimensions, 0-d tensors, Python numbers.
 #pragma once
 #include <span>
 
@@ -37,10 +37,10 @@ inline void Promotion::see(const Tensor& t) {
 
 /// Returns the dtype that an op over these operands computes in.
 VESTA_API DType result_type(std::span<const Tensor> operands);
-/// Raises where an integer dtype is to be multiplied by `factor` and that is no integer, or beyond the dtype's numbers
-/// (their negatives are allowed for unsigned ones).
+/// Raises if an integer dtype is to be multiplied by `factor`, and `factor` is no integer or out of the dtype's range
+/// (negatives of that range are allowed for unsigned dtypes).
 VESTA_API void check_factor(DType d, double factor, const char* op, const char* argument);
-/// Tells whether values of `from` may be stored in `to` without a change of category (float to integer may not).
+/// Returns whether values of `from` may be stored in `to` without a change of category (float to integer may not).
 constexpr bool can_cast(DType from, DType to) {
   if (is_complex(from)) return is_complex(to);
   if (is_float(from)) return is_float(to) || is_complex(to);

@@ -38,7 +38,7 @@ struct IntegerRange {
   uint64_t range;
 };
 VESTA_API IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to);
-/// Returns the largest number of a floating dtype under `to`, as the dtype rounds `to`: uniform_'s upper end.
+/// Returns the largest number of a floating dtype below `to`, rounded to that dtype: uniform_'s upper end.
 VESTA_API double largest_below(DType dtype, double to);
 /// Checks randperm's length against the dtype.
 VESTA_API DType check_randperm(int64_t n, MaybeDType dtype);

@@ -1,4 +1,4 @@
-// Reductions over any set of dimensions: sum, mean, extrema, any, all, and the places of extrema.
+// Reductions over any set of dimensions: sum, mean, extrema, any, all, and the indices of extrema.
 //
 // Note [Trees of reductions]
 // The order in which elements are combined depends on shape and strides only: a row is cut into pieces of fixed length,

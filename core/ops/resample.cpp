@@ -211,7 +211,7 @@ Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
   return p.result;
 }
 
-/// Where the padding modes read: the place in [0, n) of position p, which may be outside.
+/// Where the padding modes read: the index in [0, n) of position p, which may be outside.
 int64_t source_of(Text mode, int64_t p, int64_t n) {
   if (mode == "replicate") return std::clamp<int64_t>(p, 0, n - 1);
   if (mode == "reflect") return p < 0 ? -p : p >= n ? 2 * (n - 1) - p : p;
@@ -342,7 +342,7 @@ struct Interpolation {
   }
 
  private:
-  /// PyTorch computes places of nearest neighbours in float32; so do we, for equal choices.
+  /// PyTorch computes indices of nearest neighbours in float32; so do we, for equal choices.
   int64_t nearest(int64_t o) const {
     if (in == out && !factor) return o;
     const float scale = factor && *factor > 0 ? float(1.0 / *factor) : float(in) / float(out);
@@ -557,7 +557,7 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
   }
   const auto apart = [&](int d) { return (w.kernel[d] - 1) * w.dilation[d] < w.stride[d]; };
   Tensor r;
-  if (apart(1) && apart(2)) {  // windows that share nothing are copied to their places
+  if (apart(1) && apart(2)) {  // windows that share nothing are copied to their positions
     const Tensor padded =
         zeros({x.size(0), channels, size[1] + 2 * w.padding[1], size[2] + 2 * w.padding[2]}, x.dtype(), x.device());
     copy_(windows_of(padded, w), reshape(x, {x.size(0), channels, w.kernel[1], w.kernel[2], w.out[1], w.out[2]}));

@@ -14,7 +14,7 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_RESAMPLE)
 class VESTA_API Rows {
  public:
   explicit Rows(int64_t in) : in_(in) {}
-  /// Adds weight times element `place` to the row that is being written.
+  /// Adds `weight` times element `place` of the input to the current row.
   void add(int64_t place, double weight);
   void end_row() { starts_.push_back(int64_t(places_.size())); }
   /// Writes a row: `weight` times each element of [first, last).
@@ -28,7 +28,7 @@ class VESTA_API Rows {
   bool copies() const { return copies_ && int64_t(places_.size()) == size(); }
   IntSpan places() const { return places_; }
   Rows transposed() const;
-  /// Returns size() + 1 offsets and the places, as an op takes them, and the weights.
+  /// Returns size() + 1 offsets and the indices of elements, as an op takes them, and the weights.
   Tensor indices(Device device) const;
   Tensor weights(DType dtype, Device device) const;
 
@@ -39,12 +39,12 @@ class VESTA_API Rows {
   std::vector<double> weights_;
 };
 
-/// Returns a tensor of the CPU on a device, which nobody may write to: for tables that follow from sizes. A device that
-/// keeps them copies nothing from the host in later calls with the same sizes.
+/// Returns a read-only copy of a CPU table on a device. Tables follow from sizes: a device that caches them copies
+/// nothing from the host in later calls with the same sizes.
 VESTA_API Tensor table_on(const Tensor& table, Device device);
-/// Returns memory of the device that holds these bytes of the host, for good or until it needs the memory.
+/// A function that returns device memory with a copy of these host bytes, which it may cache until memory is short.
 using KeepTable = StoragePtr (*)(const void* bytes, size_t nbytes, Device device);
-/// Registers how a type of device keeps tables.
+/// Sets the function that caches the tables of a device type.
 VESTA_API void set_table_keeper(DeviceType type, KeepTable keep);
 
 /// Multiplies a dimension by such a matrix. Dtypes other than floats allow copies only.
@@ -55,7 +55,7 @@ VESTA_API Tensor resample(const Tensor& input, int64_t dim, const Rows& rows);
 VESTA_API Tensor resample_planes(const Tensor& input, int64_t dim, const Rows& rows, const Rows& columns);
 
 /// Returns whether a result of these sizes, of the dtype and on the device of `x`, has elements; raises if there is no
-/// memory for it. To be asked before tables of where elements come from are made: they are as long as the result.
+/// memory for it. Call it before making tables of indices, which are as long as the result.
 VESTA_API bool has_elements(IntSpan sizes, const Tensor& x);
 /// Returns a tensor of sizes without elements, as a result of `x`.
 VESTA_API Tensor without_elements(const Tensor& x, IntSpan sizes);

@@ -9,7 +9,7 @@ struct ScanPlan {
   Tensor input;
   int64_t outer = 1, length = 1, inner = 1;
 };
-/// Checks a running sum, settles its dtype as a sum's, and converts the input.
+/// Checks a running sum, determines its dtype as for a sum, and converts the input.
 VESTA_API ScanPlan scan_plan(const Tensor& input, int64_t dim, MaybeDType dtype, const char* op);
 /// Checks an op that compares the elements of a line. Error(type): a complex dtype.
 VESTA_API ScanPlan order_plan(const Tensor& input, int64_t dim, const char* op);

@@ -204,7 +204,7 @@ Tensor adjoint_composite(const Tensor& input) {
 
 namespace {
 
-/// Tells for each place [rows, columns] whether column - row is above the diagonal.
+/// Returns for each position [rows, columns] whether column - row is above the diagonal.
 Tensor above(int64_t rows, int64_t columns, int64_t diagonal, Device device) {
   const int64_t d = std::clamp(diagonal, -rows - 1, columns);  // a sum with it does not overflow
   // the shorter the numbers, the more of them are compared at once
@@ -218,7 +218,7 @@ void check_matrix(const Tensor& input, const char* op) {
   VESTA_CHECK(input.dim() >= 2, runtime, op, ": input tensor must have at least 2 dimensions, got ", input.dim(), ".");
 }
 
-/// Counts the places [rows, columns] with column - row <= diagonal.
+/// Counts the positions [rows, columns] with column - row <= diagonal.
 int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
   const int64_t d = std::clamp(diagonal, -rows - 1, columns);
   const int64_t first = std::clamp<int64_t>(-d, 0, rows);  // the first row that has one
@@ -226,7 +226,7 @@ int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
   return (whole - first) * (first + whole + 2 * d + 1) / 2 + (rows - whole) * columns;
 }
 
-/// Returns the places that are below a diagonal, or those above it.
+/// Returns the positions that are below a diagonal, or those above it.
 Tensor triangle_indices(int64_t rows, int64_t columns, int64_t diagonal, bool below, MaybeDType dtype, Device device) {
   const DType d = dtype.value_or(DType::int64);
   const Tensor outside = above(rows, columns, diagonal, device);

@@ -39,12 +39,12 @@ namespace {
 /// The elements of a product are gathered in pieces of about so many.
 constexpr int64_t kPiece = int64_t(1) << 22;
 
-/// Returns the number of places in the sparse dimensions.
+/// Returns the number of positions in the sparse dimensions.
 int64_t places_of(IntSpan sizes, int64_t sparse_dims) {
   return numel_of(sizes.first(size_t(sparse_dims)), "sparse tensor");
 }
 
-/// Returns the number of each place of `indices` [s, nnz] in row-major order of the first s sizes: [nnz].
+/// Returns the number of each position of `indices` [s, nnz] in row-major order of the first s sizes: [nnz].
 Tensor numbers_of(const Tensor& indices, IntSpan sizes) {
   Tensor number = zeros(indices.size(1), DType::int64, indices.device());
   for (int64_t d = 0; d < indices.size(0); ++d) {
@@ -66,8 +66,8 @@ Tensor indices_of(const Tensor& numbers, IntSpan sizes, int64_t sparse_dims) {
   return stack(rows, 0);
 }
 
-/// The stored elements by place: the numbers of their places in order, which element each is, and whether it is the
-/// first at its place.
+/// The stored elements by position: the numbers of their positions in order, which element each is, and whether it is
+/// the first at its position.
 struct Order {
   Tensor numbers, elements, first;
   Order(const SparseParts& p, IntSpan sizes) {
@@ -103,7 +103,7 @@ void add_elements(const Tensor& to, const Tensor& sparse, double alpha, const ch
 
 Tensor coalesced(const Tensor& t, const char* op) { return sparse_parts(t, op).coalesced ? t : coalesce(t); }
 
-/// Returns a sparse tensor with the places of `like` and other values.
+/// Returns a sparse tensor with the positions of `like` and other values.
 Tensor with_values(const Tensor& like, const Tensor& values, bool is_coalesced) {
   return make_sparse(like.impl()->sparse_parts->indices, values, like.sizes(), is_coalesced);
 }
@@ -276,7 +276,7 @@ Tensor index_select_sparse(const Tensor& t, int64_t dim, const Tensor& index) {
   if (d >= s) return make_sparse(p.indices, index_select(p.values, d - s + 1, places), sizes, p.coalesced);
   const Tensor valid = logical_and(ge(places, wrapped(int64_t(0))), lt(places, wrapped(t.size(d))));
   VESTA_CHECK(all(valid).item<bool>(), index, "index_select: index out of range in self.");
-  // The elements by their index along the dimension: those of place j are neighbours, from first[j] on.
+  // The elements by their index along the dimension: those of position j are neighbours, from first[j] on.
   const auto [along, order] = sort(select(p.indices, 0, d), MaybeBool(true), 0);
   const Tensor first = _searchsorted(along, places, false);
   const Tensor ends = cumsum(sub(_searchsorted(along, places, true), first), 0);  // in the result

@@ -11,8 +11,8 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_SPARSE)
 /// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
 VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
 
-/// Returns 1 for the first of the stored elements at each place and 0 for its repetitions, to be multiplied by values.
-/// A gradient is a function of the place: a sparse one has it once.
+/// Returns 1 for the first of the stored elements at each index and 0 for its repetitions, to be multiplied by values.
+/// A gradient is a function of the index: a sparse gradient stores it once.
 VESTA_API Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype);
 
 /// Returns linear where input or weight is sparse: a product, which is dense unless both are, and the bias.

@@ -1,5 +1,5 @@
-// Special functions that are computed number by number, in double: Bessel functions, Airy's, the incomplete gamma
-// functions, Hurwitz's zeta function, orthogonal polynomials. Formulas for vectors stand in special_math.h.
+// Special functions that are computed element by element, in double: Bessel and Airy functions, the incomplete gamma
+// functions, Hurwitz's zeta function, orthogonal polynomials. Formulas for vectors are in special_math.h.
 //
 // The Chebyshev series were computed for this file, with 40 digits, to 2^-57 of their largest value.
 #pragma once
@@ -104,9 +104,9 @@ VESTA_HD VESTA_INLINE double chebyshev_sum(double t, const double (&c)[count]) {
 }
 
 // ---- Bessel functions -----------------------------------------------------------------------------------------------
-// To 8 series in x^2 / 32 - 1; for Y after 2 / pi log(x) J(x) is taken away. Beyond, with u = x - pi/4 - n pi/2,
-// sqrt(pi x / 2) J = P cos u - z Q sin u and sqrt(pi x / 2) Y = P sin u + z Q cos u, P and Q series in 2 z^2 - 1 for
-// z = 8 / x (Abramowitz and Stegun, 9.2.5 and 9.2.6).
+// For x <= 8: Chebyshev series in x^2 / 32 - 1 (for Y: of Y(x) - 2/pi log(x) J(x)). For x > 8, with z = 8 / x and
+// u = x - pi/4 - n pi/2: sqrt(pi x / 2) J = P cos u - z Q sin u and sqrt(pi x / 2) Y = P sin u + z Q cos u, where P and
+// Q are Chebyshev series in 2 z^2 - 1 (Abramowitz and Stegun, 9.2.5 and 9.2.6).
 
 /// Returns J0(x) for 0 <= x <= 8.
 VESTA_OUT_OF_LINE double bessel_j0_near(double x) {
@@ -198,8 +198,8 @@ VESTA_OUT_OF_LINE double bessel_y1(double x) {
 
 // ---- modified Bessel functions of the second kind -------------------------------------------------------------------
 
-/// Returns K0(x), or e^x K0(x). To 2 a series in x^2 / 2 - 1 after -log(x / 2) I0(x); beyond, sqrt(x) e^x K0(x) is one
-/// in 4 / x - 1.
+/// Returns K0(x), or e^x K0(x). For x <= 2: -log(x / 2) I0(x) plus a Chebyshev series in x^2 / 2 - 1; for x > 2,
+/// sqrt(x) e^x K0(x) is a Chebyshev series in 4 / x - 1.
 VESTA_OUT_OF_LINE double bessel_k0(double x, bool scaled) {
   static constexpr double first[] = {1.6029228068079633,     0.638809625651177,      0.03685485969436176,
                                      0.00098287812725148,    1.4983654208927293e-05, 1.4738449008423848e-07,

@@ -33,7 +33,7 @@ VESTA_HD VESTA_INLINE auto call_polygamma(int64_t n, const V& x) {
 
 inline namespace VESTA_ISA_NS {
 
-/// Holds for what this file computes itself: numbers and vectors of them.
+/// Scalars and vectors, which this file computes itself.
 template <class V>
 concept Numeric = Scalar<V> || requires { V::N; };
 
@@ -88,7 +88,7 @@ VESTA_HD VESTA_INLINE V lane_by_lane(F f, V x) {
 
 // ---- sines of multiples of pi ---------------------------------------------------------------------------------------
 
-/// Computes sin(pi x), exact at integers: x is brought to [-1/2, 1/2] first, which loses nothing.
+/// Computes sin(pi x), exact at integers: x is reduced to [-1/2, 1/2] first, which loses nothing.
 template <class V>
 VESTA_HD VESTA_INLINE V sin_pi(V x) {
   const V n = round(x), half = n * lit<V>(0.5);

@@ -29,7 +29,7 @@ class VESTA_API PlanBuilder {
 /// Returns dense strides for `shape` whose order of dimensions follows the operands' (a transposed operand gives a
 /// transposed result), by PyTorch's rule.
 VESTA_API Dims strides_like(IntSpan shape, std::span<const Tensor* const> operands);
-/// Tells whether two elements of `t` share memory.
+/// Returns whether two elements of `t` share memory.
 VESTA_API bool self_overlaps(const Tensor& t);
 /// Gives an empty tensor a new shape and fresh memory.
 VESTA_API void resize_tensor(const Tensor& t, IntSpan sizes);

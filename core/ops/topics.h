@@ -1,5 +1,5 @@
-// The table of topics: what a new topic adds its two lines to. Each has lists/TOPIC.h (the lines), TOPIC.h (the
-// declarations) and TOPIC.cpp (the definitions) here, and python/bindings/ops/TOPIC.cpp.
+// The table of topics. Each has lists/TOPIC.h (the lines), TOPIC.h (the declarations) and TOPIC.cpp (the definitions)
+// here, and python/bindings/ops/TOPIC.cpp. A new topic: lists/README.md.
 #pragma once
 #include <vesta/core/ops/lists/activation.h>
 #include <vesta/core/ops/lists/arithmetic.h>

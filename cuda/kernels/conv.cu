@@ -14,7 +14,7 @@ struct Split {
   VESTA_HD Split(const FastDivisor& by, uint32_t n) : quotient(by.divide(n)), rest(n - quotient * by.divisor) {}
 };
 
-/// A place in a volume [depth, height, width], from its number.
+/// A position in a volume [depth, height, width], from its number.
 struct Place {
   uint32_t at[3];
   VESTA_HD Place(const FastDivisor& area, const FastDivisor& width, uint32_t n) {
@@ -76,7 +76,7 @@ struct Geometry {
   }
 };
 
-/// y[o, place] = w[o, (c, tap)] @ x[(c, tap), place], for each image and group.
+/// y[o, position] = w[o, (c, tap)] @ x[(c, tap), position], for each image and group.
 template <class T>
 struct ForwardProduct {
   using S = sum_of<T>;
@@ -125,7 +125,7 @@ struct ForwardProduct {
   }
 };
 
-/// gx[c, place] = w[c, (o, tap)] @ gy[(o, tap), place], for each image and group. `image` is gy.
+/// gx[c, position] = w[c, (o, tap)] @ gy[(o, tap), position], for each image and group. `image` is gy.
 template <class T>
 struct InputProduct {
   using S = sum_of<T>;
@@ -183,8 +183,8 @@ struct Parts {
   }
 };
 
-/// gw[o, (c, tap)] = gy[o, (item, place)] @ x[(item, place), (c, tap)], for each part of the batch and group. To is
-/// the type written: S if there are parts, else T.
+/// gw[o, (c, tap)] = gy[o, (item, position)] @ x[(item, position), (c, tap)], for each part of the batch and group. To
+/// is the type written: S if there are parts, else T.
 template <class T, class To>
 struct WeightProduct {
   using S = sum_of<T>;

@@ -1,7 +1,7 @@
-// Reading images at places of a grid: a thread has one place and some of its channels, of pixels 16 bytes at a time.
-// For the gradient of the input, places are sorted by the cell between four elements that they lie in: then the places
-// that read an element are two runs, those of the two cells above it and of the two below. A thread adds them up for
-// some channels of an element; nothing is added by atomics, and the order depends on the grid alone.
+// Reading images at positions of a grid: a thread has one position and some of its channels, of pixels 16 bytes at a
+// time. For the gradient of the input, positions are sorted by the cell between four elements that they lie in: then
+// the positions that read an element are two runs, those of the two cells above it and of the two below. A thread adds
+// them up for some channels of an element; nothing is added by atomics, and the order depends on the grid alone.
 #include <vesta/cuda/kernels/grid_sample.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kGridThreads = 256;
-constexpr int kMostLanes = 8;   // that share the channels of a place
+constexpr int kMostLanes = 8;   // that share the channels of a position
 constexpr int64_t kLayers = 65535;  // that a grid has at most
 constexpr int kSummed = 8;      // channels that a thread adds up
-constexpr int kPlacesAhead = 4;  // places whose numbers are loaded before the first one is added
+constexpr int kPlacesAhead = 4;  // positions whose numbers are loaded before the first one is added
 
 template <class T>
 constexpr int kGridPack = int(16 / sizeof(T));
@@ -39,7 +39,7 @@ struct GridArgs {
   VESTA_DEVICE int64_t image_size() const { return l.channels * l.height * l.width; }
 };
 
-/// What a place reads: elements (0, 0), (1, 0), (0, 1) and (1, 1) by row and column, or the first one alone. One
+/// What a position reads: elements (0, 0), (1, 0), (0, 1) and (1, 1) by row and column, or the first one alone. One
 /// outside is not read; its number is that of an element inside.
 template <class T>
 struct GridNeighbours {
@@ -48,7 +48,7 @@ struct GridNeighbours {
   int64_t at[4];  // the elements' numbers in the image, of channel 0
   bool read[4];
   C rows[2], columns[2];  // weights, 0 outside
-  C slope_x, slope_y;     // of the place along the grid
+  C slope_x, slope_y;     // of the position along the grid
   int64_t row = 0, column = 0;
   bool reaches;  // whether any element is read
 
@@ -83,7 +83,7 @@ struct GridNeighbours {
   VESTA_DEVICE C weight(int k) const { return rows[k % 2] * columns[k / 2]; }
 };
 
-/// Reads channels [first, first + chunk) of a place, `first` by the block's second number.
+/// Reads channels [first, first + chunk) of a position, `first` by the block's second number.
 template <class T, int N>
 VESTA_KERNEL void grid_sample_kernel(GridArgs<T> a, int64_t chunk) {
   using C = compute_of<T>;
@@ -136,8 +136,8 @@ VESTA_KERNEL void grid_sample_kernel(GridArgs<T> a, int64_t chunk) {
   }
 }
 
-/// Computes the gradient of the places: `lanes` threads share a place. Channels come in units of 16 bytes, of which
-/// each lane adds up every lanes-th, so that the layout changes no order.
+/// Computes the gradient of the positions: `lanes` threads share a position. Channels come in units of 16 bytes, of
+/// which each lane adds up every lanes-th, so that the layout changes no order.
 template <class T, bool packed>
 VESTA_KERNEL void grid_sample_slopes_kernel(GridArgs<T> a, unsigned lanes) {
   using C = compute_of<T>;
@@ -208,7 +208,7 @@ struct GridNumbers {
   }
 };
 
-/// Writes the keys of places and the weights of their neighbours.
+/// Writes the keys of positions and the weights of their neighbours.
 template <class T>
 VESTA_KERNEL void grid_sample_keys_kernel(GridArgs<T> a) {
   using C = compute_of<T>;
@@ -245,11 +245,11 @@ template <class T>
 struct GridSums {
   using C = compute_of<T>;
   const GridArgs<T>& a;
-  const T* grad;  // of channel 0 and place 0 of all images, if they had no others
+  const T* grad;  // of channel 0 and position 0 of all images, if they had no others
   int64_t left;
   C sum[kSummed] = {};
 
-  /// Adds the sorted places [first, last). Up to `middle` their neighbour `one` is the element, from there on `two`.
+  /// Adds the sorted positions [first, last). Up to `middle` their neighbour `one` is the element, from there on `two`.
   VESTA_DEVICE void add(int64_t first, int64_t middle, int64_t last, int one, int two) {
     const GridNumbers order{const_cast<void*>(a.l.order), a.l.wide};
     VESTA_ROLLED
@@ -320,7 +320,7 @@ void run_grid_sample(const GridSampleLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     const GridArgs<T> a(l);
     constexpr int64_t kMost = 16, kFewest = 8, kThreads = 1 << 18;  // channels of a thread; threads
-    int64_t chunk = kMost;  // a place is found anew for each
+    int64_t chunk = kMost;  // a position is found anew for each
     if (a.total * ((l.channels + kMost - 1) / kMost) < kThreads) chunk = kFewest;
     chunk = std::max(chunk, ((l.channels + kLayers - 1) / kLayers + kMost - 1) / kMost * kMost);
     const LaunchShape shape = layered_shape(a.total, (l.channels + chunk - 1) / chunk, l.stream);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// The arguments of the kernels of Moves besides the walk and the places.
+/// The arguments of the kernels of Moves besides the walk and the positions.
 struct MoveEnds {
   char* self;
   char* other;
@@ -26,11 +26,11 @@ struct Sorted {
   const Index* keys;
   const Index* order;
   Index count;
-  int64_t unit, step;  // bytes: of a key in self, of a place in other
+  int64_t unit, step;  // bytes: of a key in self, of a position in other
   Index bad_key;
 };
 
-constexpr unsigned kTaken = 4;  // units that a thread takes: their places are read first, then they
+constexpr unsigned kTaken = 4;  // units that a thread takes: their positions are read first, then they
 
 template <class T, class Index>
 VESTA_KERNEL void take_kernel(Walk<Index, 2> walk, MoveEnds m, Places places) {
@@ -93,7 +93,7 @@ VESTA_KERNEL void gather_kernel(Walk<Index, 3> walk, ElementMoves m) {
   *reinterpret_cast<T*>(m.other + offset[2]) = v;
 }
 
-/// Gathers four elements of a line at a time, whose indices and places in the result lie side by side.
+/// Gathers four elements of a line at a time, whose indices and positions in the result lie side by side.
 template <class T, class Index>
 VESTA_KERNEL void gather_four_kernel(Walk<Index, 3> walk, ElementMoves m, int64_t self_step) {
   const Index i = thread_number<Index>();
@@ -215,7 +215,7 @@ VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l, MaskSizes sizes) {
   }
 }
 
-/// Moves the elements where the mask is true, gathered in shared memory, to their places in a row.
+/// Moves the elements where the mask is true, gathered in shared memory, to their positions in a row.
 template <class T>
 VESTA_KERNEL void masked_take_kernel(NonzeroLaunch l, const T* from, T* to) {
   constexpr unsigned N = sizeof(T) >= 16 ? 1 : 16 / sizeof(T) < kPerThread ? 16 / sizeof(T) : kPerThread;

@@ -1,7 +1,7 @@
 // The arguments of the indexing kernels. A tour: x[i, j], index_put_, index_select, index_add_ and embedding move or
-// add whole slices between places of one tensor and a run of the other (Moves). gather and scatter_add_ have a place
-// per element (ElementMoves). Writes to places that may be equal use keys (the place's number), which are sorted
-// together with the numbers of the slices: equal places then lie side by side, in the order of the indices.
+// add whole slices between positions of one tensor and a run of the other (Moves). gather and scatter_add_ have one
+// per element (ElementMoves). Writes to positions that may be equal use keys (the position's number), which are sorted
+// together with the numbers of the slices: equal positions then lie side by side, in the order of the indices.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/fault_record.h>
@@ -12,8 +12,8 @@
 
 namespace vesta::cuda {
 
-/// The places that index tensors point at: place j lies at the sum over k of index[k][j] * stride[k] bytes. An index
-/// out of range is reported, and its place skipped.
+/// The elements that index tensors select: element j lies at the sum over k of index[k][j] * stride[k] bytes. An index
+/// out of range is reported, and its element skipped.
 struct Places {
   int n = 0;
   bool wraps = false;  // negative indices count from the end
@@ -25,8 +25,8 @@ struct Places {
   int dim[kWalkDims] = {};  // for messages
 };
 
-/// A set of moves between places of `self` and `other`. The walk's operand 0 is self (0 along `marked`, the dimension
-/// that counts places), operand 1 other.
+/// A set of moves between positions of `self` and `other`. The walk's operand 0 is self (0 along `marked`, the
+/// dimension that counts positions), operand 1 other.
 struct Moves {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -39,13 +39,13 @@ struct Moves {
   bool wide = false;  // element numbers, or keys, need 64 bits
 
   // for sorted writes
-  const void* keys = nullptr;   // sorted: a place's number is its offset / unit
-  const void* order = nullptr;  // the numbers of the places with these keys; null: place j has key j
+  const void* keys = nullptr;   // sorted: a position's number is its offset / unit
+  const void* order = nullptr;  // the numbers of the positions with these keys; null: position j has key j
   int64_t count = 0, unit = 1;
-  uint64_t bad_key = 0;  // of places out of range
+  uint64_t bad_key = 0;  // of positions out of range
 };
 
-/// Queues other = self[places], elements of 1, 2, 4, 8 or 16 bytes; 0 where a place is out of range.
+/// Queues other = self[places], elements of 1, 2, 4, 8 or 16 bytes; 0 where a position is out of range.
 void run_take(const Moves& m, int64_t item);
 /// Queues self[keys] = other; of equal keys the last one writes.
 void run_put(const Moves& m, int64_t item);
@@ -53,9 +53,9 @@ void run_put(const Moves& m, int64_t item);
 /// elements are units of so many bytes: one element, or added_together(its bytes) if keys have 32 bits.
 void run_add(const Moves& m, DType dtype, double alpha, int64_t unit);
 constexpr int64_t added_together(int64_t item) { return item == 1 ? 4 : 16; }
-/// Queues self[places] += alpha * other in any order, without keys: equal places get different bits from run to run.
+/// Queues self[places] += alpha * other in any order, without keys: equal positions get different bits from run to run.
 void run_add_in_any_order(const Moves& m, DType dtype, double alpha);
-/// Queues keys[j] = (offset of place j) / unit, or bad_key.
+/// Queues keys[j] = (offset of position j) / unit, or bad_key.
 void run_keys(const Moves& m, void* keys);
 
 /// A gather or scatter_add_. Operands of the walk: self (0 along the indexed dimension), index (int64), other.
@@ -85,7 +85,7 @@ void run_scatter_lines(const ElementMoves& m, DType dtype);
 /// Queues self at index += other, one warp per line, whose sums fit into kScatterRoom bytes.
 void run_scatter_rows(const ElementMoves& m, DType dtype);
 inline constexpr int64_t kScatterRoom = 46 << 10;
-/// Queues self at index = other in the same way, elements of 1 to 16 bytes; of equal places the last one stays.
+/// Queues self at index = other in the same way, elements of 1 to 16 bytes; of equal positions the last one stays.
 void run_put_rows(const ElementMoves& m, int64_t item);
 /// Queues the same, one thread per line.
 void run_put_lines(const ElementMoves& m, int64_t item);
@@ -95,7 +95,7 @@ void run_scatter_in_any_order(const ElementMoves& m, DType dtype);
 enum class Combine : uint8_t { product, larger, smaller };
 /// Queues self at index = combined with other, one thread per line, for real dtypes and bool.
 void run_combine_lines(const ElementMoves& m, DType dtype, Combine how);
-/// Queues keys[i] = (offset of element i's place in self) / unit, or bad_key.
+/// Queues keys[i] = (offset of element i's position in self) / unit, or bad_key.
 void run_scatter_keys(const ElementMoves& m, void* keys);
 
 /// A search for the true elements of a contiguous mask.

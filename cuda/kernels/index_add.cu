@@ -1,4 +1,4 @@
-// Additions at places, in the order of the indices: this is the CPU's order, and for 32 and 64 bits gives the CPU's
+// Additions at positions, in the order of the indices: this is the CPU's order, and for 32 and 64 bits gives the CPU's
 // bits. Where the program allows it, in any order: one launch, without keys.
 #include <vesta/cuda/kernels/index.h>
 
@@ -31,7 +31,7 @@ struct SortedAdditions {
 template <class T, class Index, int N>
 VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
   using Pack = Elements<T, N>;
-  constexpr Index kAhead = N == 1 ? 8 : 4;  // loaded ahead while one thread adds a long run of equal places
+  constexpr Index kAhead = N == 1 ? 8 : 4;  // loaded ahead while one thread adds a long run of equal positions
   const Index i = thread_number<Index>();
   if (i >= m.total) return;
   int64_t offset[2];
@@ -79,7 +79,7 @@ VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   each_along_line<T>(walk, m, i, [](T& to, T v) { to = convert<T>(add_scaled(convert<compute_of<T>>(to), v, 1.0)); });
 }
 
-/// Adds at places in any order.
+/// Adds at positions in any order.
 template <class T, class Index>
 VESTA_KERNEL void add_any_kernel(Walk<Index, 2> walk, Moves m, T alpha) {
   const Index i = thread_number<Index>();
@@ -91,7 +91,7 @@ VESTA_KERNEL void add_any_kernel(Walk<Index, 2> walk, Moves m, T alpha) {
   atomic_add(reinterpret_cast<T*>(m.self + offset[0] + place), rounded::mul(v, alpha));
 }
 
-/// Adds elements at their places in any order.
+/// Adds elements at their positions in any order.
 template <class T, class Index>
 VESTA_KERNEL void scatter_any_kernel(Walk<Index, 3> walk, ElementMoves m) {
   const Index i = thread_number<Index>();

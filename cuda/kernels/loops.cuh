@@ -151,8 +151,8 @@ struct Place {
   uint32_t inner = 0;
 };
 
-/// Moves M places, whose elements or packs are numbered from `rest`, to where these lie. A product of 32-bit numbers is
-/// added to a 64-bit one in one instruction; the M divisions of a dimension do not wait for each other.
+/// Moves M positions, whose elements or packs are numbered from `rest`, to where these lie. A product of 32-bit numbers
+/// is added to a 64-bit one in one instruction; the M divisions of a dimension do not wait for each other.
 template <int M, int inputs, size_t... K>
 VESTA_DEVICE void find_places(std::index_sequence<K...>, const LoopArgs<inputs>& a, uint32_t (&rest)[M],
                               Place<inputs> (&places)[M]) {
@@ -179,7 +179,7 @@ VESTA_DEVICE void find_places(std::index_sequence<K...>, const LoopArgs<inputs>&
   }
 }
 
-/// Computes and writes the element of these operands; `at` is its place in the result, in bytes.
+/// Computes and writes the element of these operands; `at` is its offset in the result, in bytes.
 template <class F>
 VESTA_DEVICE void store_one(const LoopArgs<F::inputs>& a, int64_t at, const typename F::C* v, bool m) {
   const auto value = F::call(v, m, a.params);
@@ -237,7 +237,7 @@ VESTA_DEVICE void row_pack(std::index_sequence<K...>, const LoopArgs<F::inputs>&
   *reinterpret_cast<Elements<R, N>*>(a.out + place.out) = r;
 }
 
-/// Moves a place on by one element along its row.
+/// Advances a position by one element along its row.
 template <class F, size_t... K>
 VESTA_DEVICE void step_along_row(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, Place<F::inputs>& place) {
   place.out += int64_t(sizeof(typename F::Result_));

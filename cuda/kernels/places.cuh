@@ -1,4 +1,4 @@
-// Places that index tensors point at, on the device.
+// Positions that index tensors point at, on the device.
 #pragma once
 #include <vesta/cuda/kernels/device.cuh>
 #include <vesta/cuda/kernels/index.h>
@@ -7,7 +7,7 @@ namespace vesta::cuda {
 
 constexpr int64_t kBadPlace = -1;
 
-/// Returns the offset of place j in bytes; reports a place out of range and returns kBadPlace.
+/// Returns the offset of position j in bytes; reports a position out of range and returns kBadPlace.
 VESTA_DEVICE int64_t place_of(const Places& p, uint64_t j) {
   int64_t offset = 0;
   for (int k = 0; k < p.n; ++k) {

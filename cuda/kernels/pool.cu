@@ -20,7 +20,7 @@ VESTA_HD T lowest() {
   else return convert<T>(-INFINITY);
 }
 
-/// A launch with prepared divisors, and numbers of type I for places in an image; of 32 bits where all places of the
+/// A launch with prepared divisors, and numbers of type I for indices in an image; of 32 bits where all indices of the
 /// outputs fit too.
 template <class I>
 struct PoolArgs {
@@ -102,7 +102,7 @@ VESTA_KERNEL void max_pool_square_kernel(PoolArgs<int32_t> a, int64_t n) {
   const int32_t x = (pixel - line * int32_t(l.out[2])) * a.stride[2] - a.padding[2];
   const int32_t channel = (i - pixel * int32_t(a.channels.divisor)) * N, channels = int32_t(l.channels);
   const T* const from = static_cast<const T*>(l.input) + int64_t(image) * (a.in[1] * a.in[2]) * channels + channel;
-  // A tap beside the image is read again from its edge, which is in the window: the same maximum, and the same place of
+  // A tap beside the image is read again from its edge, which is in the window: the same maximum, and the same index of
   // it. Nothing is left out, so that all loads are made at once.
   int32_t rows[K], columns[K];
   VESTA_UNROLL
@@ -205,7 +205,7 @@ VESTA_KERNEL void max_pool_backward_pixels_kernel(PoolGradientLaunch l, int64_t 
     int64_t at = exists ? l.indices[i] : -1;  // -1: a window that covered only padding
     if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in), at = -1;
     const C term = at >= 0 ? convert<C>(static_cast<const T*>(l.grad)[i]) : C(0);
-    block_barrier();  // the last round's places have been read, and its sums written
+    block_barrier();  // the last round's indices have been read, and its sums written
     places[threadIdx.x] = at, terms[threadIdx.x] = term;
     block_barrier();
     if (at < 0) continue;
@@ -359,7 +359,7 @@ bool with_square(const PoolLaunch& l, F f) {
 void run_max_pool(const PoolLaunch& l) {
   const int64_t n = l.planes * l.out[0] * l.out[1] * l.out[2];
   const LaunchShape shape = linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream);
-  // places in an image, and beyond it by a window
+  // indices in an image, and beyond it by a window
   double most = double(l.channels);
   for (int d = 0; d < 3; ++d) most *= double(l.in[d]) + 2.0 * double(l.kernel[d]) * double(l.dilation[d]);
   const bool is_small = most < double(1 << 30) && n < 1 << 30;

@@ -103,7 +103,7 @@ VESTA_KERNEL void count_digits_kernel(Pass<Key> p, In in) {
 
 constexpr unsigned kColumnThreads = 1024, kColumns = 32, kColumnRows = kColumnThreads / kColumns;
 
-/// Makes of each digit's counts their running sum over the tiles, and writes the digit's total. A block has 32 digits;
+/// Replaces each digit's counts by their running sum over the tiles, and writes its total. A block has 32 digits,
 /// each of its warps a run of tiles.
 template <class Key>
 VESTA_KERNEL void sum_counts_kernel(Pass<Key> p, unsigned tiles) {

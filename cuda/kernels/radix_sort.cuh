@@ -13,7 +13,7 @@ VESTA_DEVICE unsigned digit_of(Key key, int shift) {
   return unsigned(key >> shift) & (kSortDigits - 1);
 }
 
-/// Finds the places of a thread's eight pairs within their tile, ordered by one digit. `first[d]` gets the first place
+/// Finds the ranks of a thread's eight pairs within their tile, ordered by one digit. `first[d]` gets the first rank
 /// of digit d.
 template <class Key>
 VESTA_DEVICE void rank(const Key (&key)[kSortItems], unsigned count, int shift, unsigned (&place)[kSortItems],

@@ -2,7 +2,7 @@
 // shared memory and knows the key of the last of them, the threshold. Elements pass by 16 bytes at a time; only those
 // before the threshold join the kept ones, and when these have become many, they are sorted and the threshold falls.
 // So a line is read once, and of n elements in any order but a bad one some count * ln(n / 256) are kept. Entries are
-// ordered by key and place, all different: neither the order in which threads append nor the pieces matter.
+// ordered by key and index, all different: neither the order in which threads append nor the pieces matter.
 #include <vesta/cuda/kernels/ranks.h>
 
 #include <vesta/core/ops/sort_key.h>
@@ -52,7 +52,7 @@ struct Candidates {
   using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   const T* line;
   const int64_t* places;
-  int64_t first;  // the place of element 0 in its line
+  int64_t first;  // the index of element 0 in its line
   bool largest;
 
   VESTA_DEVICE Key key(T v) const {

@@ -20,11 +20,11 @@ struct RanksLaunch {
   unsigned count = 1;             // at most kMostRanks and the elements of each piece
   bool largest = false;
   const void* in = nullptr;
-  const int64_t* chosen = nullptr;  // [lines, piece]: the places to choose from; null: all of the piece
+  const int64_t* chosen = nullptr;  // [lines, piece]: the indices to choose from; null: all of the piece
   int64_t* places = nullptr;
 };
 
-/// Queues places = the places of the first elements, in order.
+/// Queues places = the indices of the first elements, in order.
 void run_ranks(const RanksLaunch& l);
 
 }  // namespace vesta::cuda

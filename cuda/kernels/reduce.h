@@ -28,7 +28,7 @@ struct ReduceStage {
   DType dtype = DType::float32;       // of x
   DType out_dtype = DType::float32;  // of out: the accumulator's or, of 16-bit floats where the op allows it, theirs
   const char* x = nullptr;
-  const int64_t* places = nullptr;  // argmax, argmin: the places of x's elements; null: their own numbers
+  const int64_t* places = nullptr;  // argmax, argmin: the indices of x's elements; null: their own positions
   Axes kept, reduced;  // strides in elements
   int64_t columns = 0;  // results that lie side by side in x beside `kept`; 0: rows are reduced
   bool packed = false;  // packs are aligned: 16 bytes of a row, column_pack() columns

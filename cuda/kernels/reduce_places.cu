@@ -1,4 +1,4 @@
-// The places of extrema: the accumulator holds the value and its number; if only the place is wanted, as one number
+// The indices of extrema: the accumulator holds the value and its number; if only the index is wanted, as one number
 // that is larger the better they are.
 #include <vesta/core/ops/sort_key.h>
 #include <vesta/cuda/kernels/reduce.cuh>
@@ -12,7 +12,7 @@ struct Found {
   int64_t place;
 };
 
-/// The largest (or smallest) value of floats and the first place where it is; NaN wins, the first NaN among several.
+/// The largest (or smallest) value of floats and the first index where it is; NaN wins, the first NaN among several.
 template <class T>
 struct Place {
   using In = T;
@@ -61,7 +61,7 @@ struct IntegerPlace {
   }
 };
 
-/// The accumulator of a place alone: the value's key, above the complement of the place.
+/// The accumulator of an index alone: the value's key, above the complement of the index.
 struct KeyAndPlace {
   using Acc = uint64_t;
   static constexpr bool converts = false;
@@ -74,7 +74,7 @@ struct KeyAndPlace {
 };
 
 /// Place for floats of at most four bytes and results of less than 2^32 of them: the value's key, above the
-/// complement of the place.
+/// complement of the index.
 template <class T, bool smallest>
 struct PlaceAlone : KeyAndPlace {
   using In = T;
@@ -86,7 +86,7 @@ struct PlaceAlone : KeyAndPlace {
     return smallest && !nan ? SortKey<T>(~key) : key;
   }
   VESTA_DEVICE Acc load(T v, int64_t i, int64_t) const { return of(key_of(v), uint32_t(i)); }
-  /// Looks for the place only where the pack's extremum is better than what was found before it, which is rare.
+  /// Looks for the index only where the pack's extremum is better than what was found before it, which is rare.
   template <int N>
   VESTA_DEVICE Acc fold(Acc a, const Elements<T, N>& pack, int64_t first) const {
     C v[N];

@@ -1,7 +1,7 @@
 // Sparse matrices times dimensions of a tensor. Where 16 bytes of neighbours lie behind the dimensions (pixels), a
 // thread has these of one result and reads all its terms. Where a line lies innermost, a block makes the lines that
 // its results are made of in shared memory, which are results of the first matrix, and the results from there: the
-// places and weights of a column are read once for all lines. One thread per result for what is left.
+// indices and weights of a column are read once for all lines. One thread per result for what is left.
 #include <vesta/cuda/kernels/resample.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int kResamplePack = int(16 / sizeof(T));
 /// The row of a matrix. C is the type of computation.
 template <class C>
 struct ResampleTerms {
-  const int64_t* places;  // null: one term, the element in its own place
+  const int64_t* places;  // null: one term, the element of the same index
   const C* weights;
   uint32_t count, own;
 

@@ -11,7 +11,7 @@ namespace vesta::cuda {
 struct ResampleAxis {
   int64_t in = 1, size = 1;
   int64_t terms = 1;              // of all rows
-  const int64_t* rows = nullptr;  // size + 1 offsets, then the places; null: the dimension stays as it is
+  const int64_t* rows = nullptr;  // size + 1 offsets, then the indices; null: the dimension stays as it is
   const void* weights = nullptr;  // of the type of computation
 };
 

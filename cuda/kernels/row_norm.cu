@@ -1,7 +1,7 @@
-// Layer normalisation (Ba, Kiros and Hinton 2016) and, around 0, by the root mean square (Zhang and Sennrich 2019): a
-// team for each row. Statistics are computed in the type of the
-// computation: the deviations from a first mean are small numbers, whose own mean corrects the first, so that a large
-// mean costs no digits and no double is needed for float.
+// Layer normalisation (Ba, Kiros and Hinton 2016) and normalisation by the root mean square (Zhang and Sennrich 2019):
+// a team of threads for each row. Statistics are computed in the type of the computation: the deviations from a first
+// mean are small numbers, whose own mean corrects the first, so that a large mean costs no digits and float needs no
+// double.
 #include <vesta/cuda/kernels/norm_sums.cuh>
 #include <vesta/cuda/kernels/row_norm.h>
 #include <vesta/cuda/kernels/rows.cuh>

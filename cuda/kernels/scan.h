@@ -35,7 +35,7 @@ void run_log_sum_lines(const ScanLaunch& l);
 /// Queues in -> out or totals, a block per piece of a line. `out` may be `in`.
 void run_scan_pieces(const ScanLaunch& l);
 
-/// Elements and their places in a line.
+/// Elements and their indices in a line.
 struct Placed {
   void* values = nullptr;
   int64_t* places = nullptr;
@@ -46,7 +46,7 @@ struct ExtremaLaunch {
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool smallest = false;
-  Placed in;       // places are null where element i has place i
+  Placed in;       // places are null where element i has index i
   Placed out;      // may be `in`; null: only the totals are needed
   Placed totals;   // [outer, pieces, inner], of each piece alone; null: not needed
   Placed offsets;  // [outer, pieces, inner], up to the end of each piece; null: one piece

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// An element and its place; none, where the place is negative.
+/// An element and its index; none, where the index is negative.
 template <class T>
 struct Best {
   using Value = std::conditional_t<std::is_integral_v<T>, int64_t, compute_of<T>>;

@@ -1,6 +1,6 @@
 // scatter_add_ of lines that fit into shared memory, without a sort. A tour: a warp takes a line of the result, adds 32
-// elements at a time, and writes it back. Lanes with the same place find each other and take turns, so that equal
-// places are added in the order of the line: the bits are those of one thread that adds them all.
+// elements at a time, and writes it back. Lanes with the same position find each other and take turns, so that equal
+// positions are added in the order of the line: the bits are those of one thread that adds them all.
 #include <vesta/cuda/kernels/add_scaled.cuh>
 #include <vesta/cuda/kernels/index.h>
 #include <vesta/cuda/kernels/items.cuh>
@@ -70,7 +70,7 @@ VESTA_KERNEL void scatter_rows_kernel(Walk<Index, 3> walk, ElementMoves m) {
         if (good && equal >> lane == 1) sums[place] = v[u];
         warp_barrier();
       } else {
-        unsigned before = count_bits(equal & ((1u << lane) - 1));  // of the same place, yet to be added
+        unsigned before = count_bits(equal & ((1u << lane) - 1));  // of the same position, yet to be added
         VESTA_ROLLED
         for (bool mine = true, more = true; more;) {
           if (mine && before == 0) {

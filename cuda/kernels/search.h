@@ -5,7 +5,7 @@
 
 namespace vesta::cuda {
 
-/// A search for the places of `count` values, `each` of which search one line of n elements; all is contiguous.
+/// A search for the indices of `count` values, `each` of which search one line of n elements; all is contiguous.
 struct SearchLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;

@@ -1,4 +1,4 @@
-// Walks over strided operands: from the number of an element to its place in each operand.
+// Walks over strided operands: from the index of an element to its offset in each operand.
 #pragma once
 #include <vesta/cuda/kernels/device.cuh>
 #include <vesta/cuda/kernels/walk.h>

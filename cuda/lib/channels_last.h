@@ -1,6 +1,6 @@
-// Tensors laid out with channels last, as cuDNN's convolutions read them. A step needs some of them twice: forward
-// lays out input and weight, and the gradient of each needs the other; both read the incoming gradient. So a copy is
-// kept until its second use.
+// Tensors laid out with channels last, as cuDNN's convolutions read them. A training step needs some of them twice:
+// forward lays out input and weight, and the gradient of each reads the other; both read the incoming gradient. So a
+// copy is kept until its second use.
 //
 // Note [Kept layouts]
 // A copy belongs to the memory it was made from and is dropped with it. Forward makes copies and backward takes them,

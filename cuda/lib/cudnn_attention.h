@@ -11,7 +11,7 @@
 
 namespace vesta::cuda {
 
-/// The tensors of attention's graphs, as places of a list. Their numbers in a graph are one higher.
+/// The tensors of attention's graphs, as indices of a list. Their numbers in a graph are one higher.
 enum AttentionTensor : int {
   attention_q,
   attention_k,

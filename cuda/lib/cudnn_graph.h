@@ -35,7 +35,7 @@ struct VESTA_API Loaded {
   static Loaded& get();
 };
 
-/// Raises Refused for a status that is not success, with the call's name and the library's text.
+/// Raises Refused for a status that is not success, with the call's name and the library's message.
 VESTA_API void check(Status status, const char* call);
 
 /// An owner of one descriptor.
@@ -74,7 +74,7 @@ class VESTA_API Descriptor {
   RawDescriptor raw_ = nullptr;
 };
 
-/// The device for which a plan is made: that of a handle, or one described by a JSON text, which need not exist (for
+/// The device for which a plan is made: that of a handle, or one described by a JSON string, which need not exist (for
 /// tests, and for plans made ahead).
 class VESTA_API Target {
  public:
@@ -123,16 +123,16 @@ class VESTA_API Plan {
 /// A graph of tensors and operations. Tensors that have memory get positive numbers below 1000.
 class VESTA_API Graph {
  public:
-  /// Adds a tensor by number, sizes and strides; returns its place. Pointers are aligned to 16 bytes.
+  /// Adds a tensor by number, sizes and strides; returns its index. Pointers are aligned to 16 bytes.
   int tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
-  /// Adds a convolution. x, w, y are places; for a gradient, x or w is the result and y the incoming gradient.
+  /// Adds a convolution. x, w, y are indices; for a gradient, x or w is the result and y the incoming gradient.
   void convolution(Direction direction, int x, int w, int y, const ConvAttributes& attributes);
   /// Adds a dense tensor without memory, from one operation to the next. Its type is that of its elements.
   int between(const std::vector<int64_t>& sizes, DType dtype = DType::float32);
   int between(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
   /// Adds one float of `dims` dimensions, which the host gives when the plan runs: a pointer to it.
   int number(int64_t id, size_t dims);
-  // Operations on places of tensors; each returns the place of its result. Sizes of 1 broadcast.
+  // Operations on tensors given by their indices; each returns the index of its result. Sizes of 1 broadcast.
   /// Adds y = x (op) b, computed in float, for integers in int32 and for comparisons as a boolean.
   int pointwise(Pointwise op, int x, int b, int y);
   /// Adds y = op(x).
@@ -162,7 +162,7 @@ class VESTA_API Graph {
   int add_pointwise(Pointwise op, int64_t axis, int compute_type, std::initializer_list<OfOperation> operands, int y);
   void add_operation(Kind kind, std::initializer_list<OfOperation> operands, Attribute what, Descriptor attributes);
   std::vector<Descriptor> tensors_, attributes_, operations_;
-  int64_t between_ = 0;  // how many tensors have got a number of their own
+  int64_t between_ = 0;  // the number of tensors without memory
 };
 
 }  // namespace vesta::cuda::cudnn

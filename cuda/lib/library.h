@@ -50,7 +50,7 @@ VESTA_API std::vector<std::string> library_folders();
 /// last.
 VESTA_API std::vector<std::string> package_folders(const std::string& packages, int major);
 
-/// Warns that a library is not used, once per text.
+/// Warns that a library is not used, once per message.
 void warn_once(const std::string& text);
 
 }  // namespace vesta::cuda

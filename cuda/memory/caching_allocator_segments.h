@@ -46,7 +46,7 @@ auto CachingAllocator<D>::grow_by_segment(const Request& r) -> Block* {
   return make_free(b, r.stream, 0);
 }
 
-/// Maps what is missing for the request at the best place of the pool's address range.
+/// Maps what is missing for the request at the best position in the pool's address range.
 template <MemDriver D>
 auto CachingAllocator<D>::grow_mapped(const Request& r) -> Block* {
   Seg* s = expandable_segment(*r.pool, streams_.stream(r.stream));

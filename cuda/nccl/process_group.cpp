@@ -36,7 +36,7 @@ class NcclEngine final : public Engine {
   const std::shared_ptr<GroupState> group_;
 };
 
-/// Agrees with the other ranks on a text that no other group of this name and store has: keys of a failed group may
+/// Agrees with the other ranks on a string that no other group of this name and store has: keys of a failed group may
 /// still be there.
 std::string agree_on_token(const Meeting& m) {
   if (m.rank != 0) return m.read(0);
@@ -227,7 +227,7 @@ WorkPtr NcclGroup::start(Operation op, Collective what, const CallOptions& o) {
   return work;
 }
 
-/// Tells the messages that collectives up to `last` are queued, or have failed, at the end of its scope.
+/// Informs the messages that collectives up to `last` are queued, or have failed, at the end of its scope.
 struct CollectivesQueued {
   Messages& messages;
   uint64_t last;

@@ -1,4 +1,4 @@
-// Reading images at places of a grid, and the gradients. That of the input sorts the places: see the kernels.
+// Reading images at positions of a grid, and the gradients. That of the input sorts the positions: see the kernels.
 #include <vesta/core/ops/grid_sample.h>
 
 #include <bit>

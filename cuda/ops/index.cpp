@@ -1,10 +1,10 @@
-// The host's half of indexing: geometry becomes a walk (kernels/walk.h), index tensors become places. Shapes and checks
-// are core/ops/index.h's, the same as on the CPU.
+// The host's half of indexing: geometry becomes a walk (kernels/walk.h), index tensors become positions. Shapes and
+// checks are core/ops/index.h's, the same as on the CPU.
 //
-// Note [Equal places]
+// Note [Equal positions]
 // Writes happen in the order of the indices, whatever the threads do: x[i] = v keeps the value of the last of equal
-// places, and sums add in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the
-// thread at a run of equal keys handles it whole. Sorting is left out if places cannot be equal: a single one, or
+// positions, and sums add in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the
+// thread at a run of equal keys handles it whole. Sorting is left out if positions cannot be equal: a single one, or
 // those of a mask; and if the program allows sums whose bits change (vesta/core/precision.h), which are added in any
 // order.
 #include <algorithm>
@@ -72,10 +72,10 @@ int64_t total_of(const WalkDims& w) {
   return n;
 }
 
-/// Returns whether additions to equal places may come, and come, in any order.
+/// Returns whether additions to equal positions may come, and come, in any order.
 bool adds_in_any_order(const Tensor& self) { return kAddedInPlace.has(self.dtype()) && may_be_nondeterministic(); }
 
-/// Moves of slices between places of `self` and a run of `other`.
+/// Moves of slices between positions of `self` and a run of `other`.
 class Slices {
  public:
   Slices(const char* name, const Tensor& self, const Tensor& other)
@@ -86,7 +86,7 @@ class Slices {
     m_.places.fault = fault_of(self.device().index);
   }
 
-  /// Sets the places from a checked advanced index. `other` has the result's shape.
+  /// Sets the positions from a checked advanced index. `other` has the result's shape.
   void set_places(const IndexPlan& plan) {
     m_.count = plan.indices[0].numel();
     m_.places.wraps = true;
@@ -111,8 +111,8 @@ class Slices {
     }
     if (to == plan.place) mark(step);
   }
-  /// Sets the places from a vector of indices into one dimension, none negative. `other` has self's shape but for that
-  /// dimension.
+  /// Sets the positions from a vector of indices into one dimension, none negative. `other` has self's shape but for
+  /// that dimension.
   void set_places(int64_t dim, const Tensor& index) {
     m_.count = index.numel();
     add_index(index, dim);
@@ -122,7 +122,7 @@ class Slices {
     }
     if (self_.dim() == 0) mark(0);
   }
-  /// Sets the places to rows of a matrix. `other` is contiguous: [..., columns].
+  /// Sets the positions to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
     m_.count = index.numel();
     add_index(index, 0);
@@ -177,7 +177,7 @@ class Slices {
     m_.wide = m_.total >= kNarrow || (writes && m_.bad_key > UINT32_MAX);
     return true;
   }
-  /// Returns the bytes that all places are apart by some multiple of: those of a row where rows are indexed. So keys
+  /// Returns the bytes that all positions are apart by some multiple of: those of a row where rows are indexed. So keys
   /// count rows, and have few bits to sort.
   int64_t place_step() const {
     int64_t step = 0;
@@ -240,7 +240,7 @@ TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op
   return r;
 }
 
-/// Returns whether the places of these indices are all different, as those of a single mask are.
+/// Returns whether the positions of these indices are all different, as those of a single mask are.
 bool all_distinct(const TensorVector& indices) {
   int masks = 0, others = 0;
   for (const Tensor& t : indices) {
@@ -357,7 +357,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
   const FillPlan plan = fill_plan(self, dim, index, value);
   Slices s("index_fill_", plan.self, plan.value);
   s.set_places(plan.places);
-  s.put(true);  // equal places get equal values, in any order
+  s.put(true);  // equal positions get equal values, in any order
   self.impl()->bump("index_fill_");
   return self;
 }

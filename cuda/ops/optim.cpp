@@ -57,7 +57,7 @@ void count_on_device(Group& g, StepKind kind, const void* numbers, StreamHandle 
   g.kept.push_back(counted);
 }
 
-/// Queues the steps of parameters that do not lie over one another.
+/// Queues the steps of parameters that do not overlap in memory.
 template <StepKind kind, class Step>
 void run_lists(const StepLists& lists, const Step& step) {
   const size_t n = lists.params.size();

@@ -21,7 +21,7 @@ PoolLaunch launch_of(const Window& w) {
   return l;
 }
 
-/// Returns values and, if they are wanted, places.
+/// Returns values and, if they are wanted, indices.
 TensorPair max_pool(const Tensor& input, const Window& w, bool wants_places) {
   const OperandDevice device(input);
   const bool last = suggests_channels_last(input);

@@ -1,4 +1,4 @@
-// Reductions: sum, mean, product, extrema, any, all, and the places of extrema.
+// Reductions: sum, mean, product, extrema, any, all, and the indices of extrema.
 //
 // Note [Stages of a reduction]
 // A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, if it is long or results are few, in pieces
@@ -98,7 +98,7 @@ DType partial_dtype(const ReduceStage& s) {
 }
 
 /// Returns column_pack() of a stage: 16-bit elements have sums of 32 bits, but for sums and products of integers, for
-/// places and for logsumexp.
+/// indices and for logsumexp.
 int column_pack_of(const ReduceStage& s) {
   const bool wide_sum = (s.op == Reduction::sum || s.op == Reduction::product) && !is_differentiable(s.dtype);
   return column_pack(size_t(itemsize(s.dtype)), is_search(s.op) || wide_sum || s.op == Reduction::logsumexp ? 8 : 4);
@@ -346,7 +346,7 @@ Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
   return reduce(Reduction::logsumexp, input, shape, input.dtype(), "logsumexp");
 }
 
-/// Finds values and places; values are left undefined unless `with_values`.
+/// Finds values and indices; values are left undefined unless `with_values`.
 TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_values, const char* name) {
   DeviceGuard guard(x.device().index);
   if (const Reordered r(x, shape.mask); r.needed) {

@@ -77,7 +77,7 @@ Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   return scan_by_lines(order_plan(input, dim, "logcumsumexp"), input, device, run_log_sum_lines);
 }
 
-/// Elements and their places, in memory that the stream owns when this dies.
+/// Elements and their indices, in memory that the stream owns when this dies.
 struct PlacedTensors {
   Tensor values, places;
   PlacedTensors(IntSpan sizes, DType dtype, Device device)

@@ -62,7 +62,7 @@ void cut_lines(RanksLaunch& l) {
   }
 }
 
-/// Writes the places of the first elements of all lines.
+/// Writes the indices of the first elements of all lines.
 void first_places(const ScanPlan& plan, int64_t count, bool largest, StreamHandle stream, const Tensor& places) {
   const Tensor& x = plan.input;
   Tensor lines = x;
@@ -87,7 +87,7 @@ void first_places(const ScanPlan& plan, int64_t count, bool largest, StreamHandl
   run_ranks(l);
 }
 
-/// Returns ranks [first, first + count) of ordered places.
+/// Returns ranks [first, first + count) of ordered indices.
 Tensor ranks_of(const Tensor& places, int64_t first, int64_t count, int64_t d) {
   if (places.dim() == 0 || places.sizes()[size_t(d)] == count) return places;
   Dims sizes(places.sizes());

@@ -87,7 +87,7 @@ Tensor max_unpooled(const Tensor& x, const Tensor& indices, const MaxUnpoolOptio
     VESTA_CHECK(min(places).item<int64_t>() >= 0 && max(places).item<int64_t>() < plane, runtime, "max_unpool", n,
                 "d: expected indices in [0, ", plane, "), got some outside (indices). Check output_size.");
   }
-  // Windows that overlap may name a place several times: all of them hold the same value.
+  // Windows that overlap may name a position several times: all of them hold the same value.
   const Tensor lines = unsqueeze(arange(0, flat.size(0), 1, DType::int64, x.device()), 1);
   Dims shape(x.sizes().first(size_t(x.dim() - dims)));
   for (int64_t size : sizes) shape.push_back(size);

@@ -87,13 +87,13 @@ class VESTA_API MaxPoolNd : public LayerOf<Self, MaxPoolOptions<n>> {
   using Options = MaxPoolOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(MaxPoolNd)
   Tensor forward(const Tensor& input) override { return std::get<0>(detail::max_pooled(input, this->options, false)); }
-  /// Returns the largest values and where they were, as places in the input's last n dimensions, flattened.
+  /// Returns the largest values and their indices in the input's last n dimensions, flattened.
   TensorPair forward_with_indices(const Tensor& input) { return detail::max_pooled(input, this->options, true); }
 };
 template <class Self, size_t n>
 MaxPoolNd<Self, n>::MaxPoolNd(Options o) : LayerOf<Self, Options>(detail::with_stride(std::move(o))) {}
 
-/// The inverse of MaxPool: values at their places in zeros.
+/// The inverse of MaxPool: values at their indices, zeros elsewhere.
 template <class Self, size_t n>
 class VESTA_API MaxUnpoolNd : public LayerOf<Self, MaxUnpoolOptions<n>> {
  public:
@@ -127,7 +127,7 @@ class VESTA_API LPPoolNd : public LayerOf<Self, LPPoolOptions<n>> {
   Tensor forward(const Tensor& input) override { return detail::lp_pooled(input, this->options); }
 };
 
-/// The largest value of windows whose places are drawn for each channel (Graham 2014).
+/// The largest value of windows whose positions are drawn for each channel (Graham 2014).
 template <class Self, size_t n>
 class VESTA_API FractionalMaxPoolNd : public LayerOf<Self, FractionalMaxPoolOptions<n>> {
  public:

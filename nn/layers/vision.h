@@ -90,7 +90,7 @@ struct FoldOptions {
       "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, "
       "stride={stride}";
 };
-/// The sums of columns [N, C * kernel area, windows] at the places of their windows: images [N, C, H, W].
+/// The sums of columns [N, C * kernel area, windows] at the positions of their windows: images [N, C, H, W].
 struct VESTA_API Fold : LayerOf<Fold, FoldOptions> {
   using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;

@@ -160,10 +160,10 @@ bool all_of(PyObject* o, bool (*test)(PyObject*)) {
   return true;
 }
 
-/// Tells whether a parameter is a list of integers that is empty by default: None says the same, as in PyTorch.
+/// Returns whether a parameter is a list of integers that is empty by default: None says the same, as in PyTorch.
 bool is_list_or_none(const Param& p) { return p.kind == Kind::integers && !p.required && p.list.empty(); }
 
-/// Tells whether an object is of the kind that a parameter takes.
+/// Returns whether an object is of the kind that a parameter takes.
 bool accepts(const Param& p, PyObject* o) {
   if (o == Py_None) return p.none_allowed || p.kind == Kind::object || is_list_or_none(p);
   switch (p.kind) {

@@ -125,10 +125,10 @@ Device to_device(const Table& t, int i, PyObject* o);
 std::string_view to_text(const Table& t, int i, PyObject* o);
 Generator* to_generator(const Table& t, int i, PyObject* o);
 
-/// Tells whether `o` is a Python number (a NumPy scalar too), and which. False for anything else, without an exception.
+/// Reads a Python number (or a NumPy scalar); returns false for anything else, without an exception.
 bool number_of(PyObject* o, Scalar& number);
 
-/// Converts parameter `i` of type T; `get()` is what the C++ function takes.
+/// The converter of parameter `i` to T; `get()` returns what the C++ function takes.
 template <class T>
 struct Arg;
 

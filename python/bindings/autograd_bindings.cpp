@@ -242,7 +242,7 @@ struct QueueCallback {
     Py_RETURN_NONE;
   }
 };
-/// Tells whether the attribute `grad` of a type's objects is the one of Tensor.
+/// Returns whether the attribute `grad` of a type's objects is the one of Tensor.
 bool inherits_grad(PyTypeObject* type) {
   if (type->tp_getattro != tensor_type->tp_getattro) return false;
   Ref own(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "grad")));

@@ -28,7 +28,7 @@ bool any_overrides(PyObject* self, PyObject* const* args, Py_ssize_t count, PyOb
   return false;
 }
 
-/// Tells whether an argument that is no tensor has a __torch_function__. An exception that is set stays set.
+/// Returns whether an argument that is no tensor has a __torch_function__. An exception that is set stays set.
 bool any_other_classes(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -67,7 +67,7 @@ Format check_extras(const Table& t, const Bound& b) {
   return f;
 }
 
-/// Tells whether an extra of that name is True. TypeError: it is no bool.
+/// Returns whether an extra of that name is True. TypeError: it is no bool.
 bool is_set(const Table& t, PyObject* o, const char* name) {
   if (!o || o == Py_None) return false;
   if (!PyBool_Check(o) && std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) != 0) {
@@ -76,7 +76,7 @@ bool is_set(const Table& t, PyObject* o, const char* name) {
   return PyObject_IsTrue(o) == 1;
 }
 
-/// Tells whether a list parameter asks for much memory: then the fill is worth letting go of the GIL.
+/// Returns whether a list parameter asks for much memory: then the fill is worth letting go of the GIL.
 bool asks_for_much(const Table& t, const Bound& b) {
   if (t.varargs != 0) return false;
   int64_t n = 1;
@@ -125,7 +125,7 @@ std::string written(const Table& t, bool method) {
   return next == t.signature.npos ? "" : t.signature.substr(next + 2);
 }
 
-/// Says once per form that it is deprecated, and what to write instead.
+/// Warns once per form that it is deprecated, and says what to write instead.
 void warn_deprecated(const Callable& callable, const Table& t, bool method) {
   static std::vector<const Table*> warned;
   if (std::ranges::find(warned, &t) != warned.end()) return;

@@ -9,7 +9,7 @@
 
 namespace vesta::python {
 
-/// Runs an op on bound arguments; `out` goes to pointwise ops only. A new reference; C++ exceptions pass.
+/// A function that runs an op on bound arguments; a new reference. Only ops with an Out use `out`; C++ exceptions pass.
 using Thin = PyObject* (*)(const Table& t, Bound& b, Out out);
 
 /// One form of a callable: what it takes, and what it runs.
@@ -24,7 +24,7 @@ struct Callable {
   std::string name;
   PyObject* object = nullptr;  // what __torch_function__ gets; borrowed, lives as long as the interpreter
   std::vector<Form> forms;
-  bool inner = false;  // the package's own and without a Tensor among the parameters: nothing takes its calls over
+  bool inner = false;  // a private helper without Tensor parameters: __torch_function__ never overrides it
 };
 
 /// Runs the form that the arguments fit. The body of every entry; raises Python exceptions only.

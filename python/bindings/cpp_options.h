@@ -66,7 +66,7 @@ void read_into(void* at, py::handle given) {
   read(*static_cast<T*>(at), given);
 }
 
-/// Reads Python's arguments into fields, by place and by name.
+/// Reads Python's arguments into fields, by position and by name.
 void read_arguments(const std::string& layer, std::string_view field_names, std::span<const Field> fields,
                     const py::args& args, const py::kwargs& kwargs);
 

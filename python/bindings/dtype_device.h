@@ -10,13 +10,13 @@ PyObject* wrap_dtype(DType d);
 PyObject* wrap_device(Device d);
 /// Returns a new `vesta.Size`.
 PyObject* wrap_sizes(IntSpan sizes);
-/// Tells whether `o` is a `vesta.Size`.
+/// Returns whether `o` is a `vesta.Size`.
 bool is_size(PyObject* o);
 
-/// Tells whether `o` stands for a dtype: a dtype object, or Python's bool, int, float or complex. Fills `d`.
+/// Returns whether `o` stands for a dtype: a dtype object, or Python's bool, int, float or complex. Fills `d`.
 bool to_dtype(PyObject* o, DType& d);
-/// Tells whether `o` stands for a device: a device object, a text ("cuda:0") or a number of a CUDA device. Fills `d`;
-/// raises Error where the text names none.
+/// Returns whether `o` stands for a device: a device object, a string ("cuda:0") or the number of a CUDA device. Fills
+/// `d`; raises Error if the string names none.
 bool to_device(PyObject* o, Device& d);
 
 /// The number of a memory format or layout object; -1 for anything else.

@@ -147,7 +147,7 @@ Tensor from_nested(PyObject* data, MaybeDType dtype, const char* op) {
   return t;
 }
 
-/// Tells whether an object is a number, a list, a tuple, or text.
+/// Returns whether an object is a number, a list, a tuple, or text.
 bool is_plain(PyObject* o) {
   return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o) ||
          PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o);
@@ -155,8 +155,8 @@ bool is_plain(PyObject* o) {
 
 bool has(PyObject* o, const char* name) { return PyObject_HasAttrString(o, name) != 0; }
 
-/// Tells whether an object offers DLPack, and either a buffer that it will not give (JAX's of bfloat16) or memory that
-/// is not the host's (kinds 1 and 3), so that NumPy cannot read it.
+/// Returns whether an object offers DLPack and NumPy cannot read it: it refuses its buffer (JAX's of bfloat16), or its
+/// memory is not the host's (kinds 1 and 3).
 bool needs_dlpack(PyObject* o) {
   if (!std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") || !has(o, "__dlpack_device__")) return false;
   if (PyObject_CheckBuffer(o)) {
@@ -174,7 +174,7 @@ bool needs_dlpack(PyObject* o) {
   return number != 1 && number != 3;
 }
 
-/// Raises TypeError for what numpy.asarray(o) made an array of objects or texts of, and says what to write instead.
+/// Raises TypeError for what numpy.asarray(o) made an array of objects or strings of, and says what to write instead.
 void check_numbers(PyObject* o, PyObject* array, const char* op) {
   Ref dtype(PyObject_GetAttrString(array, "dtype"));
   Ref kind(dtype ? PyObject_GetAttrString(dtype.get(), "kind") : nullptr);

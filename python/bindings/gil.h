@@ -18,8 +18,8 @@
 
 namespace vesta::python {
 
-/// Tells whether this thread may use Python objects: the interpreter is there, or this thread is taking it apart, which
-/// still collects garbage and asks each object for what it holds.
+/// Returns whether this thread may use Python objects: the interpreter is running, or is being finalized by this
+/// thread, which still collects garbage and traverses each object.
 bool has_python() noexcept;
 /// Stops this thread until the process ends.
 [[noreturn]] void park() noexcept;

@@ -14,13 +14,13 @@
 
 namespace vesta::python {
 
-/// All callables written by hand, and whether they are methods; for the registry.
+/// Returns all callables written by hand, and whether they are methods; for the registry.
 std::vector<std::pair<const Callable*, bool>>& written_by_hand();
 
 template <class M>
 struct Hand {
   static PyObject* thin(const Table& t, Bound& b, Out) { return M::run(t, b); }
-  /// Reads a table per form and makes them the forms of M's callable.
+  /// Reads a table per form and adds them as the forms of M's callable.
   static Callable& callable(bool method) {
     Callable& made = Entry<M>::callable;
     made.name = M::name;

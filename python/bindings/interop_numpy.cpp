@@ -91,7 +91,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
 }
 void give_buffer_back(PyObject*, Py_buffer* view) { delete static_cast<GivenBuffer*>(view->internal); }
 
-/// Tells whether a tensor can have the buffer's geometry: strides not negative, whole elements, aligned.
+/// Returns whether a tensor can have the buffer's geometry: strides not negative, whole elements, aligned.
 const char* unshareable(const Py_buffer& view) {
   if (reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(std::min<Py_ssize_t>(view.itemsize, 8)))
     return "it is not aligned";
@@ -124,7 +124,7 @@ Tensor wrap_buffer(std::unique_ptr<Py_buffer> given, DType dtype, const char* op
   return Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, op));
 }
 
-/// Tells whether an object is a NumPy array, or of a class made from it (numpy.memmap).
+/// Returns whether an object is a NumPy array, or of a class made from it (numpy.memmap).
 bool is_array(PyObject* o) {
   for (PyTypeObject* type = Py_TYPE(o); type; type = type->tp_base) {
     if (!std::strcmp(type->tp_name, "numpy.ndarray")) return true;

@@ -6,7 +6,7 @@
 
 namespace vesta::python {
 
-/// Tells whether a tensor's elements lie densely in the order of `format`; row by row for Format::preserve.
+/// Returns whether a tensor's elements lie densely in the order of `format`; row by row for Format::preserve.
 bool lies_in(const Tensor& t, Format format);
 /// Returns the tensor, or a copy where it does not lie in `format`; itself for Format::preserve. Recorded for autograd.
 /// Raises for a number of dimensions that the format does not have.

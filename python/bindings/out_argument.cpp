@@ -55,7 +55,7 @@ void check_not_recorded(const Table& t, const Bound& b, const std::vector<Tensor
               "requires grad.");
 }
 
-/// Tells whether kernels may write into `outs` while they read the operands.
+/// Returns whether kernels may write into `outs` while they read the operands.
 bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
   bool apart = true, recorded = false;
   for (size_t i = 0; i < outs.size(); ++i) {
@@ -70,8 +70,8 @@ bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& o
   return apart && !(recorded && GradMode::enabled());
 }
 
-/// Tells whether `out` is one tensor where the result is one, and as many as it has where it has several: only then may
-/// kernels write into it, because any other is refused when the result is there.
+/// Returns whether `out` has as many tensors as the result: only then may kernels write into it, because any other is
+/// refused when the result is there.
 bool has_form(const Table& t, PyObject* out, size_t count) {
   if (!t.named) return is_tensor(out) && std::string_view(t.result) == "Tensor";
   Ref parts(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(t.named), "n_sequence_fields")));

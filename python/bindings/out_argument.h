@@ -9,7 +9,7 @@ namespace vesta::python {
 /// anything is written.
 PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out);
 
-/// Adds what functions written in Python put their results into out= with.
+/// Adds the function by which functions written in Python write their results into out= to a module.
 bool add_out_argument(PyObject* module);
 
 }  // namespace vesta::python

@@ -28,9 +28,9 @@ struct PyTensor {
 /// The class `vesta.Tensor`.
 extern PyTypeObject* tensor_type;
 
-/// Tells whether `o` is a tensor of the exact class.
+/// Returns whether `o` is a tensor of the exact class.
 inline bool is_exact_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }
-/// Tells whether `o` is a tensor or of a subclass.
+/// Returns whether `o` is a tensor or of a subclass.
 inline bool is_tensor(PyObject* o) { return is_exact_tensor(o) || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
 /// Returns the handle inside a tensor object; valid as long as the object.
 inline const Tensor& unwrap(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }

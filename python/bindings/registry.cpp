@@ -190,7 +190,7 @@ PyObject* registry_object(PyObject*, PyObject*) {
     return list.release();
   });
 }
-/// Tells the forms of what is written by hand.
+/// Returns the forms of the callables written by hand.
 PyObject* by_hand_object(PyObject*, PyObject*) {
   return guarded([] {
     Ref list(checked(PyList_New(0)));

@@ -1,4 +1,4 @@
-// The registry of ops in Python: their functions and methods, and what `vesta._C._registry()` tells of them.
+// The registry of ops in Python: their functions and methods, and what `vesta._C._registry()` returns about them.
 #pragma once
 #include <Python.h>
 

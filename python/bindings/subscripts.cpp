@@ -65,8 +65,8 @@ Index index_of(PyObject* o) {
   return Index(index_tensor(o));
 }
 
-/// Tells whether a subscript is one index per dimension: a tuple, or a list that holds more than numbers, which PyTorch
-/// takes for a tuple. `x[[rows, columns]]` is `x[rows, columns]`, `x[[0, 2]]` is not.
+/// Returns whether a subscript is one index per dimension: a tuple, or a list that holds more than numbers, as in
+/// PyTorch. `x[[rows, columns]]` is `x[rows, columns]`, `x[[0, 2]]` is not.
 bool is_several(PyObject* key) {
   if (PyTuple_Check(key)) return true;
   if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32) return false;

@@ -26,8 +26,8 @@ struct Entry {
 };
 Entry cache[16];
 
-/// Tells whether a __torch_function__ is that of PyTorch's own Tensor in the same process. It runs the function itself,
-/// which would ask it again, without end.
+/// Returns whether a __torch_function__ is that of PyTorch's own Tensor in the same process, which runs the function
+/// itself: it would be called again, without end.
 bool is_pytorchs_default(PyObject* f) {
   Ref module(PyObject_GetAttrString(f, "__module__"));
   if (!module) PyErr_Clear();

@@ -13,21 +13,21 @@ extern bool torch_function_seen;
 /// Sets the flag. The first time, it tells the package, which then lets its functions written in Python be taken over.
 void see_torch_function();
 
-/// Tells whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.
+/// Returns whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.
 bool overrides(PyTypeObject* type);
 
-/// Tells whether this thread is in a mode that takes calls over.
+/// Returns whether this thread is in a mode that takes calls over.
 bool in_mode();
 
-/// Tells whether the object, or one of the tensors in the list or tuple, takes calls over.
+/// Returns whether the object, or one of the tensors in the list or tuple, takes calls over.
 bool overrides_in(PyObject* o);
 
 /// Looks for objects that are no tensors and have a __torch_function__, where a call has failed: once there is one,
 /// overrides() knows their classes.
 bool find_other_classes(PyObject* o, int depth = 2);
-/// Tells whether an object is a tensor of PyTorch, imported beside Vesta.
+/// Returns whether an object is a tensor of PyTorch, imported beside Vesta.
 bool is_pytorchs_tensor(PyObject* o);
-/// Ends the text that says which class came instead of a Tensor, for one of PyTorch's: how to convert it.
+/// The end of the error for an argument that is a tensor of PyTorch: how to convert it.
 inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.from_torch(t), which copies nothing.";
 
 /// Calls the __torch_function__(func, types, args, kwargs) of the innermost mode, then of the overriding arguments,

@@ -15,7 +15,7 @@ class WrongCall : public PythonError {
   /// Takes over the thread's current exception, whose text is `op`, `before`, the position if not 0, and `after`.
   WrongCall(std::string op, std::string before, int position, std::string after)
       : op_(std::move(op)), before_(std::move(before)), after_(std::move(after)), position_(position) {}
-  /// Sets it for a callable: its name in the op's place, and the position as users of a method count.
+  /// Sets it for a callable: its name instead of the op's, and the position as users of a method count.
   void restore_for(std::string_view called, bool method) const;
 
  private:

@@ -1,4 +1,4 @@
-// Fills, reversals, strided copies, rows put together, and transpositions of a matrix: by tiles that stay in the first
+// Fills, reversals, strided copies, concatenations, and transpositions of a matrix: by tiles that stay in the first
 // cache, or of few lines at once.
 #include <vesta/core/cpu/copy.h>
 

@@ -1,6 +1,6 @@
-// Reading images at places of a grid, and the gradients. Of planes, a vector has neighbouring places: the two columns
-// of a row lie side by side, so that one load gets both. Of pixels, a vector has channels of one place. Both compute
-// an element in the same way, step by step.
+// Reading images at positions of a grid, and the gradients. Of planes, a vector has neighbouring positions: the two
+// columns of a row lie side by side, so that one load gets both. Of pixels, a vector has channels of one position. Both
+// compute an element in the same way, step by step.
 #include <vesta/core/cpu/grid_sample_kernels.h>
 
 #include <utility>
@@ -40,7 +40,7 @@ VESTA_INLINE void enter(Vec<T> row, Vec<T> column, const GridImage<T>& image, In
   __builtin_memcpy(to, &at, sizeof at);
 }
 
-/// Finds the elements nearest to the places of a vector; returns which are inside.
+/// Finds the elements nearest to the positions of a vector; returns which are inside.
 template <class T>
 VESTA_INLINE Mask<T> find_nearest(Vec<T> x, Vec<T> y, const GridImage<T>& image, GridBlock<T>& block, int64_t i) {
   using V = Vec<T>;
@@ -52,7 +52,7 @@ VESTA_INLINE Mask<T> find_nearest(Vec<T> x, Vec<T> y, const GridImage<T>& image,
   return read;
 }
 
-/// Finds the four neighbours of the places of a vector; returns of which places all are inside.
+/// Finds the four neighbours of the positions of a vector; returns of which positions all are inside.
 template <class T>
 VESTA_INLINE Mask<T> find_four(Vec<T> x, Vec<T> y, const GridImage<T>& image, GridBlock<T>& block, int64_t i) {
   using V = Vec<T>;
@@ -60,7 +60,7 @@ VESTA_INLINE Mask<T> find_four(Vec<T> x, Vec<T> y, const GridImage<T>& image, Gr
   const V r = math::floor(y), c = math::floor(x), down = y - r, along = x - c;
   const Mask<T> row_read[2] = {(r >= zero) & (r <= last_row), (r >= -one) & (r < last_row)};
   const V row_weight[2] = {select(row_read[0], one - down, zero), select(row_read[1], down, zero)};
-  // Of a place beside the image, the two columns at its edge: one of them is a neighbour, the left or the right one.
+  // Of a position beside the image, the two columns at its edge: one of them is a neighbour, the left or the right one.
   const V base = between(c, zero, image.width > 1 ? last_column - one : zero), next = base + one;
   enter(between(r, zero, last_row), base, image, block.rows[0] + i);
   enter(between(r + one, zero, last_row), base, image, block.rows[1] + i);
@@ -87,7 +87,7 @@ VESTA_INLINE Mask<T> find_four(Vec<T> x, Vec<T> y, const GridImage<T>& image, Gr
   return all;
 }
 
-/// Loads the x and the y of N places; of those from n on, the middle.
+/// Loads the x and the y of N positions; of those from n on, the middle.
 template <class T, int... I>
 VESTA_INLINE void load_places(const T* grid, int64_t n, Vec<T>& x, Vec<T>& y, std::integer_sequence<int, I...>) {
   constexpr int64_t N = Vec<T>::N;
@@ -120,8 +120,8 @@ void find(const T* grid, int64_t count, const GridImage<T>& image, GridBlock<T>&
 
 // ---- planes ----
 
-/// Loads the elements at N places, and their neighbours to the right. Two floats are loaded as one double, and so are
-/// shuffled within each four lanes alone.
+/// Loads the elements at N positions, and their neighbours to the right. Two floats are loaded as one double, and so
+/// are shuffled within each four lanes alone.
 template <class T, int... I>
 VESTA_INLINE void load_pairs(const T* x, const IntOf<T>* at, Vec<T>& left, Vec<T>& right,
                              std::integer_sequence<int, I...>) {
@@ -157,7 +157,7 @@ VESTA_INLINE void as_constant(bool c, F f) {
   else f(std::false_type{});
 }
 
-/// Loads the four neighbours of N places of a block; those outside are 0. `beside`: two in a row lie side by side.
+/// Loads the four neighbours of N positions of a block; those outside are 0. `beside`: two in a row lie side by side.
 template <bool beside, bool whole, class T>
 VESTA_INLINE void load_four(const T* x, const GridBlock<T>& b, int64_t i, Vec<T> (&v)[4]) {
   constexpr std::make_integer_sequence<int, Vec<T>::N> lanes{};
@@ -180,7 +180,7 @@ VESTA_INLINE Vec<T> weighted(const Vec<T> (&v)[4], const Vec<T> (&w)[4]) {
   return ((v[0] * w[0] + v[1] * w[1]) + v[2] * w[2]) + v[3] * w[3];
 }
 
-/// Calls f(i, n, v) for each vector of a block's places, v being their neighbours in a plane; n is N but for the last.
+/// Calls f(i, n, v) for each vector of a block's positions, v being their neighbours in a plane; n = N but at the end.
 template <bool beside, class T, class F>
 VESTA_INLINE void each_four(const T* x, const GridBlock<T>& b, F f) {
   constexpr int64_t N = Vec<T>::N;
@@ -312,7 +312,7 @@ void slopes_of_planes(const GridPlanes<const T>& g, const GridPlanes<const T>& x
 
 // ---- pixels ----
 
-/// The four pixels that a place reads; null for those outside.
+/// The four pixels that a position reads; null for those outside.
 template <class T>
 struct FourPixels {
   T* at[4];

@@ -68,8 +68,8 @@ void add_row(const RowAddition& a) {
   }
 }
 
-/// The rows of a move, in the order in which they are processed. Those that come next are asked for: at random places
-/// they are no stream that the CPU foresees.
+/// The rows of a move, in the order in which they are processed. Those that come next are asked for: at random
+/// positions they are no stream that the CPU foresees.
 class RowPairs {
  public:
   VESTA_INLINE RowPairs(const RowsAtPlaces& a, int64_t bytes)
@@ -110,7 +110,7 @@ void add_rows(const RowsAtPlaces& a) {
     T* const to = reinterpret_cast<T*>(rows.place(k));
     const T* const from = reinterpret_cast<const T*>(rows.run(k));
     rows.expect(k);
-#pragma GCC ivdep  // the rows of the run lie apart from the places
+#pragma GCC ivdep  // the rows of the run lie apart from the positions
     for (int64_t i = 0; i < a.n; ++i) add_to(to[i], from[i], a.alpha);
   }
 }

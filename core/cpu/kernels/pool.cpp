@@ -34,7 +34,7 @@ void pool_tap(const PoolTap<T>& tap) {
   }
 }
 
-/// Pools up to N windows of rows a and b, at place `first` of their plane. `n` is the number of windows.
+/// Pools up to N windows of rows a and b, at index `first` of their plane. `n` is the number of windows.
 template <class T>
 VESTA_INLINE void pool_vector(const T* a, const T* b, std::int64_t width, std::int64_t first, T* y,
                               std::int64_t* places, std::int64_t n) {

@@ -1,4 +1,4 @@
-// The values of max pooling without their places: along the lines first, then down the columns, which finds the first
+// The values of max pooling without their indices: along the lines first, then down the columns, which finds the first
 // of equal values as well. NaN is left aside and reported: who wins then depends on the order.
 #include <vesta/core/cpu/pool_kernels.h>
 

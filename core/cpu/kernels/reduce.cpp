@@ -281,7 +281,7 @@ void run_scalar(const char* bytes, int64_t n, char* out) {
   *reinterpret_cast<A*>(out) = tree.result(Op::template identity<A>());
 }
 
-/// Says whether any element is not zero, or whether all are: a block at a time, up to the first that decides.
+/// Returns whether any element is not zero, or whether all are: a block at a time, up to the first that decides.
 template <class Op, class T>
 void run_flags(const char* bytes, int64_t n, char* out) {
   constexpr bool kAny = std::is_same_v<Op, Any>;
@@ -439,7 +439,7 @@ int64_t find_in_span(const T* x, int64_t n, T best) {
   return 0;
 }
 
-/// Finds the extremum's value in vectors, a span at a time, then its first place in the first span that has it.
+/// Finds the extremum's value in vectors, a span at a time, then its first index in the first span that has it.
 template <class Op, class T>
 int64_t find(const char* bytes, int64_t n) {
   using C = compute_t<T>;

@@ -1,4 +1,4 @@
-// The text of help() for choices among equals.
+// The text of help() for the choice among equal elements.
 #pragma once
 
 namespace vesta::doc {

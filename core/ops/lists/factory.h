@@ -1,4 +1,4 @@
-// The op list, factories: tensors out of nothing. See README.md.
+// The op list, factories. See README.md.
 #pragma once
 
 // clang-format off

@@ -1,4 +1,4 @@
-// The op list, reading and writing at places. See README.md.
+// The op list, reading and writing at indices. See README.md.
 #pragma once
 
 // clang-format off

@@ -1,4 +1,4 @@
-// The op list, parts and neighbours of numbers, sums with a factor. See README.md.
+// The op list, rounding, remainders, neighbours, interpolation, sums with a factor. See README.md.
 #pragma once
 
 // clang-format off

@@ -1,6 +1,6 @@
 // The op list, fused steps of optimizers and of loss scaling, and norms, products and zeros of lists of tensors. See
-// README.md. The numbers of a step stand in the order of its struct's members (../optim_step.h). Recorded is a step's
-// formula; the op has no node of its own (no_gradient).
+// README.md. The numbers of a step are in the order of its struct's members (../optim_step.h). What is recorded is a
+// step's formula; the op has no node of its own (no_gradient).
 #pragma once
 
 // clang-format off

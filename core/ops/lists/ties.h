@@ -1,4 +1,4 @@
-// The op list of choices among equals. It is no topic: its op is not called by name. See README.md.
+// The op list of the choice among equal elements. It is no topic: its op is not called by name. See README.md.
 #pragma once
 
 // clang-format off

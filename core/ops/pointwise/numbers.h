@@ -1,4 +1,4 @@
-// Parts and neighbours of numbers (rounding, remainders, signs, extremes that ignore NaN), and sums with a factor.
+// Rounding, remainders, signs, neighbours, extremes that ignore NaN, interpolation, and sums with a factor.
 #pragma once
 #include <vesta/core/ops/pointwise/arithmetic.h>
 

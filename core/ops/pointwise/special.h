@@ -141,7 +141,7 @@ struct Entr {
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * (-math::log(x) - lit<T>(1)); }
 };
 
-/// The functions of one variable that are computed number by number: one kernel for all.
+/// The functions of one variable that are computed element by element: one kernel for all.
 struct SpecialFunction {
   static constexpr auto doc = "_special_function(input, which): a function of math::SpecialFunction, elementwise.";
   static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
