@@ -21,7 +21,7 @@ namespace vesta::cpu {
 /// the error of Note [Winograd's convolution] in conv_winograd.h, take about as long as a quarter of them. Shape and
 /// machine decide, so that both layouts have the same bits.
 /// Where products use tiles (Note [Tiles of pairs] in gemm_kernel.h), 1 x 1 kernels are plain products in every
-/// layout (correlate_pointwise), and others are products of unfolded images (Note [Unfolded images] in conv_unfolded.h) but
+/// layout (correlate_pointwise), others are products of unfolded images (Note [Unfolded images] in conv_unfolded.h) but
 /// for those over single channels or with few terms or results: these are widened, as the instruction for vectors of
 /// pairs is slower there than that for floats (Sapphire Rapids, compare_torch.py --family bfloat16).
 

@@ -81,7 +81,8 @@ using Signature = typename OpSignature<Function>::type;
     ops::object(VESTA_UNPAREN args, Out{&out, Out::given});                                                            \
     return out;                                                                                                        \
   }
-#define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...) VESTA_FUNCTION_OUT(Tensor, name, name, "", params, args)
+#define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...) \
+  VESTA_FUNCTION_OUT(Tensor, name, name, "", params, args)
 #define VESTA_FUNCTION_POINTWISE_PAIR(name, Struct, params, args, ...)                                                 \
   VESTA_LINKAGE TensorPair name params { return ops::name args; }
 #define VESTA_FUNCTION_OP(R, object, name, overload, params, args, ...)                                                \
