@@ -372,3 +372,19 @@ assert relu(x).tolist() == [0, 2] and relu(input=x, inplace=True) is x
 assert type(relu(x.as_subclass(Own))) is Own and type(vesta.unique(x.as_subclass(Own))) is Own
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_transposes_of_a_subclass_are_of_its_class() -> None:
+    class Seen(vesta.Tensor):
+        names: list[str] = []
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            cls.names.append(func.__self__.__name__ if func.__name__ == "__get__" else func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = vesta.ones(2, 3).as_subclass(Seen)
+    for name in ("T", "mT", "H", "mH"):
+        Seen.names.clear()
+        assert type(getattr(x, name)) is Seen and Seen.names == [name]
+        assert getattr(x, name).shape == (3, 2) and type(getattr(vesta.ones(2, 3), name)) is vesta.Tensor
