@@ -45,8 +45,10 @@
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/pending.h>
+#include <vesta/autograd/pieces.h>
 #include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
+#include <vesta/autograd/task_index.h>
 #include <vesta/core/backend.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/dispatch/profiler.h>
@@ -72,51 +74,17 @@ struct Task {
   bool runs = true;  // so are the gradients it computes
   bool opened = false;  // what has come is already the gradient of the activation's input: Note [Neighbours as one]
   GradList grads;
+  std::unique_ptr<Pieces> pieces = nullptr;  // of one of them, to be joined before anything else comes to it
   std::unique_ptr<PendingGradient> pending = nullptr;  // instead of them: Note [Neighbours as one]
   explicit Task(Node* n) : node(n) {}
-};
-
-/// The map from nodes to their tasks: open addressing over pointers. It is emptied by a new generation stamp, so that
-/// a small run after a large one does not pay for the large one's table.
-class TaskIndex {
- public:
-  struct Entry {
-    Node* node = nullptr;
-    uint32_t task = 0;
-    uint32_t stamp = 0;
-  };
-  /// Returns n's entry, or the free place where it belongs.
-  Entry& at(Node* n) {
-    size_t mask = entries_.size() - 1;
-    size_t i = (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9e3779b97f4a7c15ull >> 20 & mask;
-    while (taken(entries_[i]) && entries_[i].node != n) i = (i + 1) & mask;
-    return entries_[i];
+  bool has_gradient() const { return pieces || grads.any_defined(); }
+  /// Makes a gradient of the pieces.
+  void join_pieces() {
+    if (!pieces) return;
+    const std::unique_ptr<Pieces> joined = std::move(pieces);
+    grads.grow(node->num_inputs());
+    grads[joined->input_nr()] = joined->join();
   }
-  bool taken(const Entry& e) const { return e.stamp == stamp_; }
-  uint32_t find(Node* n) { return at(n).task; }
-  /// Fills a free place; keeps the table at most half full.
-  void add(Entry& e, Node* n, uint32_t task) {
-    e = {n, task, stamp_};
-    if (++used_ * 2 <= entries_.size()) return;
-    std::vector<Entry> old(entries_.size() * 2);
-    old.swap(entries_);
-    for (const Entry& o : old) {
-      if (taken(o)) at(o.node) = o;
-    }
-  }
-  void clear() {
-    used_ = 0;
-    if (++stamp_ == 0 || entries_.size() > kKept) {
-      entries_ = std::vector<Entry>(kSmall);
-      stamp_ = 1;
-    }
-  }
-
- private:
-  static constexpr size_t kSmall = 64, kKept = 1 << 16;
-  std::vector<Entry> entries_ = std::vector<Entry>(kSmall);
-  size_t used_ = 0;
-  uint32_t stamp_ = 1;
 };
 
 /// A gradient to be returned: that of input `input_nr` of a node.
@@ -195,6 +163,7 @@ class Run {
   Tensor take_capture(size_t position) { return std::move(captures_[position].grad); }
   void clear();
   Tensor* sum_in_progress();
+  bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start);
 
   std::vector<std::function<void()>> callbacks;
   Run* outer = nullptr;  // the run that this one is inside of
@@ -209,6 +178,8 @@ class Run {
   std::optional<PendingGradient> reach(const Node& node, const GradList& grads, Needs needs);
   GradList apply(Node& node, GradList grads, const Neighbours& with, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
+  Task* only_task();
+  bool is_at_home(const Tensor& t) const;
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
   void cross_over(const Tensor& g, uint32_t to);
   bool has_crossed(const Tensor& g) const { return g.defined() && crossed_.contains(g.impl()->storage().get()); }
@@ -372,12 +343,14 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
     if (!meta.fits(g)) g = reform(std::move(g), meta, from, i);
     task.grads.grow(edge.node->num_inputs());
     if (g.device().type == DeviceType::cpu) [[likely]] {
+      task.join_pieces();
       add_to(task.grads[edge.input_nr], std::move(g), true);
     } else {
       const Device device = g.device();
       const uint32_t wanted = edge.node->accumulates() ? home(device) : edge.node->stream();
       cross_over(g, wanted);
       OnStream on(device, wanted);
+      task.join_pieces();
       Tensor& sum = task.grads[edge.input_nr];
       add_to(sum, std::move(g), !has_crossed(sum));
     }
@@ -523,7 +496,7 @@ std::optional<PendingGradient> Run::reach(const Node& node, const GradList& grad
   if (!edge.node || edge.input_nr != 0 || !needs[0] || GradMode::enabled() || !grads[0].defined()) return {};
   if (grads[0].device().type == DeviceType::cpu) return {};
   Task& task = tasks_[index_.find(edge.node.get())];
-  const bool seen = task.waiting != 1 || task.grads.any_defined() || task.capture != kNone || task.node->hooks();
+  const bool seen = task.waiting != 1 || task.has_gradient() || task.capture != kNone || task.node->hooks();
   if (seen || !task.needed || !task.runs || edge.node->stream() != node.stream()) return {};
   Use use(*edge.node);
   const Opening opening = edge.node->opening();
@@ -540,7 +513,7 @@ bool Run::postpone(uint32_t index, Tensor& grad, bool retain_graph) {
   if (!grad.defined() || grad.device().type != DeviceType::cpu) return false;
   const uint32_t next = index_.find(edge.node.get());
   Task& task = tasks_[next];
-  const bool seen = task.waiting != 1 || task.grads.any_defined() || task.capture != kNone || task.node->hooks();
+  const bool seen = task.waiting != 1 || task.has_gradient() || task.capture != kNone || task.node->hooks();
   if (seen || !task.needed || !task.runs || !edge.node->input_meta(0).fits(grad)) return false;
   Use use(node);
   {
@@ -576,6 +549,7 @@ void Run::run_on_device(uint32_t index, bool retain_graph) {
 }
 
 void Run::run_here(uint32_t index, bool retain_graph) {
+  tasks_[index].join_pieces();
   GradList grads = std::move(tasks_[index].grads);
   Node& node = *tasks_[index].node;
   auto edges = node.edges();
@@ -636,19 +610,41 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   }
 }
 
-Tensor* Run::sum_in_progress() {
+/// Returns the task that the current node's only gradient goes to, null where something sees that gradient.
+Task* Run::only_task() {
   if (!only_edge_ || GradMode::enabled()) return nullptr;
   Task& task = tasks_[index_.find(only_edge_->node.get())];
-  if (!task.needed || only_edge_->input_nr >= task.grads.size()) return nullptr;
-  Tensor& sum = task.grads[only_edge_->input_nr];
-  if (!sum.defined() || !held_only_here(sum) || !sum.impl()->dense()) return nullptr;
-  const Device device = sum.device();
-  if (device.type != DeviceType::cpu) {  // where it is summed on the stream that this node runs on
-    const Node& to = *only_edge_->node;
-    const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
-    if (backend(device.type).current_stream(device) != wanted || has_crossed(sum)) return nullptr;
-  }
-  return &sum;
+  return task.needed ? &task : nullptr;
+}
+
+/// Returns whether `t` is summed on the stream that the current node runs on.
+bool Run::is_at_home(const Tensor& t) const {
+  const Device device = t.device();
+  if (device.type == DeviceType::cpu) return true;
+  const Node& to = *only_edge_->node;
+  const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
+  return backend(device.type).current_stream(device) == wanted && !has_crossed(t);
+}
+
+Tensor* Run::sum_in_progress() {
+  Task* task = only_task();
+  if (!task) return nullptr;
+  task->join_pieces();
+  if (only_edge_->input_nr >= task->grads.size()) return nullptr;
+  Tensor& sum = task->grads[only_edge_->input_nr];
+  return sum.defined() && held_only_here(sum) && sum.impl()->dense() && is_at_home(sum) ? &sum : nullptr;
+}
+
+bool Run::keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start) {
+  Task* task = only_task();
+  if (!task || !g.impl()->dense() || !is_at_home(g)) return false;
+  const uint32_t nr = only_edge_->input_nr;
+  const TensorMeta& meta = only_edge_->node->input_meta(nr);
+  if (!std::ranges::equal(meta.sizes(), sizes) || meta.dtype() != g.dtype() || meta.device() != g.device())
+    return false;
+  if (nr < task->grads.size() && task->grads[nr].defined()) return false;  // there is a sum that it is added to
+  if (!task->pieces) task->pieces = std::make_unique<Pieces>(sizes, dim, nr);
+  return task->pieces->take(g, dim, start, nr);
 }
 
 /// Returns the gradient a root starts with. An undefined `given` means one, for a root of one element.
@@ -742,6 +738,9 @@ void queue_final_callback(std::function<void()> f) {
 }
 
 Tensor* sum_in_progress() { return current ? current->sum_in_progress() : nullptr; }
+bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start) {
+  return current && current->keep_piece(g, sizes, dim, start);
+}
 
 void set_detect_anomaly(bool enabled, bool check_nan) {
   anomaly = enabled;

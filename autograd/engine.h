@@ -33,6 +33,10 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
 /// returns an undefined gradient. Thus the gradients of many pieces of a tensor cost no more than that of the tensor.
 VESTA_API Tensor* sum_in_progress();
 
+/// Leaves the gradient of a piece of the current node's only input, of `sizes`, to the run: elements [start, start +
+/// g.size(dim)) along `dim`. Returns false where the run cannot keep it. Pieces are joined when the gradient is needed.
+VESTA_API bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start);
+
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.
 VESTA_API void queue_callback(std::function<void()> f);
 /// Does the same for the end of the outermost run, where a backward runs inside a backward.

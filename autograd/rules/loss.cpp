@@ -60,14 +60,14 @@ struct CrossEntropyMeanRule {
 /// The loss of a row is -sum_c t_c log p_c with t_c = w_c ((1 - s) [c = target] + s / C), 0 for an ignored row; hence
 /// d loss / d x_c = sum(t) p_c - t_c, with p = softmax(x).
 Tensor cross_entropy_backward_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
-                                      const Tensor& sums, const Tensor& total, int64_t ignore_index,
-                                      double smoothing) {
+                                      const Tensor& sums, const Tensor& total, int64_t ignore_index, double smoothing) {
   if (total.defined()) {
     const Tensor rows = (g / total).to(g.dtype());
     return cross_entropy_backward_formula(rows, input, target, weight, sums, Tensor(), ignore_index, smoothing);
   }
   if (g.dtype() != input.dtype()) {  // 16-bit logits of a float32 loss
-    return cross_entropy_backward_formula(g, input.to(g.dtype()), target, weight, sums, Tensor(), ignore_index, smoothing)
+    return cross_entropy_backward_formula(g, input.to(g.dtype()), target, weight, sums, Tensor(), ignore_index,
+                                          smoothing)
         .to(input.dtype());
   }
   Tensor goal, counted;

@@ -39,8 +39,8 @@ struct MeanRule {
   Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count()))); }
 };
 
-/// Computes a gradient of a pointwise op in one pass over memory, where nothing is recorded and the device has a kernel;
-/// else undefined. All operands are of one real dtype.
+/// Computes a gradient of a pointwise op in one pass over memory, where nothing is recorded and the device has a
+/// kernel; else undefined. All operands are of one real dtype.
 Tensor in_one_pass(const PointwiseInfo& info, std::initializer_list<const Tensor*> operands) {
   constexpr double kNone[kMaxParams] = {};
   const bool plain = std::ranges::all_of(operands, [](const Tensor* t) { return is_float(t->dtype()); });

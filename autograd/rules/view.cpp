@@ -65,7 +65,10 @@ struct SelectRule {
     return {Dims(x.sizes()), dim, index};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    return embedded(dense_gradient(g), sizes, [&](const Tensor& t) { return select(t, dim, index); });
+    const Tensor part = dense_gradient(g);
+    const int64_t d = wrap_dim(dim, int64_t(sizes.size()), "select"), n = sizes[size_t(d)];
+    if (keep_piece(unsqueeze(part, d), sizes, d, index < 0 ? index + n : index)) return {};
+    return embedded(part, sizes, [&](const Tensor& t) { return select(t, dim, index); });
   }
 };
 
@@ -79,6 +82,10 @@ struct SliceRule {
     return {Dims(x.sizes()), dim, start, end, step};
   }
   Tensor operator()(const Tensor& g, Needs) const {
+    if (step == 1) {
+      const int64_t d = wrap_dim(dim, int64_t(sizes.size()), "slice"), n = sizes[size_t(d)], s = start.value_or(0);
+      if (keep_piece(g, sizes, d, std::clamp<int64_t>(s < 0 ? s + n : s, 0, n))) return {};
+    }
     return embedded(g, sizes, [&](const Tensor& t) { return slice(t, dim, start, end, step); });
   }
 };

@@ -1,5 +1,6 @@
-// The terms of losses: pointwise structs of an input and its target whose sum, or mean, is a loss. Devices that add terms
-// up as they compute them have kernels for each of them; a further loss is a struct, and its rows here and in loss.cpp.
+// The terms of losses: pointwise structs of an input and its target whose sum, or mean, is a loss. Devices that add
+// terms up as they compute them have kernels for each of them; a further loss is a struct, and its rows here and in
+// loss.cpp.
 #pragma once
 #include <vesta/core/ops/pointwise/explog.h>
 #include <vesta/core/ops/pointwise_traits.h>
@@ -26,15 +27,14 @@ void visit_term(LossTerm term, F f) {
     case LossTerm::huber_difference:
       return f.template operator()<def::HuberDifference, traits::Parameters<double, double>>();
     case LossTerm::binary_cross_entropy: return f.template operator()<def::BinaryCrossEntropy, None>();
-    case LossTerm::binary_cross_entropy_of_score:
-      return f.template operator()<def::BinaryCrossEntropyOfScore, None>();
+    case LossTerm::binary_cross_entropy_of_score: return f.template operator()<def::BinaryCrossEntropyOfScore, None>();
     case LossTerm::divergence: return f.template operator()<def::Divergence, None>();
     case LossTerm::log_divergence: return f.template operator()<def::LogDivergence, None>();
   }
 }
 
-/// The gradient of a term of struct D with respect to operand i, at input x and target t. No gradient of a term uses its
-/// value.
+/// The gradient of a term of struct D with respect to operand i, at input x and target t. No gradient of a term uses
+/// its value.
 template <class D, class P, int i, class T>
 VESTA_HD VESTA_INLINE T gradient_of_term(const T& g, const T& x, const T& t, const double* params) {
   using G = traits::Gradient<D, 2, P, i>;

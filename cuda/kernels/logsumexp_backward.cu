@@ -1,5 +1,6 @@
 // The gradient of logsumexp over rows. A result is rounded, which puts one factor on all of exp(x - result): they are
-// divided by their sum, which should be 1. Where the result is infinite or NaN, so is the slope, and nothing is divided.
+// divided by their sum, which should be 1. Where the result is infinite or NaN, so is the slope, and nothing is
+// divided.
 #include <vesta/cuda/kernels/rows.cuh>
 #include <vesta/cuda/kernels/softmax.h>
 

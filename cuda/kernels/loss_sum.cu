@@ -1,5 +1,5 @@
-// Sums of losses, which are computed as they are added up: terms of an input and its target, and losses of class numbers.
-// The stages and their trees are those of any reduction; what is computed is not written to memory.
+// Sums of losses, which are computed as they are added up: terms of an input and its target, and losses of class
+// numbers. The stages and their trees are those of any reduction; what is computed is not written to memory.
 #include <vesta/cuda/kernels/loss_sum.h>
 
 #include <vesta/cuda/kernels/reduce.cuh>
@@ -20,7 +20,6 @@ template <class D, class P, class T>
 struct SumOfTerms {
   using In = T;
   using Acc = compute_of<T>;
-  static constexpr bool converts = false;
   const T* target;
   double params[2];
   char* out;
@@ -250,7 +249,7 @@ void reduce_loss_terms(const ReduceStage& s) {
     visit_term(l.term, [&]<class D, class P>() {
       const SumOfTerms<D, P, T> op{
           reinterpret_cast<const T*>(l.target), {l.params[0], l.params[1]}, s.out, s.out_dtype, s.divisor};
-      run_rows_stage(op, s);
+      run_pieces_stage(op, s);
     });
   });
 }
@@ -279,8 +278,8 @@ void reduce_class_losses(const ReduceStage& s) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
     const ClassSums<C> sums{s.out, s.out_dtype, l.mean, reinterpret_cast<C*>(l.total)};
-    if (s.dtype == DType::int64) run_rows_stage(SumOfClassLosses<T>{sums, ClassRows<T>(l)}, s);
-    else run_rows_stage(SumOfClassSums<C>{sums}, s);
+    if (s.dtype == DType::int64) run_pieces_stage(SumOfClassLosses<T>{sums, ClassRows<T>(l)}, s);
+    else run_pieces_stage(SumOfClassSums<C>{sums}, s);
   });
 }
 

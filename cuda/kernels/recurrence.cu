@@ -142,10 +142,12 @@ VESTA_KERNEL void recurrent_backward_kernel(GradientArgs<T> a) {
     VESTA_UNROLL
     for (int k = 0; k < 4; ++k) made[k] = at.load(a.activations, 4, k);
   }
-  if constexpr (kind == Recurrent::lstm) before = at.load(a.cells), state = a.later_c ? at.load(a.later_c) : zeros<T, N>();
+  if constexpr (kind == Recurrent::lstm)
+    before = at.load(a.cells), state = a.later_c ? at.load(a.later_c) : zeros<T, N>();
   else if constexpr (kind == Recurrent::gru) before = at.load(a.h), state = at.load(a.direct);
   else before = at.load(a.y);
-  const Elements<T, N> later = a.later ? at.load(a.later) : zeros<T, N>(), grad = a.grad ? at.load(a.grad) : zeros<T, N>();
+  const Elements<T, N> later = a.later ? at.load(a.later) : zeros<T, N>(),
+                       grad = a.grad ? at.load(a.grad) : zeros<T, N>();
   VESTA_UNROLL
   for (int j = 0; j < N; ++j) {
     const auto gate = [&](int k) { return convert<C>(made[k].v[j]); };

@@ -2,7 +2,7 @@
 //   Op::In, Op::Acc            element and accumulator
 //   identity(), combine(a, b)  associative up to rounding
 //   load(v, i, at)             element v, number i of its result, at offset `at` of the operand
-//   converts                   whether load() is the conversion to Acc
+//   converts                   whether load() is the conversion to Acc; not read where there is load_aligned()
 //   fold(a, v, first)          where there is one: combines `a` with the pack v, whose first element is number `first`,
 //                              to the bits of combine() and load(), or with
 //   missing()                  an element that changes nothing: packs that are cut off are filled with it, and folded
@@ -316,6 +316,15 @@ void visit_by_order(DType d, F f) {
   visit_device<kSigned>(real == DType::uint8 ? DType::int8 : real, [&]<class T>() { f.template operator()<T>(real); });
 }
 
+/// Queues a stage of one long result along rows: a block for each piece, however short the last one is.
+template <class Op>
+void run_pieces_stage(const Op& op, const ReduceStage& s) {
+  const RowsArgs a{s.x,     AxisTable(s.kept), AxisTable(s.reduced), 1,       s.reduced.numel(),
+                   s.piece, Divider(s.pieces), kTeamThreads,         s.packed};
+  launch_block(s.name, reduce_rows_kernel<Op, BlockTeam>, team_shape(uint64_t(s.pieces), kTeamThreads, s.stream), op,
+               a);
+}
+
 /// Queues a stage along rows.
 template <class Op>
 void run_rows_stage(const Op& op, const ReduceStage& s) {
@@ -338,8 +347,8 @@ void run_stage(const Op& op, const ReduceStage& s) {
   unsigned width = 1;
   while (width < 32 && int64_t(width) * N < s.columns) width *= 2;
   const int64_t tiles = (s.columns + width * N - 1) / (width * N);
-  ColumnsArgs a{s.x,           AxisTable(s.kept),   AxisTable(s.reduced), s.columns, count, s.piece,
-                unsigned(tiles), unsigned(s.pieces), width,               s.packed};
+  ColumnsArgs a{s.x,     AxisTable(s.kept), AxisTable(s.reduced), s.columns, count,
+                s.piece, unsigned(tiles),   unsigned(s.pieces),   width,     s.packed};
   launch_block(s.name, reduce_columns_kernel<Op>,
                linear_shape(uint64_t(results * s.pieces * tiles) * kTeamThreads, kTeamThreads, s.stream), op, a);
 }

@@ -14,7 +14,18 @@ constexpr int column_pack(size_t item, size_t accumulator) {
 }
 
 enum class Reduction : uint8_t {
-  sum, product, maximum, minimum, any, all, argmax, argmin, squares, logsumexp, loss_terms, class_losses
+  sum,
+  product,
+  maximum,
+  minimum,
+  any,
+  all,
+  argmax,
+  argmin,
+  squares,
+  logsumexp,
+  loss_terms,
+  class_losses
 };
 
 struct LossTerms;

@@ -164,7 +164,8 @@ void run_scan_pieces(const ScanLaunch& l) {
   const uint64_t blocks = uint64_t(l.outer) * uint64_t(l.inner) * uint64_t(pieces);
   visit_device<kReals>(l.dtype, [&]<class T>() {
     const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
-    const bool packed = l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
+    const bool packed =
+        l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
     launch_block("scan_pieces", scan_pieces_kernel<T>, linear_shape(blocks * kThreads, kThreads, l.stream), l, pieces,
                  packed);
   });

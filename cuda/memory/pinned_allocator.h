@@ -219,7 +219,7 @@ PinnedAllocator<D>::~PinnedAllocator() {
     for (auto& b : segment.blocks)
       for (Use& u : b->uses)
         if (u.has_event) attempt([&] { driver_.event_put(u.event); });
-    attempt([&] { driver_.host_free(reinterpret_cast<void*>(base)); });
+    attempt([this, at = base] { driver_.host_free(reinterpret_cast<void*>(at)); });
   }
 }
 

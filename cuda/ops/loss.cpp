@@ -98,8 +98,8 @@ struct DenseOperands {
   }
 };
 
-/// Adds up the losses of rows, whose classes are `target`; `l` says what they are computed from. Writes the weights' sum
-/// to `total`, if that is defined, and divides by it.
+/// Adds up the losses of rows, whose classes are `target`; `l` says what they are computed from. Writes the weights'
+/// sum to `total`, if that is defined, and divides by it.
 Tensor sum_of_rows(ClassLosses l, const Tensor& target, const Tensor& total, DType result, const char* name) {
   const DType wide = statistics_dtype(l.dtype);
   Tensor out = empty_tensor({}, result, target.device());

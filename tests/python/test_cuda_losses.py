@@ -1,5 +1,5 @@
-"""Losses on a CUDA device: the CPU's values and gradients, and as few launches as their data flow needs. A loss with its
-reduction is one launch, two of more than 4096 terms, and its gradient is one."""
+"""Losses on a CUDA device: the CPU's values and gradients, and as few launches as their data flow needs. A loss with
+its reduction is one launch, two of more than 4096 terms, and its gradient is one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import vesta
 from vesta import Tensor
 from vesta.nn import functional as F
 
-pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+pytestmark = [
+    pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device"),
+    pytest.mark.filterwarnings("ignore:reduction. .mean. divides", "ignore:Using a target size"),
+]
 
 FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
 LIMITS = {vesta.float16: 4e-3, vesta.bfloat16: 3e-2, vesta.float32: 2e-5, vesta.float64: 1e-12}
@@ -159,7 +162,7 @@ def test_losses_of_classes_are_the_cpus(dtype: Any) -> None:
                     got = both_ways(lambda x: loss(x, numbers.cuda(), there, **options), x.cuda())  # noqa: B023
                     for a, b in zip(got, want):
                         close(a, b, 2 * LIMITS[dtype] * (20 if reduction == "sum" else 1))
-                    if name == "nll_loss" and dtype == vesta.float32:
+                    if name == "nll_loss" and dtype == vesta.float32 and weights is None:  # a count is exact
                         assert vesta.equal(got[1].cpu(), want[1])
 
 

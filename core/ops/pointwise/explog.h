@@ -240,9 +240,7 @@ struct Divergence {
   static constexpr auto doc = "_divergence(input, target): t (log t - x), elementwise; 0 log 0 is 0.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
-  template <class T> VESTA_HD static T log_known(T t) {
-    return math::log(math::select(t == lit<T>(0), lit<T>(1), t));
-  }
+  template <class T> VESTA_HD static T log_known(T t) { return math::log(math::select(t == lit<T>(0), lit<T>(1), t)); }
   template <class V> VESTA_HD static V forward(V x, V t) { return t * (log_known(t) - x); }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T t, Unused) { return -(g * t); }
   template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) {

@@ -70,7 +70,8 @@ struct EqualsExtremum {
 
 struct ShareOfEquals {
   static constexpr auto doc =
-      "_share_of_equals(equal, grad, count): grad / count where equal is 1, 0 elsewhere, elementwise with broadcasting.";
+      "_share_of_equals(equal, grad, count): grad / count where equal is 1, 0 elsewhere, elementwise with "
+      "broadcasting.";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V equal, V g, V count) {
     return math::select(equal > lit<V>(0), g / count, lit<V>(0));
