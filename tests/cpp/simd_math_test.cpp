@@ -328,7 +328,7 @@ TEST_CASE(ISA "circular functions", "[simd]") {
 TEST_CASE(ISA "hyperbolic functions", "[simd]") {
   CHECK_UNARY(sinh, 2, 2);
   CHECK_UNARY(cosh, 2, 2);
-  CHECK_UNARY(tanh, with_fma(1, 1.1), kOne);
+  CHECK_UNARY(tanh, with_fma(0.8, 0.9), kOne);
   CHECK_UNARY(asinh, kOne, kOne);
   CHECK_UNARY(acosh, 1, 1);
   CHECK_UNARY(atanh, kOne, kOne);
@@ -376,7 +376,7 @@ TEST_CASE(ISA "ordinary ranges, densely", "[simd]") {
   CHECK_RANGE(expm1, -18.0f, 89.0f, 1.5);
   CHECK_RANGE(log, 1e-3f, 1e3f, 1);
   CHECK_RANGE(log, 0.5f, 2.0f, 1);
-  CHECK_RANGE(tanh, 0.01f, 10.0f, with_fma(1, 1.1));
+  CHECK_RANGE(tanh, 0.01f, 10.0f, with_fma(0.8, 0.9));
   CHECK_RANGE(erf, 0.01f, 4.5f, with_fma(1, 1.3));
   CHECK_RANGE(erfc, 0.01f, 10.5f, with_fma(2.4, 4.5));
   CHECK_RANGE(erfc, -4.5f, -0.01f, with_fma(2.4, 4.5));
