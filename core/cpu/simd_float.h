@@ -5,9 +5,9 @@
 // AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 and 0.37, log
 // 1.36 and 0.67, tanh 2.52 and 0.83 before it had a table, erf 3.94 and 0.97, erfc 5.35 and 1.36); exp, of which others
 // are made, 1.8 times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free, inlined into their
-// loop, and take the same steps with AVX2 and AVX-512: equal bits. The baseline takes them without FMA: its last bit may
-// differ. Polynomials are minimax (Remez exchange, Lawson's weights), computed for this file; the error stated beside a
-// polynomial is its own, before rounding.
+// loop, and take the same steps with AVX2 and AVX-512: equal bits. The baseline takes them without FMA: its last bit
+// may differ. Polynomials are minimax (Remez exchange, Lawson's weights), computed for this file; the error stated
+// beside a polynomial is its own, before rounding.
 #pragma once
 
 #include <vesta/core/cpu/simd.h>
