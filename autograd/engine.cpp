@@ -179,6 +179,7 @@ class Run {
   GradList apply(Node& node, GradList grads, const Neighbours& with, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
   Task* only_task();
+  bool sums_here(Device device) const;
   bool is_at_home(const Tensor& t) const;
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
   void cross_over(const Tensor& g, uint32_t to);
@@ -617,18 +618,21 @@ Task* Run::only_task() {
   return task.needed ? &task : nullptr;
 }
 
-/// Returns whether `t` is summed on the stream that the current node runs on.
-bool Run::is_at_home(const Tensor& t) const {
-  const Device device = t.device();
+/// Returns whether gradients of a device for that task are summed on the stream that the current node runs on.
+bool Run::sums_here(Device device) const {
   if (device.type == DeviceType::cpu) return true;
   const Node& to = *only_edge_->node;
   const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
-  return backend(device.type).current_stream(device) == wanted && !has_crossed(t);
+  return backend(device.type).current_stream(device) == wanted;
 }
+
+/// Returns whether `t` is summed on the stream that the current node runs on.
+bool Run::is_at_home(const Tensor& t) const { return sums_here(t.device()) && !has_crossed(t); }
 
 Tensor* Run::sum_in_progress() {
   Task* task = only_task();
   if (!task) return nullptr;
+  if (task->pieces && !sums_here(task->pieces->device())) return nullptr;  // hand() joins them on their stream
   task->join_pieces();
   if (only_edge_->input_nr >= task->grads.size()) return nullptr;
   Tensor& sum = task->grads[only_edge_->input_nr];
@@ -643,6 +647,8 @@ bool Run::keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start)
   if (!std::ranges::equal(meta.sizes(), sizes) || meta.dtype() != g.dtype() || meta.device() != g.device())
     return false;
   if (nr < task->grads.size() && task->grads[nr].defined()) return false;  // there is a sum that it is added to
+  const int64_t whole = numel_of(sizes, "keep_piece") * g.element_size();
+  if (int64_t(g.impl()->storage()->nbytes()) > 2 * whole) return false;  // a view would keep all of that memory
   if (!task->pieces) task->pieces = std::make_unique<Pieces>(sizes, dim, nr);
   return task->pieces->take(g, dim, start, nr);
 }

@@ -34,7 +34,8 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
 VESTA_API Tensor* sum_in_progress();
 
 /// Leaves the gradient of a piece of the current node's only input, of `sizes`, to the run: elements [start, start +
-/// g.size(dim)) along `dim`. Returns false where the run cannot keep it. Pieces are joined when the gradient is needed.
+/// g.size(dim)) along `dim`, whose memory nobody else may have. Returns false where the run cannot keep it. Pieces are
+/// joined when the gradient is needed.
 VESTA_API bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start);
 
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.

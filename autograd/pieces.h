@@ -12,12 +12,14 @@ class Pieces {
  public:
   Pieces(IntSpan sizes, int64_t dim, uint32_t input_nr) : sizes_(sizes), dim_(dim), input_nr_(input_nr) {}
 
-  /// Keeps the gradient of elements [start, start + g.size(dim)) along the dimension. Returns false for a piece that
-  /// does not go with the others, and keeps nothing then.
+  /// Keeps the gradient of elements [start, start + g.size(dim)) along the dimension. Returns false, and keeps nothing,
+  /// for a piece of another kind than the others, and for one that must overlap them: these are summed, so that no more
+  /// is kept than the tensor's gradient takes.
   bool take(const Tensor& g, int64_t dim, int64_t start, uint32_t input_nr);
   /// Returns the gradient of the tensor: zeros where no piece is, sums where several are.
   Tensor join();
   uint32_t input_nr() const { return input_nr_; }
+  Device device() const { return pieces_.empty() ? Device() : pieces_[0].grad.device(); }
 
  private:
   struct Piece {
@@ -28,6 +30,7 @@ class Pieces {
   int64_t dim_;
   uint32_t input_nr_;  // of the node that the gradient goes to
   std::vector<Piece> pieces_;  // as they came
+  int64_t held_ = 0;  // elements along the dimension
 };
 
 }  // namespace vesta::autograd

@@ -120,12 +120,14 @@ struct LossSumRule {
 /// The gradients of a sum of terms, by the formulas of their struct in ops.
 TensorPair loss_sum_backward_formula(const Tensor& grad, const Tensor& x, const Tensor& t, int64_t term, double first,
                                      double second, double divisor, int64_t wanted) {
-  const Tensor g = expand(divisor < 0 ? grad : grad / Scalar(divisor), IntList(x.sizes()));
+  const DType wide = compute_type(x.dtype());  // 16-bit floats would be rounded after every step
+  const Tensor upper = grad.to(wide), a = x.to(wide), b = t.to(wide);
+  const Tensor g = expand(divisor < 0 ? upper : upper / Scalar(divisor), IntList(x.sizes()));
   const double params[] = {first, second};
   TensorPair r;
   visit_term(LossTerm(term), [&]<class D, class P>() {
-    if (wanted & 1) std::get<0>(r) = gradient_of_term<D, P, 0>(g, x, t, params);
-    if (wanted & 2) std::get<1>(r) = gradient_of_term<D, P, 1>(g, x, t, params);
+    if (wanted & 1) std::get<0>(r) = gradient_of_term<D, P, 0>(g, a, b, params).to(x.dtype());
+    if (wanted & 2) std::get<1>(r) = gradient_of_term<D, P, 1>(g, a, b, params).to(t.dtype());
   });
   return r;
 }

@@ -209,7 +209,8 @@ struct ExtremumRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (shape.sizes.empty()) return g;
     const Tensor equal = _equals_extremum(x(), shape.keep(y()));  // where the extremum is NaN, the NaNs share it
-    return _share_of_equals(equal, shape.keep(g), sum(equal, shape.dims(), true));
+    const DType counts = compute_type(equal.dtype());  // 16 bits do not hold large numbers of equals
+    return _share_of_equals(equal, shape.keep(g), sum(equal, shape.dims(), true, counts)).to(equal.dtype());
   }
 };
 

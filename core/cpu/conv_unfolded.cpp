@@ -414,10 +414,11 @@ void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from,
   const PixelRows images = pixel_rows(backward_direction(shape, {0, 0, 0}), from, from_strides);
   ImageStrides apart = to_strides;
   for (int i = 0; i < 3; ++i) apart.spatial[i] *= shape.stride[i];
-  Spatial r{};
-  for (r[0] = 0; r[0] < shape.stride[0]; ++r[0]) {
-    for (r[1] = 0; r[1] < shape.stride[1]; ++r[1]) {
-      for (r[2] = 0; r[2] < shape.stride[2]; ++r[2]) {
+  Spatial r{}, residues{};  // that have an element of the image
+  for (int i = 0; i < 3; ++i) residues[i] = std::min(shape.stride[i], shape.in[i]);
+  for (r[0] = 0; r[0] < residues[0]; ++r[0]) {
+    for (r[1] = 0; r[1] < residues[1]; ++r[1]) {
+      for (r[2] = 0; r[2] < residues[2]; ++r[2]) {
         int64_t at = 0;
         for (int i = 0; i < 3; ++i) at += r[i] * to_strides.spatial[i];
         correlate_rows(backward_direction(shape, r), images, w, offsets.data(), to + at, apart);

@@ -60,7 +60,12 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
     if (!high.defined()) return ops::maximum(input, low, out);
-    return ops::minimum(low.defined() ? maximum(input, low) : input, high, out);  // `high` may be what is written
+    if (!low.defined()) return ops::minimum(input, high, out);
+    // Two steps: in place the first must not write, as `high` may be the input; the gradient saves the value before.
+    const bool inplace = out.kind == Out::inplace, recorded = layer_state.grad_enabled;
+    const Tensor before = inplace && recorded ? clone(input) : input;
+    if (!inplace) return ops::minimum(maximum(before, low), high, out);
+    return write_result(input, minimum(maximum(before, low), high), "clamp_");
   }
   if (!high.defined()) return named_step(ops::clamp_min(input, low, out), "ClampBackward1");
   if (!low.defined()) return named_step(ops::clamp_max(input, high, out), "ClampBackward1");

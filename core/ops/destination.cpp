@@ -57,11 +57,16 @@ void check_out(const Tensor& out, const Tensor& result, bool exact, const char* 
   check_out_shape(out, result.sizes(), op);
 }
 
-void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact) {
+void check_written(const Tensor& out, const Tensor& result, bool exact, const char* op) {
   VESTA_CHECK(!GradMode::enabled() || !(result.requires_grad() || out.requires_grad()), runtime, op,
               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
               "requires grad.");
   check_out(out, result, exact, op);
+  check_writable(out, op);
+}
+
+void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact) {
+  check_written(out, result, exact, op);
   const bool shared = out.impl()->storage() == result.impl()->storage();
   NoGrad off;
   const Tensor from = shared ? clone(result) : result;

@@ -36,7 +36,10 @@ VESTA_API void resize_out(const Tensor& out, IntSpan sizes, const char* op);
 /// Refuses an out= tensor that cannot hold a result, by PyTorch's rules; `exact` asks for the result's dtype.
 VESTA_API void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op);
 
-/// Copies a result to an out= tensor that has its shape or is empty. Raises if a gradient would have to pass.
+/// Does the same, and raises where a gradient would have to pass and where elements of out share memory.
+VESTA_API void check_written(const Tensor& out, const Tensor& result, bool exact, const char* op);
+
+/// Copies a result to an out= tensor that passes these checks.
 VESTA_API void write_out(const Tensor& out, const Tensor& result, const char* op, bool exact = false);
 
 }  // namespace vesta

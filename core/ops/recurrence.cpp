@@ -201,7 +201,8 @@ StepGradients gradients_of_step(const Steps& s, size_t t, const State& g) {
   const State& before = s.before[t];
   if (s.kind == Kind::lstm) {
     const Tensor gates = gates_of_step(s.x[t], before.h, s.w);
-    const auto [of_gates, of_c] = _lstm_cell_backward(gates, before.c, gates, g.h, g.c);
+    const Tensor activations = std::get<2>(_lstm_cell(gates, before.c));
+    const auto [of_gates, of_c] = _lstm_cell_backward(gates, before.c, activations, g.h, g.c);
     return {of_gates, of_gates, {{}, of_c}};
   }
   if (s.kind == Kind::gru) {

@@ -16,6 +16,7 @@
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
+#include <vesta/cuda/kernels/alignment.h>
 #include <vesta/cuda/kernels/loss_sum.h>
 #include <vesta/cuda/kernels/moments.h>
 #include <vesta/cuda/kernels/reduce.h>
@@ -108,6 +109,7 @@ int column_pack_of(const ReduceStage& s) {
 bool packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = std::max<int64_t>(1, 16 / item);
   if (reinterpret_cast<uintptr_t>(s.x) % 16 != 0 || s.reduced.count == 0 || s.reduced.strides[0] != 1) return false;
+  if (s.terms && !is_aligned(s.terms->target)) return false;  // of a loss, which is read as x is
   if (s.reduced.count > 1 && s.reduced.sizes[0] % pack != 0) return false;
   auto aligned = [&](const Axes& a, int first) {
     for (int d = first; d < a.count; ++d) {

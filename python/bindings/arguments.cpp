@@ -2,6 +2,9 @@
 
 #include <cstring>
 
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/promotion.h>
+
 #include "dtype_device.h"
 #include "generator.h"
 #include "memory_format.h"
@@ -299,11 +302,18 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   return dims;
 }
 
-Tensor to_tensor(const Table& t, int i, PyObject* o) {
+Tensor to_tensor(const Table& t, int i, const Bound& b) {
   const Param& p = t.params[size_t(i)];
+  PyObject* o = b.slot[i];
   if (o == Py_None && p.none_allowed) return {};
   Scalar number;
-  if ((p.kind == Kind::operand || p.number_too) && number_of(o, number)) return wrapped(number);
+  if ((p.kind == Kind::operand || p.number_too) && number_of(o, number)) {
+    // Of two numbers the first has the dtype that a tensor of it has.
+    const bool alone = p.number_too && b.slot[1] && !is_tensor(b.slot[1]);
+    if (!alone) return wrapped(number);
+    const DType floats = default_dtype(), own = number.dtype();
+    return full(IntList(), number, is_complex(own) ? complex_type(floats) : is_float(own) ? floats : own);
+  }
   wrong_type(t, i, expected_of(p), o);
 }
 

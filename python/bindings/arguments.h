@@ -118,7 +118,7 @@ double to_double(const Table& t, int i, PyObject* o);
 bool to_bool(const Table& t, int i, PyObject* o);
 Scalar to_scalar(const Table& t, int i, PyObject* o);
 Dims to_dims(const Table& t, int i, const Bound& b);
-Tensor to_tensor(const Table& t, int i, PyObject* o);  // the slow part: None and numbers
+Tensor to_tensor(const Table& t, int i, const Bound& b);  // the slow part: None and numbers
 void to_tensors(const Table& t, int i, PyObject* o, std::vector<Tensor>& list, bool& big);
 DType to_dtype(const Table& t, int i, PyObject* o);
 Device to_device(const Table& t, int i, PyObject* o);
@@ -143,7 +143,7 @@ struct Arg<Tensor> {
       p = &unwrap(o);
       b.big = b.big || p->impl()->numel() >= kReleaseGil;
     } else {
-      own = to_tensor(t, i, o);
+      own = to_tensor(t, i, b);
     }
   }
   Arg(const Arg&) = delete;

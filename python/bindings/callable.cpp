@@ -101,7 +101,9 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   if (out == Py_None) out = nullptr;
   if (out && t.takes_out) {
     if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
-    return thin(t, b, Out{&unwrap(out), Out::given});
+    const Tensor& to = unwrap(out);
+    if (t.schema && t.schema->takes_out) check_not_recorded(t, b, {&to, 1});  // by the op's name, not that of a step
+    return thin(t, b, Out{&to, Out::given});
   }
   Ref r(out ? run_with_out(t, thin, b, out) : thin(t, b, Out{}));
   if (!r) return nullptr;

@@ -44,17 +44,6 @@ void for_each_operand(const Table& t, const Bound& b, F f) {
 
 bool share(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
 
-/// Raises where a gradient would have to pass through out=.
-void check_not_recorded(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
-  if (!GradMode::enabled() || !t.schema || !t.schema->differentiable) return;
-  bool recorded = false;
-  for_each_operand(t, b, [&](const Tensor& operand) { recorded = recorded || operand.requires_grad(); });
-  for (const Tensor& out : outs) recorded = recorded || out.requires_grad();
-  VESTA_CHECK(!recorded, runtime, t.op,
-              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
-}
-
 /// Returns whether kernels may write into `outs` while they read the operands.
 bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
   bool apart = true, recorded = false;
@@ -87,6 +76,16 @@ void settle(const Table& t, const Tensor& to, const Tensor& from) {
 }
 
 }  // namespace
+
+void check_not_recorded(const Table& t, const Bound& b, std::span<const Tensor> outs) {
+  if (!GradMode::enabled() || !t.schema || !t.schema->differentiable) return;
+  bool recorded = false;
+  for_each_operand(t, b, [&](const Tensor& operand) { recorded = recorded || operand.requires_grad(); });
+  for (const Tensor& out : outs) recorded = recorded || out.requires_grad();
+  VESTA_CHECK(!recorded, runtime, t.op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+}
 
 PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   const std::vector<Tensor> outs = tensors_of(t, out);
@@ -151,15 +150,18 @@ struct WriteOut {
       type_error("%s: expected %zd tensors, got %zd (out).", op.c_str(), n, PySequence_Fast_GET_SIZE(out));
     }
     const bool exact = Arg<bool>(t, 3, b).get();
-    for (const bool writes : {false, true}) {
-      for (Py_ssize_t i = 0; i < n; ++i) {
-        PyObject* to = PySequence_Fast_GET_ITEM(out, i);
-        if (!is_tensor(to)) type_error("%s: expected Tensor, got %s (out).", op.c_str(), Py_TYPE(to)->tp_name);
-        const Tensor from = unwrap(PySequence_Fast_GET_ITEM(made, i));
-        if (writes) write_out(unwrap(to), from, op.c_str(), exact);
-        else check_out(unwrap(to), from, exact, op.c_str());
-      }
+    std::vector<Tensor> outs, results;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* to = PySequence_Fast_GET_ITEM(out, i);
+      if (!is_tensor(to)) type_error("%s: expected Tensor, got %s (out).", op.c_str(), Py_TYPE(to)->tp_name);
+      outs.push_back(unwrap(to)), results.push_back(unwrap(PySequence_Fast_GET_ITEM(made, i)));
+      check_written(outs.back(), results.back(), exact, op.c_str());
     }
+    for (Tensor& from : results) {  // which may lie in the memory of another's out
+      NoGrad off;
+      if (std::ranges::any_of(outs, [&](const Tensor& to) { return share(to, from); })) from = clone(from);
+    }
+    for (size_t i = 0; i < outs.size(); ++i) write_out(outs[i], results[i], op.c_str(), exact);
     return new_ref(out);
   }
 };

@@ -620,7 +620,8 @@ def binomial(count: Tensor, prob: Tensor, generator: vesta.Generator | None = No
     if bool((count < 0).any()) or not bool(((prob >= 0) & (prob <= 1)).all()):
         raise ValueError("binomial: expected counts of at least 0 and probabilities in [0, 1] (count, prob).")
     made = _sampling.binomial(count, prob, generator)
-    return made + (count + prob) * 0 if _C.is_grad_enabled() and (count + prob).requires_grad else made
+    recorded = _C.is_grad_enabled() and (count.requires_grad or prob.requires_grad)
+    return (count + prob).to(made.dtype).clone().copy_(made) if recorded else made  # with a gradient of zero
 
 
 @checked
