@@ -163,7 +163,7 @@ class Run {
   Tensor take_capture(size_t position) { return std::move(captures_[position].grad); }
   void clear();
   Tensor* sum_in_progress();
-  bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start);
+  bool keep_piece(const Tensor& g, bool alone, IntSpan sizes, int64_t dim, int64_t start);
 
   std::vector<std::function<void()>> callbacks;
   Run* outer = nullptr;  // the run that this one is inside of
@@ -639,18 +639,21 @@ Tensor* Run::sum_in_progress() {
   return sum.defined() && held_only_here(sum) && sum.impl()->dense() && is_at_home(sum) ? &sum : nullptr;
 }
 
-bool Run::keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start) {
+bool Run::keep_piece(const Tensor& g, bool alone, IntSpan sizes, int64_t dim, int64_t start) {
   Task* task = only_task();
-  if (!task || !g.impl()->dense() || !is_at_home(g)) return false;
+  if (!task || !is_at_home(g)) return false;
   const uint32_t nr = only_edge_->input_nr;
   const TensorMeta& meta = only_edge_->node->input_meta(nr);
   if (!std::ranges::equal(meta.sizes(), sizes) || meta.dtype() != g.dtype() || meta.device() != g.device())
     return false;
   if (nr < task->grads.size() && task->grads[nr].defined()) return false;  // there is a sum that it is added to
-  const int64_t whole = numel_of(sizes, "keep_piece") * g.element_size();
-  if (int64_t(g.impl()->storage()->nbytes()) > 2 * whole) return false;  // a view would keep all of that memory
   if (!task->pieces) task->pieces = std::make_unique<Pieces>(sizes, dim, nr);
-  return task->pieces->take(g, dim, start, nr);
+  if (!task->pieces->takes(g, dim, nr)) return false;
+  // A view would keep all the memory that it is of.
+  const size_t whole = size_t(numel_of(sizes, "keep_piece") * g.element_size());
+  const bool as_it_is = alone && g.impl()->dense() && g.impl()->storage()->nbytes() <= 2 * whole;
+  task->pieces->add(as_it_is ? g : clone(g, "contiguous_format"), start);
+  return true;
 }
 
 /// Returns the gradient a root starts with. An undefined `given` means one, for a root of one element.
@@ -744,8 +747,8 @@ void queue_final_callback(std::function<void()> f) {
 }
 
 Tensor* sum_in_progress() { return current ? current->sum_in_progress() : nullptr; }
-bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start) {
-  return current && current->keep_piece(g, sizes, dim, start);
+bool keep_piece(const Tensor& g, bool alone, IntSpan sizes, int64_t dim, int64_t start) {
+  return current && current->keep_piece(g, alone, sizes, dim, start);
 }
 
 void set_detect_anomaly(bool enabled, bool check_nan) {

@@ -28,15 +28,15 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
   return run_backward(roots, grads, BackwardOptions{retain_graph, create_graph, accumulate, allow_unused}, inputs);
 }
 
-/// Returns the running sum of the gradient for the current node's only input, or null. It is null unless this run alone
-/// owns the sum, it is on the CPU, and nothing is recorded or hooked. A rule that adds its part to the sum in place
-/// returns an undefined gradient. Thus the gradients of many pieces of a tensor cost no more than that of the tensor.
+/// Returns the running sum of the gradient for the current node's only input, with the pieces that were kept joined, or
+/// null. It is null unless this run alone owns the sum, its stream is the current one, and nothing is recorded or
+/// hooked. A rule that adds its part to the sum in place returns an undefined gradient.
 VESTA_API Tensor* sum_in_progress();
 
 /// Leaves the gradient of a piece of the current node's only input, of `sizes`, to the run: elements [start, start +
-/// g.size(dim)) along `dim`, whose memory nobody else may have. Returns false where the run cannot keep it. Pieces are
-/// joined when the gradient is needed.
-VESTA_API bool keep_piece(const Tensor& g, IntSpan sizes, int64_t dim, int64_t start);
+/// g.size(dim)) along `dim`. It is copied unless it is `alone`, without another holder who might change it. Returns
+/// false where the run cannot keep it. Pieces are joined when the gradient is needed.
+VESTA_API bool keep_piece(const Tensor& g, bool alone, IntSpan sizes, int64_t dim, int64_t start);
 
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.
 VESTA_API void queue_callback(std::function<void()> f);

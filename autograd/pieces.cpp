@@ -11,12 +11,14 @@
 
 namespace vesta::autograd {
 
-bool Pieces::take(const Tensor& g, int64_t dim, int64_t start, uint32_t input_nr) {
+bool Pieces::takes(const Tensor& g, int64_t dim, uint32_t input_nr) const {
   const bool goes = pieces_.empty() || (pieces_[0].grad.dtype() == g.dtype() && pieces_[0].grad.device() == g.device());
-  if (!goes || dim != dim_ || input_nr != input_nr_ || held_ + g.size(dim) > sizes_[size_t(dim)]) return false;
-  held_ += g.size(dim);
-  pieces_.push_back({start, g});
-  return true;
+  return goes && dim == dim_ && input_nr == input_nr_ && held_ + g.size(dim) <= sizes_[size_t(dim)];
+}
+
+void Pieces::add(Tensor g, int64_t start) {
+  held_ += g.size(dim_);
+  pieces_.push_back({start, std::move(g)});
 }
 
 Tensor Pieces::join() {

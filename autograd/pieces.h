@@ -12,10 +12,11 @@ class Pieces {
  public:
   Pieces(IntSpan sizes, int64_t dim, uint32_t input_nr) : sizes_(sizes), dim_(dim), input_nr_(input_nr) {}
 
-  /// Keeps the gradient of elements [start, start + g.size(dim)) along the dimension. Returns false, and keeps nothing,
-  /// for a piece of another kind than the others, and for one that must overlap them: these are summed, so that no more
-  /// is kept than the tensor's gradient takes.
-  bool take(const Tensor& g, int64_t dim, int64_t start, uint32_t input_nr);
+  /// Returns whether the gradient of a piece goes with the others. One that must overlap them does not: these are
+  /// summed, so that no more is kept than the tensor's gradient takes.
+  bool takes(const Tensor& g, int64_t dim, uint32_t input_nr) const;
+  /// Keeps the gradient of elements [start, start + g.size(dim)) along the dimension.
+  void add(Tensor g, int64_t start);
   /// Returns the gradient of the tensor: zeros where no piece is, sums where several are.
   Tensor join();
   uint32_t input_nr() const { return input_nr_; }

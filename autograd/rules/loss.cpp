@@ -1,4 +1,4 @@
-// Cross-entropy of logits and class numbers.
+// Losses: cross-entropy, likelihoods of classes, and sums of terms.
 #include <vesta/autograd/rules/tensor_math.h>
 
 #include <vesta/autograd/record.h>
@@ -121,8 +121,8 @@ struct LossSumRule {
 TensorPair loss_sum_backward_formula(const Tensor& grad, const Tensor& x, const Tensor& t, int64_t term, double first,
                                      double second, double divisor, int64_t wanted) {
   const DType wide = compute_type(x.dtype());  // 16-bit floats would be rounded after every step
-  const Tensor upper = grad.to(wide), a = x.to(wide), b = t.to(wide);
-  const Tensor g = expand(divisor < 0 ? upper : upper / Scalar(divisor), IntList(x.sizes()));
+  const Tensor a = x.to(wide), b = t.to(wide);
+  const Tensor g = expand((divisor < 0 ? grad : grad / Scalar(divisor)).to(wide), IntList(x.sizes()));
   const double params[] = {first, second};
   TensorPair r;
   visit_term(LossTerm(term), [&]<class D, class P>() {

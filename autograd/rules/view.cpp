@@ -65,13 +65,10 @@ struct SelectRule {
     return {Dims(x.sizes()), dim, index};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    const bool alone = held_only_here(g);  // others may change their gradient in place
-    const Tensor part = dense_gradient(g);
+    const bool alone = held_only_here(g);
     const int64_t d = wrap_dim(dim, int64_t(sizes.size()), "select"), n = sizes[size_t(d)];
-    if ((alone || part.impl()->storage() != g.impl()->storage()) &&
-        keep_piece(unsqueeze(part, d), sizes, d, index < 0 ? index + n : index)) {
-      return {};
-    }
+    if (keep_piece(unsqueeze(g, d), alone, sizes, d, index < 0 ? index + n : index)) return {};
+    const Tensor part = dense_gradient(g);
     return embedded(part, sizes, [&](const Tensor& t) { return select(t, dim, index); });
   }
 };
@@ -88,7 +85,7 @@ struct SliceRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (step == 1) {
       const int64_t d = wrap_dim(dim, int64_t(sizes.size()), "slice"), n = sizes[size_t(d)], s = start.value_or(0);
-      if (held_only_here(g) && keep_piece(g, sizes, d, std::clamp<int64_t>(s < 0 ? s + n : s, 0, n))) return {};
+      if (keep_piece(g, held_only_here(g), sizes, d, std::clamp<int64_t>(s < 0 ? s + n : s, 0, n))) return {};
     }
     return embedded(g, sizes, [&](const Tensor& t) { return slice(t, dim, start, end, step); });
   }

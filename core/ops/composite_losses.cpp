@@ -90,7 +90,7 @@ struct ClassRows {
 /// Returns the weight of each class number's class: 0 where the class is ignored.
 Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
   Tensor counted = ne(target, ignore_index);
-  const Tensor classes = reshape(where(counted, target, wrapped(int64_t(0))), {-1});
+  const Tensor classes = reshape(where(counted, target, wrapped(int64_t(0))).to(DType::int64), {-1});
   return mul(reshape(index_select(weight, 0, classes), target.sizes()), counted.to(dtype));
 }
 

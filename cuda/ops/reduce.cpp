@@ -190,7 +190,8 @@ void run_stages(ReduceStage s, Device device) {
     queue(s);
     ReduceStage next = last;
     next.x = s.out, next.dtype = d, next.places = s.out_places;
-    if (last.op == Reduction::squares || last.op == Reduction::loss_terms) next.op = Reduction::sum;
+    if (last.op == Reduction::squares || last.op == Reduction::loss_terms)
+      next.op = Reduction::sum, next.terms = nullptr;
     next.kept = Axes{1, {outer}, {s.pieces * width}};
     next.reduced = Axes{1, {s.pieces}, {width}};
     next.columns = s.columns;

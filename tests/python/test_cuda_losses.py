@@ -239,3 +239,22 @@ def test_autocast_reads_scores_as_they_are() -> None:
         count, y = launches(lambda: F.cross_entropy(x.cuda(), numbers.cuda()))
     assert y.dtype == vesta.float32 and count == 2
     close(y, F.cross_entropy(x.float(), numbers), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", TERMS)
+def test_a_target_within_a_batch_may_begin_anywhere(name: str, dtype: Any) -> None:
+    """Its elements need not be aligned as the input's are: packs of 16 bytes are loaded only where both are."""
+    x, targets = drawn(70, 8, dtype=dtype, seed=1), drawn(561, dtype=dtype, seed=2)
+    want = both_ways(TERMS[name], x, targets[1:].reshape(70, 8))
+    got = both_ways(TERMS[name], x.cuda(), targets.cuda()[1:].reshape(70, 8))
+    for a, b in zip(got, want):
+        close(a, b, LIMITS[dtype])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_classes_of_bytes_with_weights(device: str) -> None:
+    x, weight = drawn(6, 5).to(device), drawn(5, seed=1).to(device)
+    classes = vesta.tensor([0, 4, 2, 1, 1, 3], device=device)
+    got = F.cross_entropy(x, classes.to(vesta.uint8), weight)
+    assert vesta.equal(got, F.cross_entropy(x, classes, weight))
