@@ -36,7 +36,7 @@ bool is_recorded(const Tensor& t) { return layer_state.grad_enabled && t.require
 
 /// Returns what was drawn by `parameter`, whose gradient is zero, as PyTorch has it.
 Tensor drawn_from(const Tensor& parameter, const Tensor& made) {
-  return is_recorded(parameter) ? copy_(clone(parameter), made) : made;
+  return is_recorded(parameter) ? copy_(clone(parameter, "contiguous_format"), made) : made;
 }
 
 }  // namespace

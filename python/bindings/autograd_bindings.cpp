@@ -58,7 +58,7 @@ PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 /// Reads `data`; a class with a __torch_function__ is asked, so that its result is of that class.
 PyObject* data_or_override(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
-    return torch_function_seen && overrides(Py_TYPE(o)) ? override_property(o, "data") : data(unwrap(o));
+    return torch_function_seen && (in_mode() || overrides(Py_TYPE(o))) ? override_property(o, "data") : data(unwrap(o));
   });
 }
 void set_data(const Tensor& t, PyObject* value) {

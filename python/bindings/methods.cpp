@@ -174,7 +174,7 @@ PyObject* property(PyObject* o, void*) {
 template <PyObject* (*f)(const Tensor&)>
 PyObject* tensor_property(PyObject* o, void* name) {
   return guarded([&] {
-    const bool overridden = torch_function_seen && overrides(Py_TYPE(o));
+    const bool overridden = torch_function_seen && (in_mode() || overrides(Py_TYPE(o)));
     return overridden ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
   });
 }

@@ -10,6 +10,7 @@
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
+#include "dtype_device.h"
 #include "hand.h"
 
 namespace vesta::python {
@@ -87,9 +88,27 @@ void check_not_recorded(const Table& t, const Bound& b, std::span<const Tensor> 
               "requires grad.");
 }
 
+namespace {
+
+/// Lets a call compute in the dtype of out, where the op takes a dtype and none is given. Returns what the slot
+/// borrows.
+Ref take_dtype(const Table& t, Bound& b, std::span<const Tensor> outs) {
+  if (outs.size() != 1 || !t.schema || t.schema->exact_out) return {};
+  for (int i = 0; i < t.slots(); ++i) {
+    if (t.params[size_t(i)].name != "dtype" || (b.slot[i] && b.slot[i] != Py_None)) continue;
+    Ref dtype(wrap_dtype(outs[0].dtype()));
+    b.slot[i] = dtype.get();
+    return dtype;
+  }
+  return {};
+}
+
+}  // namespace
+
 PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   const std::vector<Tensor> outs = tensors_of(t, out);
   check_not_recorded(t, b, outs);
+  const Ref dtype = take_dtype(t, b, outs);
   Ref result;
   {
     autocast::Pause as_asked;  // such a call names its dtype

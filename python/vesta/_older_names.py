@@ -168,7 +168,8 @@ def range(
     if (end - start) * step < 0:
         raise RuntimeError("range: upper bound and larger bound inconsistent with step sign")
     count = int((end - start) / step) + 1
-    dtype = _C.get_default_dtype() if dtype is None else dtype
+    if dtype is None:
+        dtype = _C.get_default_dtype() if out is None else out.dtype
     wide = _C.int64 if all(isinstance(value, int) for value in (start, end, step)) else _C.float64
     made = _ops.arange(count, dtype=wide, device=device).mul(step).add(start).to(dtype)
     if out is not None:

@@ -199,7 +199,14 @@ def test_out_of_another_shape_is_refused(row: Row) -> None:
         assert tuple(out.shape) == (11, 2) and bool((out == b).all()) and out._version == 0
 
 
-@pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32")))
+def computes_in_the_dtype_of_out(row: Row) -> bool:
+    entry = REGISTRY.get(row.op_names[0], {"parameters": [], "exact_out": True})
+    return any(p["name"] == "dtype" for p in entry["parameters"]) and not entry["exact_out"]
+
+
+@pytest.mark.parametrize(
+    "row", single(row for row in WITH_OUT if row.accepts("float32") and not computes_in_the_dtype_of_out(row))
+)
 def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
     """A float result does not go into an integer out; a bool one goes anywhere, if the op takes another dtype."""
     sample = next(nonempty(row, "float32"))

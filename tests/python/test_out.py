@@ -204,14 +204,33 @@ def test_an_out_with_the_shape_of_an_intermediate_is_refused_unwritten(op: Any, 
     assert out.tolist() == [[0.0] * 3] * 2
 
 
-@pytest.mark.differs
-def test_a_sum_is_not_computed_in_the_dtype_of_out() -> None:
-    """PyTorch takes the dtype of out for that of the computation; here dtype says it."""
+def test_the_dtype_of_out_is_that_of_the_computation() -> None:
+    """Where an op takes a dtype and none is given, as in PyTorch: nothing is rounded on the way to out."""
+    halves = vesta.full((5000,), 100.0, dtype=vesta.float16)
+    double, whole = vesta.float64, vesta.int64
+    for call, dtype, want in (
+        (lambda **o: vesta.sum(halves, 0, **o), vesta.float32, 500000.0),
+        (lambda **o: vesta.nansum(halves, 0, **o), vesta.float32, 500000.0),
+        (lambda **o: vesta.cumsum(halves, 0, **o)[-1], vesta.float32, 500000.0),
+        (lambda **o: vesta.mean(vesta.full((3,), 0.1), 0, **o), double, vesta.full((3,), 0.1).double().mean().item()),
+        (lambda **o: vesta.prod(vesta.full((3,), 1e20), 0, **o), double, vesta.tensor(1e20).double().item() ** 3),
+        (lambda **o: vesta.sum(halves, 0, **o), whole, 500000),
+        (lambda **o: vesta.sum(halves, 0, **o), vesta.bool, True),
+        (lambda **o: vesta.cumprod(halves[:3], 0, **o)[-1], whole, 1000000),
+        (lambda **o: vesta.linspace(0, 1, 4, **o)[1], double, 1 / 3),
+        (lambda **o: vesta.full((1,), 0.1, **o)[0], double, 0.1),
+        (lambda **o: vesta.arange(0.1, 1, 0.1, **o)[1], double, 0.2),
+        (lambda **o: vesta.range(0, 1, 0.1, **o)[1], double, 0.1),
+        (lambda **o: vesta.logspace(0, 1, 3, **o)[1], double, 10**0.5),
+        (lambda **o: vesta.zeros(2, **o)[0], whole, 0),
+        (lambda **o: vesta.eye(2, **o)[0, 0], vesta.bool, True),
+    ):
+        got = call(out=vesta.empty(0, dtype=dtype))
+        assert got.dtype == dtype and got.item() == pytest.approx(want, rel=1e-15), (got, want)
+    with pytest.raises((RuntimeError, TypeError)):
+        vesta.mean(halves, 0, out=vesta.empty(0, dtype=whole))
     with pytest.raises(TypeError, match="sum: result type float32 can't be cast"):
-        vesta.sum(x, 0, out=vesta.empty(64, dtype=vesta.int64))
-    with pytest.raises(TypeError, match="cumsum: result type float32 can't be cast"):
-        vesta.cumsum(x, 0, out=vesta.empty(64, 64, dtype=vesta.int64))
-    assert vesta.sum(x, 0, dtype=vesta.float64, out=vesta.empty(64, dtype=vesta.float64)).dtype == vesta.float64
+        vesta.sum(x, 0, dtype=vesta.float32, out=vesta.empty(64, dtype=whole))
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "floor_divide", "true_divide", "multiply", "subtract"])
