@@ -209,8 +209,12 @@ struct ExtremumRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (shape.sizes.empty()) return g;
     const Tensor equal = _equals_extremum(x(), shape.keep(y()));  // where the extremum is NaN, the NaNs share it
-    const DType counts = compute_type(equal.dtype());  // 16 bits do not hold large numbers of equals
-    return _share_of_equals(equal, shape.keep(g), sum(equal, shape.dims(), true, counts)).to(equal.dtype());
+    const int64_t most = equal.numel() / std::max<int64_t>(1, g.numel());
+    if (equal.dtype() != DType::float16 || most <= 65504) {
+      return _share_of_equals(equal, shape.keep(g), sum(equal, shape.dims(), true));
+    }
+    const Tensor counts = sum(equal, shape.dims(), true, DType::float32);  // float16 does not hold them
+    return _share_of_equals(equal, shape.keep(g), counts).to(DType::float16);
   }
 };
 

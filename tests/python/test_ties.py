@@ -149,3 +149,9 @@ def test_a_bound_takes_the_gradient_of_an_equal_value() -> None:
             x = vesta.tensor([3.0], requires_grad=True)
             clamp(x, bound).sum().backward()
             assert x.grad.item() == 0
+
+
+def test_many_equals_of_16_bits_share_the_gradient() -> None:
+    x = vesta.zeros(100000, dtype=vesta.float16, requires_grad=True)
+    x.amax().backward(vesta.tensor(64.0, dtype=vesta.float16))
+    assert x.grad.unique().tolist() == [vesta.tensor(64 / 100000).half().item()]
