@@ -119,11 +119,7 @@ Canvas gradient_canvas(const ConvShape& shape) {
 
 std::vector<Taps> backward_taps(const ConvShape& shape, const Canvas& canvas, int64_t channels) {
   std::vector<Taps> products;
-  Spatial residues{};  // those of positions in the image: a large stride has more
-  for (int d = 0; d < 3; ++d) residues[d] = std::clamp<int64_t>(shape.in[d], 1, shape.stride[d]);
-  each_tap(residues, [&](const Spatial& at, int64_t) {
-    Spatial residue{};
-    for (int d = 0; d < 3; ++d) residue[d] = (at[d] + shape.pad[d]) % shape.stride[d];
+  each_tap(shape.stride, [&](const Spatial& residue, int64_t) {
     Taps taps;
     for (int d = 0; d < 3; ++d) {
       const Reach reach = reach_of(shape, d);
