@@ -61,11 +61,11 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
     if (!high.defined()) return ops::maximum(input, low, out);
     if (!low.defined()) return ops::minimum(input, high, out);
-    // Two steps: in place the first must not write, as `high` may be the input; the gradient saves the value before.
-    const bool inplace = out.kind == Out::inplace, recorded = layer_state.grad_enabled;
-    const Tensor before = inplace && recorded ? clone(input) : input;
-    if (!inplace) return ops::minimum(maximum(before, low), high, out);
-    return write_result(input, minimum(maximum(before, low), high), "clamp_");
+    if (out.kind != Out::inplace) return ops::minimum(maximum(input, low), high, out);
+    // In place the first step must not write, as `high` may be the input; a gradient saves the value before.
+    const bool recorded =
+        layer_state.grad_enabled && (input.requires_grad() || low.requires_grad() || high.requires_grad());
+    return write_result(input, minimum(maximum(recorded ? clone(input) : input, low), high), "clamp_");
   }
   if (!high.defined()) return named_step(ops::clamp_min(input, low, out), "ClampBackward1");
   if (!low.defined()) return named_step(ops::clamp_max(input, high, out), "ClampBackward1");
