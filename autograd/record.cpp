@@ -5,6 +5,7 @@
 #include <bit>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/view.h>
 
@@ -201,10 +202,7 @@ Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const 
   uint8_t wanted = 0;
   for (int i = 0; i < info.inputs; ++i) wanted |= uint8_t(requires_grad(*in[i]) << i);
   if (out.kind == Out::given) {
-    VESTA_CHECK(
-        !wanted && !requires_grad(*out.tensor), runtime, info.name,
-        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-        "requires grad.");
+    check_out_not_recorded(wanted || requires_grad(*out.tensor), info.name);
   } else if (out.kind == Out::inplace) {
     check_inplace(*out.tensor, wanted != 0, info.name);
     if (wanted) return call_inplace(rule, in, params, out, wanted);

@@ -47,6 +47,12 @@ void resize_out(const Tensor& out, IntSpan sizes, const char* op) {
   resize_tensor(out, sizes);
 }
 
+void check_out_not_recorded(bool recorded, const char* op) {
+  VESTA_CHECK(!recorded, runtime, op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+}
+
 void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op) {
   VESTA_CHECK(!exact || result.dtype() == out.dtype(), runtime, op, ": Expected out tensor to have dtype ",
               result.dtype(), ", but got ", out.dtype(), " instead.");
@@ -58,9 +64,7 @@ void check_out(const Tensor& out, const Tensor& result, bool exact, const char* 
 }
 
 void check_written(const Tensor& out, const Tensor& result, bool exact, const char* op) {
-  VESTA_CHECK(!GradMode::enabled() || !(result.requires_grad() || out.requires_grad()), runtime, op,
-              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
+  check_out_not_recorded(GradMode::enabled() && (result.requires_grad() || out.requires_grad()), op);
   check_out(out, result, exact, op);
   check_writable(out, op);
 }

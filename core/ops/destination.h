@@ -33,6 +33,9 @@ VESTA_API void check_out_shape(const Tensor& out, IntSpan sizes, const char* op)
 /// Resizes an out= tensor that passes that check to its result's shape; warns if it was not empty, as PyTorch does.
 VESTA_API void resize_out(const Tensor& out, IntSpan sizes, const char* op);
 
+/// Raises for a call with out= that would be recorded: no gradient passes through out=.
+VESTA_API void check_out_not_recorded(bool recorded, const char* op);
+
 /// Refuses an out= tensor that cannot hold a result, by PyTorch's rules; `exact` asks for the result's dtype.
 VESTA_API void check_out(const Tensor& out, const Tensor& result, bool exact, const char* op);
 

@@ -83,9 +83,7 @@ void check_not_recorded(const Table& t, const Bound& b, std::span<const Tensor> 
   bool recorded = false;
   for_each_operand(t, b, [&](const Tensor& operand) { recorded = recorded || operand.requires_grad(); });
   for (const Tensor& out : outs) recorded = recorded || out.requires_grad();
-  VESTA_CHECK(!recorded, runtime, t.op,
-              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
+  check_out_not_recorded(recorded, t.op);
 }
 
 namespace {
