@@ -446,8 +446,8 @@ TensorPair extremum_dim_kernel(const Tensor& input, int64_t dim, bool keepdim) {
 template <Reduction op>
 Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   const char* name = op == Reduction::max ? "argmax" : "argmin";
+  check_place_input(input, dim, name);
   if (dim) return places<op>(input, *dim, keepdim, name);
-  check_place_of_all(input, name);
   Tensor flat = reshape(input, {-1});
   Tensor r = places<op>(flat, 0, false, name);
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;

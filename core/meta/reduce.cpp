@@ -47,8 +47,8 @@ TensorPair max(const Tensor& input, int64_t dim, bool keepdim) { return extremum
 TensorPair min(const Tensor& input, int64_t dim, bool keepdim) { return extremum_dim(input, dim, keepdim, "min"); }
 
 Tensor place(const Tensor& input, MaybeInt dim, bool keepdim, const char* op) {
+  check_place_input(input, dim, op);
   if (dim) return result(place_shape(input, *dim, keepdim, op).sizes, DType::int64);
-  check_place_of_all(input, op);
   return result(keepdim ? Dims(size_t(input.dim()), 1) : Dims(), DType::int64);
 }
 Tensor argmax(const Tensor& input, MaybeInt dim, bool keepdim) { return place(input, dim, keepdim, "argmax"); }

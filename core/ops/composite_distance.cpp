@@ -188,6 +188,8 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
 // ---- products ----
 
 int64_t check_cross(const Tensor& input, const Tensor& other, int64_t dim) {
+  VESTA_CHECK(input.dtype() == other.dtype(), type, "linalg.cross: expected operands of one dtype, got ", input.dtype(),
+              " (input) and ", other.dtype(), " (other). Convert one with .to().");
   VESTA_CHECK(input.dim() == other.dim(), runtime, "linalg.cross: inputs must have the same number of dimensions, got ",
               input.sizes(), " (input) and ", other.sizes(), " (other).");
   const int64_t d = wrap_dim(dim, input.dim(), "linalg.cross");

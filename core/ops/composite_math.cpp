@@ -64,14 +64,18 @@ Tensor positive_composite(const Tensor& input) {
   return input;
 }
 
-Tensor float_power_composite(const Tensor& input, const Tensor& exponent) {
+Tensor float_power_composite(const Tensor& input, const Tensor& exponent, Out out) {
   const DType wide = input.is_complex() || exponent.is_complex() ? DType::complex128 : DType::float64;
   broadcast_shapes(input.sizes(), exponent.sizes(), "float_power");
-  return pow(input.to(wide), exponent.to(wide));
+  VESTA_CHECK(out.kind == Out::fresh || out.tensor->dtype() == wide, type, "float_power: expected ",
+              out.kind == Out::inplace ? "self" : "out", " of ", wide, ", the dtype of its result, got ",
+              out.tensor->dtype(), ".");
+  return ops::pow(input.to(wide), exponent.to(wide), out);
 }
 
 Tensor ldexp_composite(const Tensor& input, const Tensor& other, Out out) {
   broadcast_shapes(input.sizes(), other.sizes(), "ldexp");
+  VESTA_CHECK(other.dtype() != DType::bool_, type, "ldexp: expected exponents that are numbers, got bool (other).");
   return ops::mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())), out);
 }
 
@@ -85,7 +89,7 @@ Tensor angle_composite(const Tensor& input) {
 Tensor real_composite(const Tensor& input) { return input.is_complex() ? select(view_as_real(input), -1, 0) : input; }
 
 Tensor imag_composite(const Tensor& input) {
-  VESTA_CHECK(input.is_complex(), runtime, "imag: is not implemented for tensors with non-complex dtypes, got ",
+  VESTA_CHECK(input.is_complex(), type, "imag: is not implemented for tensors with non-complex dtypes, got ",
               input.dtype(), ".");
   return select(view_as_real(input), -1, 1);
 }

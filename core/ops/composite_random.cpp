@@ -132,10 +132,8 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
   VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, op,
               ": probability tensor contains either `inf`, `nan` or element < 0.");
   const Tensor positive = sum(gt(p, 0), MaybeDims(-1));
-  VESTA_CHECK(ge(amin(positive), replacement ? 1 : num_samples).item<bool>(), runtime, op,
-              replacement ? ": invalid multinomial distribution (sum of probabilities <= 0)."
-                          : ": invalid multinomial distribution (with replacement=False, not enough non-negative "
-                            "category to sample).");
+  VESTA_CHECK(ge(amin(positive), 1).item<bool>(), runtime, op,
+              ": invalid multinomial distribution (sum of probabilities <= 0).");
   if (!replacement) {  // the largest of p / e with exponential e are a sample without replacement
     const Tensor e = exponential_(empty_like(p), 1, generator);
     return std::get<1>(topk(div(p, e), num_samples, -1, true, true));

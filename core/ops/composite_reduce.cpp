@@ -44,9 +44,9 @@ Tensor histc_composite(const Tensor& input, int64_t bins, double min, double max
 }
 
 Tensor bincount_composite(const Tensor& input, MaybeTensor weights, int64_t minlength) {
-  VESTA_CHECK(input.dim() == 1 && is_integral(input.dtype()) && input.dtype() != DType::bool_, runtime,
-              "bincount: only supports 1-d non-negative integral inputs, got shape ", input.sizes(), " of ",
-              input.dtype(), ".");
+  VESTA_CHECK(is_integral(input.dtype()), type, "bincount: expected integers, got ", input.dtype(), " (input).");
+  VESTA_CHECK(input.dim() == 1, runtime, "bincount: only supports 1-d non-negative integral inputs, got shape ",
+              input.sizes(), ".");
   VESTA_CHECK(minlength >= 0, runtime, "bincount: minlength should be >= 0, got ", minlength, ".");
   VESTA_CHECK(!weights.defined() || (weights->dim() == 1 && weights->numel() == input.numel()), runtime,
               "bincount: weights should be 1-d and have the same length as input, got ",

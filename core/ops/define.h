@@ -140,6 +140,14 @@ Tensor run_on_copy(const Tensor& input, A... a) {
 /// Runs the in-place twin of an op: the op, and a copy of the result onto its first operand.
 template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
+  [[maybe_unused]] const auto check = [&](const auto& argument) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(argument)>, MaybeDType>) {
+      VESTA_CHECK(!argument || *argument == input.dtype(), type, inplace.name,
+                  ": expected the dtype of self, which an in-place op keeps, got ", *argument, " (dtype) and ",
+                  input.dtype(), ".");
+    }
+  };
+  (check(a), ...);
   // The gradient may save the operand, so a recorded call works on a copy, as every in-place op does. (Another operand
   // may be the one that is recorded.)
   const bool recorded = layer_state.grad_enabled &&

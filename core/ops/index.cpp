@@ -161,7 +161,9 @@ FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const T
               self.device(), " (self) and ", index.device(), " (index). Move one with .to().");
   VESTA_CHECK(index.dim() <= 1, index, "index_fill_: expected a vector or a number, got ", index.dim(),
               " dimensions (index).");
-  Tensor places = index_as_int64(index, "index_fill_", "index");
+  VESTA_CHECK(index.dtype() == DType::int64, index, "index_fill_: Expected dtype int64 for index, got ", index.dtype(),
+              ".");
+  Tensor places = contiguous(index);
   const Tensor element = fill_element(self, value);
   check_writable(self, "index_fill_");
   if (overlap(self, places) != Overlap::none) {
@@ -279,7 +281,7 @@ bool steps_regularly(const Tensor& result, const IndexPlan& plan) {
 }
 
 CatPlan cat_plan(TensorList tensors, int64_t dim) {
-  VESTA_CHECK(!tensors.empty(), runtime, "cat: expected a non-empty list of Tensors.");
+  VESTA_CHECK(!tensors.empty(), value, "cat: expected a non-empty list of Tensors.");
   CatPlan plan;
   int32_t first = -1;
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -33,8 +33,10 @@ void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_size) {
               ".");
 }
 
-void check_place_of_all(const Tensor& input, const char* op) {
-  VESTA_CHECK(input.numel() > 0, index, op, ": Expected reduction dim to be specified for input.numel() == 0.");
+void check_place_input(const Tensor& input, MaybeInt dim, const char* op) {
+  VESTA_CHECK(input.dtype() != DType::bool_, type, op,
+              ": does not support bool input. Convert it with .to(vesta.uint8).");
+  VESTA_CHECK(dim || input.numel() > 0, index, op, ": Expected reduction dim to be specified for input.numel() == 0.");
 }
 
 void check_uplo(Text uplo, const char* op) {

@@ -20,8 +20,8 @@ VESTA_API Tensor check_embedding(const Tensor& weight, const Tensor& indices);
 VESTA_API int64_t check_one_hot(const Tensor& input, int64_t num_classes);
 /// Checks the size of the result's last dimension of _fft_c2r against the input's dimension `dim`.
 VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_size);
-/// Checks argmax or argmin over all elements: there must be one.
-VESTA_API void check_place_of_all(const Tensor& input, const char* op);
+/// Checks the input of argmax or argmin: no bools and, over all dimensions, an element.
+VESTA_API void check_place_input(const Tensor& input, MaybeInt dim, const char* op);
 /// Checks linalg.eigh's triangle: 'L' or 'U', in either case.
 VESTA_API void check_uplo(Text uplo, const char* op);
 /// Raises unless linalg.svd is left to choose its algorithm.

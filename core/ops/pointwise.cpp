@@ -27,7 +27,10 @@ constexpr int64_t kDirect = 2048;
 
 /// Returns which operator to write instead of one that bool does not have.
 const char* instead_of_bool(std::string_view op) {
-  if (op == "sub" || op == "rsub") return " Use the ^ operator or logical_xor() for bool tensors.";
+  if (op == "sub") {
+    return " Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+           "operator instead.";
+  }
   return op == "neg" ? " Use the ~ operator or logical_not() for bool tensors." : "";
 }
 
@@ -50,7 +53,7 @@ DType result_dtype(const PointwiseInfo& info, DType compute) {
   }
 }
 
-bool same_sizes(const TensorImpl& a, const TensorImpl& b) {
+[[gnu::always_inline]] inline bool same_sizes(const TensorImpl& a, const TensorImpl& b) {
   return a.ndim() == b.ndim() && std::memcmp(a.sizes().data(), b.sizes().data(), size_t(a.ndim()) * 8) == 0;
 }
 
@@ -154,7 +157,7 @@ class Call {
  private:
   struct Immediates;
   void read_immediates(DType compute, Immediates& values);
-  void settle_number(int i, DType compute);
+  void convert_number(int i, DType compute);
   void queue(const Tensor& to, const Tensor* second, Immediates& values, AnyKernel kernel, DType compute, DType result,
              const double* params);
   Tensor destination(DType result, Out out);
@@ -226,7 +229,7 @@ struct Call::Immediates {
 
 /// Makes a 0-d operand on a device, of another dtype than elements of 16 bits, what it is on the CPU: a number of the
 /// type that they compute in, rounded as an element only if the op rounds numbers.
-void Call::settle_number(int i, DType compute) {
+void Call::convert_number(int i, DType compute) {
   const DType wide = compute_type(compute);
   if (wide == compute || in_[i].dtype() == compute || typed_[0] || truth_of_) return;
   in_[i] = converted(in_[i], wide, op_);
@@ -237,7 +240,7 @@ void Call::read_immediates(DType compute, Immediates& values) {
   for (int i = 0; i < inputs_; ++i) {
     if (in_[i].dim() != 0) continue;
     if (in_[i].device().type != DeviceType::cpu) {
-      settle_number(i, compute);
+      convert_number(i, compute);
       continue;
     }
     if (typed_[i]) {  // the CPU's loops read a mask where it lies; another device cannot
@@ -363,6 +366,8 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",
               info.name, " is not supported for complex tensors: its result is real. Use ", info.name, "().");
+  if (info.result == Result::real && is_complex(compute))
+    call.exact_out_ = false;  // abs writes into any, as in PyTorch
   call.find_device(out);
   call.find_shape();
   if (info.check) info.check(in, params);
@@ -382,6 +387,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
 /// Returns whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
 bool number_keeps(DType d, const TensorImpl& number) {
   DType n = number.dtype();
+  if (n == DType::bool_) return false;
   if (is_float(d)) return !is_complex(n);
   if (is_complex(d)) return true;
   if (!is_integral(d) || n != DType::int64) return false;

@@ -37,6 +37,28 @@ void check_integer_alpha(const Tensor* const* in, double alpha) {
   if (!is_differentiable(types.result())) check_factor(types.result(), alpha, "add, sub", "alpha");
 }
 
+void check_difference(const Tensor* const* in, double alpha) {
+  VESTA_CHECK(in[0]->dtype() != DType::bool_ && in[1]->dtype() != DType::bool_, type,
+              "sub: Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a ",
+              "mask, use the `~` or `logical_not()` operator instead.");
+  check_integer_alpha(in, alpha);
+}
+
+void check_heaviside(const Tensor* const* in) {
+  VESTA_CHECK(in[0]->dtype() == in[1]->dtype(), type, "heaviside: is not yet implemented for tensors with different ",
+              "dtypes, got ", in[0]->dtype(), " (input) and ", in[1]->dtype(), " (values).");
+}
+
+void check_lerp(const Tensor* const* in) {
+  constexpr const char* names[] = {"input", "end", "weight"};
+  const DType d = in[0]->dtype();
+  VESTA_CHECK(is_differentiable(d), type, "lerp: expected a float or complex dtype, got ", d, " (input).");
+  for (int i = 1; i < 3; ++i) {
+    VESTA_CHECK(in[i]->dtype() == d || in[i]->impl()->wrapped_number, type, "lerp: expected dtype ", d, " for `",
+                names[i], "` but got dtype ", in[i]->dtype(), ".");
+  }
+}
+
 void check_integer_exponent(const Tensor* const* in) {
   const Tensor& exponent = *in[1];
   if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;
@@ -90,7 +112,7 @@ void check_polygamma_order(const Tensor* const*, int64_t n) {
 }
 
 void check_parts(const Tensor* const* in) {
-  VESTA_CHECK(in[0]->dtype() == in[1]->dtype(), runtime,
+  VESTA_CHECK(in[0]->dtype() == in[1]->dtype(), type,
               "complex, polar: expected two tensors of one dtype, float32 or float64, got ", in[0]->dtype(), " and ",
               in[1]->dtype(), ". Convert one with .to().");
 }

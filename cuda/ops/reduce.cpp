@@ -375,8 +375,8 @@ TensorPair extremum_dim_kernel(const Tensor& input, int64_t dim, bool keepdim) {
 template <Reduction op>
 Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   const char* name = op == Reduction::argmax ? "argmax" : "argmin";
+  check_place_input(input, dim, name);
   if (dim) return std::get<1>(search(op, input, place_shape(input, *dim, keepdim, name), false, name));
-  check_place_of_all(input, name);
   Tensor flat = reshape(input, {-1}), r = std::get<1>(search(op, flat, place_shape(flat, 0, false, name), false, name));
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
 }

@@ -39,7 +39,12 @@ PyObject* extra_key(int e) {
   return keys[e];
 }
 
-bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && !PySequence_Check(o) && PyIndex_Check(o)); }
+/// Returns whether a tensor is one integer.
+bool is_int(const Tensor& t) { return t.numel() == 1 && is_integral(t.dtype()); }
+bool is_int(PyObject* o) {
+  if (PyLong_Check(o)) return true;
+  return is_tensor(o) ? is_int(unwrap(o)) : !PySequence_Check(o) && PyIndex_Check(o);
+}
 
 }  // namespace
 
@@ -117,13 +122,11 @@ bool Bound::bind_or(const Table& t, PyObject* self, PyObject* const* args, Py_ss
   if (self) slot[at++] = self;
   Py_ssize_t used = 0;
   // A list spread over positions: view(2, 3). The list itself, view((2, 3)), falls through to the usual way.
-  if (t.varargs >= 0 && count >= t.varargs - at && (count == t.varargs - at || is_int(args[t.varargs - at]))) {
-    if (count > t.varargs - at || !names) {
-      for (; at < t.varargs; ++used) slot[at++] = args[used];
-      rest = args + used, rest_count = count - used;
-      slot[at++] = rest_count ? args[used] : Py_None;
-      used = count;
-    }
+  if (t.varargs >= 0 && count > t.varargs - at && is_int(args[t.varargs - at])) {
+    for (; at < t.varargs; ++used) slot[at++] = args[used];
+    rest = args + used, rest_count = count - used;
+    slot[at++] = args[used];
+    used = count;
   }
   if (count - used > t.positional - at) {
     if (!raise) return false;
@@ -150,8 +153,7 @@ bool is_number(PyObject* o) {
 }
 bool is_whole(PyObject* o) {
   if (PyBool_Check(o)) return false;
-  if (is_tensor(o)) return unwrap(o).dim() == 0 && !is_differentiable(unwrap(o).dtype());
-  return is_int(o);
+  return is_int(o) && (!is_tensor(o) || unwrap(o).dim() == 0);
 }
 bool is_bool(PyObject* o) { return PyBool_Check(o) || !std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10); }
 
@@ -229,7 +231,10 @@ bool number_of(PyObject* o, Scalar& number) {
   return true;
 }
 
-int64_t to_int(const Table& t, int i, PyObject* o) {
+namespace {
+
+/// Converts an integer, or a tensor of one.
+int64_t to_whole(const Table& t, int i, PyObject* o) {
   if (PyBool_Check(o)) wrong_type(t, i, "int", o);
   if (!PyLong_Check(o)) {
     if (!PyIndex_Check(o)) wrong_type(t, i, "int", o);
@@ -239,7 +244,7 @@ int64_t to_int(const Table& t, int i, PyObject* o) {
       wrong_type(t, i, "int", o);
     }
     if (!number) throw_current();
-    return to_int(t, i, number.get());
+    return to_whole(t, i, number.get());
   }
   int overflow;
   long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -248,11 +253,22 @@ int64_t to_int(const Table& t, int i, PyObject* o) {
   return v;
 }
 
+/// Returns whether an object is a tensor with dimensions, which is no number where one is asked for, even of one
+/// element.
+bool has_dimensions(PyObject* o) { return is_tensor(o) && unwrap(o).dim() > 0; }
+
+}  // namespace
+
+int64_t to_int(const Table& t, int i, PyObject* o) {
+  if (!PyLong_Check(o) && has_dimensions(o)) wrong_type(t, i, "int", o);
+  return to_whole(t, i, o);
+}
+
 double to_double(const Table& t, int i, PyObject* o) {
   if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
   Scalar s;
   if (number_of(o, s)) return s.to<double>(t.op);
-  if (!is_tensor(o) || unwrap(o).numel() != 1) wrong_type(t, i, "float", o);
+  if (!is_tensor(o) || has_dimensions(o)) wrong_type(t, i, "float", o);
   return unwrap(o).item<double>();
 }
 
@@ -265,7 +281,7 @@ bool to_bool(const Table& t, int i, PyObject* o) {
 Scalar to_scalar(const Table& t, int i, PyObject* o) {
   Scalar s;
   if (number_of(o, s)) return s;
-  if (!is_tensor(o) || unwrap(o).numel() != 1) wrong_type(t, i, "Number", o);
+  if (!is_tensor(o) || has_dimensions(o)) wrong_type(t, i, "Number", o);
   VESTA_CHECK(!unwrap(o).requires_grad(), runtime, t.op, ": expected a number without a gradient (",
               t.params[size_t(i)].name, "), got a tensor that requires grad. Use .item() or .detach().");
   return unwrap(o).item();
@@ -276,7 +292,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   if (i == t.varargs && b.rest) {
     for (Py_ssize_t k = 0; k < b.rest_count; ++k) {
       if (PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
-      dims.push_back(to_int(t, i, b.rest[k]));
+      dims.push_back(to_whole(t, i, b.rest[k]));
     }
     return dims;
   }
@@ -285,7 +301,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   if (!o || (o == Py_None && is_list_or_none(p))) return p.list;
   if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
-    dims.push_back(to_int(t, i, o));
+    dims.push_back(to_whole(t, i, o));
   } else if (PyTuple_Check(o) || PyList_Check(o)) {
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, k);
@@ -294,7 +310,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
                        std::string("tuple of ints, but found element of type ") + Py_TYPE(item)->tp_name + " at pos " +
                            std::to_string(k));
       }
-      dims.push_back(to_int(t, i, item));
+      dims.push_back(to_whole(t, i, item));
     }
   } else {
     wrong_type(t, i, "tuple of ints", o);

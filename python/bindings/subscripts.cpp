@@ -93,7 +93,7 @@ std::vector<Index> indices_of(PyObject* key) {
 
 PyObject* overridden(const char* method, PyObject* self, PyObject* key, PyObject* value) {
   Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
-  Ref args(value ? PyTuple_Pack(3, self, key, value) : PyTuple_Pack(2, self, key));
+  Ref args(value ? PyTuple_Pack(3, self, key, value) : key ? PyTuple_Pack(2, self, key) : PyTuple_Pack(1, self));
   return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
 }
 
@@ -142,12 +142,17 @@ int set(PyObject* self, PyObject* key, PyObject* value) {
 }
 
 Py_ssize_t length(PyObject* self) {
-  const Tensor& t = unwrap(self);
-  if (t.dim() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
-    return -1;
-  }
-  return Py_ssize_t(t.sizes()[0]);
+  return guarded(
+      [&] {
+        if (torch_function_seen && overrides_in(self)) {
+          Ref r(checked(overridden("__len__", self, nullptr, nullptr)));
+          return PyNumber_AsSsize_t(r.get(), PyExc_OverflowError);
+        }
+        const Tensor& t = unwrap(self);
+        if (t.dim() == 0) type_error("len() of a 0-d tensor");
+        return Py_ssize_t(t.sizes()[0]);
+      },
+      Py_ssize_t(-1));
 }
 
 PyObject* item_at(PyObject* self, Py_ssize_t i) {
@@ -174,6 +179,10 @@ PyObject* iterate(PyObject* self) {
 int contains(PyObject* self, PyObject* value) {
   return guarded(
       [&] {
+        if (torch_function_seen && (overrides_in(self) || overrides_in(value))) {
+          Ref r(checked(overridden("__contains__", self, value, nullptr)));
+          return PyObject_IsTrue(r.get());
+        }
         Scalar number;
         if (!is_tensor(value) && !number_of(value, number)) {
           type_error("Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.",

@@ -11,12 +11,12 @@ import re
 import sys
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any, Callable, TypeVar
 
 from ._C import Tensor
 
-__all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs"]
+__all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs", "number", "numbers"]
 
 _NAME = re.compile(r"[a-z0-9_.]+(\(\))?: ")  # of an op, at the beginning of a message
 
@@ -37,6 +37,20 @@ def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
     """Raises a TypeError that names the argument unless ``value`` is of one of ``classes``."""
     if not isinstance(value, classes):
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
+
+
+def number(value: Any) -> Any:
+    """Returns the Python number in a 0-d tensor or a scalar of NumPy; anything else as it is."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if (isinstance(value, Tensor) and value.dim() == 0) or (isinstance(value, Number) and hasattr(value, "item")):
+        return value.item()
+    return value
+
+
+def numbers(value: Any) -> Any:
+    """Returns a number, or a list or tuple of them, as ``number`` returns each."""
+    return type(value)(map(number, value)) if type(value) in (list, tuple) else number(value)
 
 
 def called(op: str, function: AnyCallable, *args: Any) -> Any:
@@ -68,6 +82,11 @@ def convert_hint(value: Any) -> str:
 def class_of(made: Any) -> str:
     """Returns the name of an object's class as errors call it: the class of Vesta's that it derives from."""
     return next(cls.__name__ for cls in type(made).__mro__ if cls.__module__.startswith("vesta.") or cls is object)
+
+
+def _is_int(value: Any, classes: Any) -> bool:
+    """Returns whether a value is a 0-d tensor of an integer where integers are among ``classes``."""
+    return Integral in classes and isinstance(value, Tensor) and value.dim() == 0 and isinstance(value.item(), int)
 
 
 def _rule(annotation: Any, scope: dict[str, Any]) -> tuple[tuple[type, ...], str] | None:
@@ -138,11 +157,11 @@ def checked(function: F) -> F:
         for i, value in enumerate(args):
             name = names[min(i, last)]
             rule = rules[name]
-            if rule and not isinstance(value, rule[0]):
+            if rule and not isinstance(value, rule[0]) and not _is_int(value, rule[0]):
                 expect(op, name, value, *rule)
         for name, value in kwargs.items():
             rule = rules.get(name)
-            if rule and not isinstance(value, rule[0]):
+            if rule and not isinstance(value, rule[0]) and not _is_int(value, rule[0]):
                 expect(op, name, value, *rule)
         if not constructs:
             return function(*args, **kwargs)

@@ -392,6 +392,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         >>> vesta.linalg.vecdot(vesta.tensor([1.0, 2.0]), vesta.tensor([3.0, 4.0]))
         tensor(11.)
     """
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"linalg.vecdot: expected x and y of one dtype, got {x.dtype} and {y.dtype}.")
     return _written("vecdot", (_ops.conj(x) * y).sum(dim), out)
 
 

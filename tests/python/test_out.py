@@ -236,10 +236,11 @@ def test_the_dtype_of_out_is_that_of_the_computation() -> None:
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "floor_divide", "true_divide", "multiply", "subtract"])
 def test_a_number_may_come_first(name: str) -> None:
     function = getattr(vesta, name)
-    for number in (2, 2.5, True):
+    flags = () if name in ("sub", "subtract") else (True,)  # which are not subtracted
+    for number in (2, 2.5, *flags):
         got, want = function(number, x), function(vesta.tensor(number), x)
         assert got.dtype == want.dtype and vesta.equal(got, want)
-    for pair in ((6, 3), (6, 2.5), (2.5, 3), (True, 2)):
+    for pair in ((6, 3), (6, 2.5), (2.5, 3), *((flag, 2) for flag in flags)):
         got, want = function(*pair), function(vesta.tensor(pair[0]), pair[1])
         assert got.dim() == 0 and got.dtype == want.dtype and got == want
     if name != "sub":

@@ -45,11 +45,11 @@ def test_a_mode_sees_every_operation_of_its_block() -> None:
         F.relu(y[1])
         vesta.tensor([1.0])
         2 - y, -y, y == 1
-        len(y), y.shape
+        len(y), 1.0 in y, y.shape
     x + 1
     assert mode.names[:2] == ["zeros", "add"]
     assert mode.names[2:7] == ["__setitem__", "mul_", "__getitem__", "relu", "tensor"]
-    assert mode.names[7:] == ["__rsub__", "neg", "__eq__"]
+    assert mode.names[7:] == ["__rsub__", "neg", "__eq__", "__len__", "__contains__"]
 
 
 def test_inner_modes_are_asked_first_and_may_decline() -> None:
@@ -388,3 +388,22 @@ def test_transposes_of_a_subclass_are_of_its_class() -> None:
         Seen.names.clear()
         assert type(getattr(x, name)) is Seen and Seen.names == [name]
         assert getattr(x, name).shape == (3, 2) and type(getattr(vesta.ones(2, 3), name)) is vesta.Tensor
+
+
+def test_length_and_membership_are_asked_of_a_class() -> None:
+    class Endless(vesta.Tensor):
+        """Has 7 rows, and everything in it."""
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is vesta.Tensor.__len__:
+                return 7
+            if func is vesta.Tensor.__contains__:
+                return True
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = vesta.ones(2).as_subclass(Endless)
+    assert len(x) == 7 and 3 in x and "text" in x
+    assert len(vesta.ones(2)) == 2 and 3 not in vesta.ones(2)
+    with pytest.raises(TypeError, match="len\\(\\) of a 0-d tensor"):
+        len(vesta.tensor(1.0))

@@ -31,8 +31,7 @@
   OP(FORM_INPLACE, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcdiv(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
   OP(METHOD, Tensor, positive, (), (), composite, accepts(kNumbers))                                                   \
-  OP(METHOD_INPLACE, Tensor, float_power, (const Operand& exponent), (exponent), composite, out,                       \
-     gives(Gives::widest))                                                                                             \
+  OP(METHOD_INPLACE_OUT, float_power, (const Operand& exponent), (exponent), gives(Gives::widest))                     \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
      float_power(wrapped(self), exponent), out, gives(Gives::widest))                                                  \
   OP(METHOD_INPLACE_OUT, ldexp, (const Tensor& other), (other), gives(Gives::floating))                                \

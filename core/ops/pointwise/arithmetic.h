@@ -114,6 +114,8 @@ struct ConjPhysical {
 
 /// Raises where alpha is no integer, or none of the dtype, and the operands are integers.
 VESTA_API void check_integer_alpha(const Tensor* const* in, double alpha);
+/// Raises for a bool operand, as PyTorch does, and as check_integer_alpha().
+VESTA_API void check_difference(const Tensor* const* in, double alpha);
 
 struct Add {
   static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
@@ -130,7 +132,7 @@ struct Add {
 struct Sub {
   static constexpr auto doc = "sub(input, other, alpha=1): x - alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
-  static constexpr auto check = &check_integer_alpha;
+  static constexpr auto check = &check_difference;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - math::scaled(b, alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {

@@ -136,9 +136,13 @@ struct Frexp {
   }
 };
 
+/// Raises where the tensors are not of one dtype.
+VESTA_API void check_heaviside(const Tensor* const* in);
+
 struct Heaviside {
   static constexpr auto doc = "heaviside(input, values): 0 for x < 0, values for x = 0, 1 for x > 0; broadcasting.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr auto check = &check_heaviside;
   template <class V> VESTA_HD static V forward(V x, V values) {
     return math::select(x == lit<V>(0), values, math::select(x > lit<V>(0), lit<V>(1), lit<V>(0)));
   }
@@ -149,12 +153,16 @@ struct Heaviside {
 };
 
 // From the nearer end, so that weights 0 and 1 give the ends exactly, as PyTorch has it.
+/// Raises where the tensors are not of one dtype, a float or complex one.
+VESTA_API void check_lerp(const Tensor* const* in);
+
 struct Lerp {
   static constexpr auto doc =
       "lerp(input, end, weight): x + weight * (end - x), elementwise with broadcasting; weight is a tensor or a "
       "number.";
   static constexpr auto accepts = kFloats | kComplexes;
   static constexpr bool integers_to_float = false;
+  static constexpr auto check = &check_lerp;
   template <class V> VESTA_HD static V forward(V a, V b, V weight) {
     V way = V(b - a);
     return math::select(math::abs(weight) < lit<decltype(math::abs(weight))>(0.5), V(a + math::product(weight, way)),

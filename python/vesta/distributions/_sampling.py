@@ -174,8 +174,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     n, p_given = count.detach().to(_WIDE).reshape(-1), prob.detach().to(_WIDE).reshape(-1)
     flipped = p_given > 0.5
     p = vesta.where(flipped, 1 - p_given, p_given)
-    small = n * p < _INVERSION_MEAN
-    low_n, low_p = vesta.where(small, n, 0.0), vesta.where(small, p, 0.0)
+    small = (n * p < _INVERSION_MEAN) | (p == 0)  # of infinitely many, too
+    low_n, low_p = vesta.where(small & (p != 0), n, 0.0), vesta.where(small, p, 0.0)
     odds = low_p / (1 - low_p)
     few = _by_inversion(
         (low_n * (-low_p).log1p()).exp(), lambda k: ((low_n - k + 1) / k).clamp(min=0) * odds, generator, _LONGEST

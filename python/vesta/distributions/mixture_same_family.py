@@ -98,7 +98,7 @@ class MixtureSameFamily(Distribution):
     def _weighted(self, values: Tensor) -> Tensor:
         """Returns the mean over the components of their values [..., k, event]."""
         probs = self.mixture_distribution.probs
-        probs = probs.reshape(*probs.shape, *(1 for _ in range(self._event_ndims)))
+        probs = probs.reshape((*probs.shape, *(1 for _ in range(self._event_ndims))))
         return (probs * values).sum(-1 - self._event_ndims)
 
     @property
@@ -126,7 +126,7 @@ class MixtureSameFamily(Distribution):
             dim = len(sample_shape) + len(self._batch_shape)
             which = self.mixture_distribution.expand(self._batch_shape).sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)
-            index = which.reshape(*which.shape, *(1 for _ in range(self._event_ndims + 1)))
+            index = which.reshape((*which.shape, *(1 for _ in range(self._event_ndims + 1))))
             index = index.expand(*which.shape, 1, *self._event_shape)
             return drawn.gather(dim, index).squeeze(dim)
 

@@ -107,7 +107,7 @@ def jacrev(
                 vectors = tree_unflatten([*zeros[:k], unit, *zeros[k + 1 :]], output_spec)
                 rows.append(tree_flatten(vjp_fn(vectors))[0])
             columns = [
-                vesta.stack([row[i] for row in rows]).view(*out.shape, *x.shape)
+                vesta.stack([row[i] for row in rows]).view((*out.shape, *x.shape))
                 if rows
                 else x.new_zeros((*out.shape, *x.shape))
                 for i, x in enumerate(inputs)
@@ -165,7 +165,7 @@ def jacfwd(
                 block = (
                     vesta.stack([column[i] for column in columns], -1) if columns else out.new_zeros((*out.shape, 0))
                 )
-                blocks[i].append(block.view(*out.shape, *x.shape))
+                blocks[i].append(block.view((*out.shape, *x.shape)))
         made = []
         for block in blocks:
             tree = tree_unflatten(block, at.spec)

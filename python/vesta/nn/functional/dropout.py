@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import called, expect
+from vesta._arguments import called, expect, number
 
 from .ops import ops
 
@@ -16,11 +17,14 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 _DEPTH = 1.7580993408473766  # scale * alpha of selu: its limit at minus infinity is -_DEPTH
 
 
-def _check(op: str, input: Tensor, p: float) -> None:
+def _check(op: str, input: Tensor, p: Any) -> float:
+    """Checks the arguments; returns the probability."""
+    p = number(p)
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return float(p)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -35,6 +39,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         >>> vesta.nn.functional.dropout(vesta.ones(2), p=0.5, training=False)
         tensor([1., 1.])
     """
+    p = number(p)
     expect("dropout", "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -67,7 +72,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         tensor([[0., 0., 0.],
                 [0., 0., 0.]])
     """
-    _check("dropout1d", input, p)
+    p = _check("dropout1d", input, p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
@@ -92,7 +97,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         <BLANKLINE>
                  [[1., 1.]]]])
     """
-    _check("dropout2d", input, p)
+    p = _check("dropout2d", input, p)
     if input.dim() == 3:
         warnings.warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
@@ -118,7 +123,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         >>> vesta.nn.functional.dropout3d(vesta.ones(1, 2, 1, 1, 1), 1.0).flatten()
         tensor([0., 0.])
     """
-    _check("dropout3d", input, p)
+    p = _check("dropout3d", input, p)
     if input.dim() not in (4, 5):
         warnings.warn(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an "
@@ -154,7 +159,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
         >>> vesta.nn.functional.alpha_dropout(vesta.ones(2), 0.5)
         tensor([1., 1.])
     """
-    _check("alpha_dropout", input, p)
+    p = _check("alpha_dropout", input, p)
     return _alpha("alpha_dropout_", input, p, training, inplace, tuple(input.shape))
 
 
@@ -167,7 +172,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
         >>> vesta.nn.functional.feature_alpha_dropout(vesta.ones(1, 2, 2), 0.5).shape
         vesta.Size([1, 2, 2])
     """
-    _check("feature_alpha_dropout", input, p)
+    p = _check("feature_alpha_dropout", input, p)
     if training and input.dim() < 2:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input.dim()}.")
     return _alpha("feature_alpha_dropout_", input, p, training, inplace, (*input.shape[:2], *[1] * (input.dim() - 2)))

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
-from vesta._arguments import called, expect
+from vesta._arguments import called, expect, number
 
 from .ops import ops
 
@@ -36,6 +36,7 @@ def _for_each_dimension(name: str, value: Any, dims: int, input: Tensor) -> list
         return None
     if not isinstance(value, (list, tuple)):
         value = [value] * dims
+    value = [number(entry) for entry in value]
     if len(value) != dims:
         raise ValueError(
             f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
@@ -44,7 +45,7 @@ def _for_each_dimension(name: str, value: Any, dims: int, input: Tensor) -> list
         )
     for entry in value:
         expect("interpolate", name, entry, (int, float), "a number, or one for each dimension")
-    return list(value)
+    return value
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:

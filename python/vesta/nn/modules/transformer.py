@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect
+from vesta._arguments import checked, expect, number
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.activation import GELU, ReLU
@@ -497,6 +497,7 @@ class Transformer(Module):
             tensor([[0., -inf],
                     [0., 0.]])
         """
+        sz = number(sz)
         expect("generate_square_subsequent_mask", "sz", sz, int, "int")
         return _generate_square_subsequent_mask(sz, device, dtype)
 

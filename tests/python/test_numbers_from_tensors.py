@@ -1,0 +1,248 @@
+"""Tensors and NumPy scalars where an integer or a number is asked for, as PyTorch takes them.
+
+A 0-d tensor of an integer is an integer: as a size, a dimension, a window, one of a list. A vector of one element is one
+only as a size that stands alone or in a list. Where PyTorch's parser refuses a call, it is refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+from vesta import nn
+from vesta import tensor as t
+
+#: What makes an integer into what stands for it.
+KINDS: dict[str, Callable[[int], Any]] = {
+    "tensor": t,
+    "int32 tensor": lambda n: t(n, dtype=vesta.int32),
+    "numpy": np.int64,
+    "small numpy": np.int16,
+}
+
+#: Calls of an integer-like maker `n` and x = [[0, 1, 2], [3, 4, 5]]; the result with plain integers is expected.
+CALLS: dict[str, Callable[[Any, vesta.Tensor], Any]] = {
+    "zeros": lambda n, x: vesta.zeros(n(3)),
+    "zeros spread": lambda n, x: vesta.zeros(n(3), 2),
+    "zeros spread, second": lambda n, x: vesta.zeros(3, n(2)),
+    "zeros of a tuple": lambda n, x: vesta.zeros((n(3), 2)),
+    "ones of a list": lambda n, x: vesta.ones([2, n(3)], dtype=vesta.int64),
+    "full": lambda n, x: vesta.full((n(2), 3), 1.5),
+    "new_zeros": lambda n, x: x.new_zeros(n(2), 3),
+    "new_full": lambda n, x: x.new_full((n(2),), 7.0),
+    "view": lambda n, x: x.view(n(3), -1),
+    "view, one size": lambda n, x: x.view(n(6)),
+    "reshape": lambda n, x: x.reshape(n(3), n(2)),
+    "expand": lambda n, x: x.expand(n(4), 2, 3),
+    "repeat": lambda n, x: x.repeat(n(2), 1),
+    "repeat of a tuple": lambda n, x: x.repeat((1, n(2))),
+    "tile": lambda n, x: x.tile(n(2)),
+    "permute": lambda n, x: x.permute(n(1), n(0)),
+    "flip": lambda n, x: x.flip(n(1)),
+    "roll": lambda n, x: vesta.roll(x, n(1), n(1)),
+    "sum": lambda n, x: vesta.sum(x, n(0)),
+    "mean": lambda n, x: x.mean(n(1), keepdim=True),
+    "var": lambda n, x: x.var(n(1)),
+    "amax": lambda n, x: x.amax((n(0), n(1))),
+    "logsumexp": lambda n, x: x.logsumexp(n(0)),
+    "softmax": lambda n, x: x.softmax(n(0)),
+    "movedim": lambda n, x: x.movedim(n(0), n(1)),
+    "split": lambda n, x: x.split(n(1)),
+    "split by sizes": lambda n, x: x.split((n(1), 2), 1),
+    "chunk": lambda n, x: x.chunk(n(2)),
+    "unflatten": lambda n, x: x.unflatten(1, (n(3), 1)),
+    "as_strided": lambda n, x: x.as_strided((n(2),), (n(3),)),
+    "broadcast_to": lambda n, x: vesta.broadcast_to(x, (n(2), 2, 3)),
+    "narrow": lambda n, x: x.narrow(n(1), n(0), n(2)),
+    "unfold": lambda n, x: x.unfold(n(1), n(2), n(1)),
+    "slice": lambda n, x: x[: n(1), n(0) : n(3) : n(2)],
+    "arange": lambda n, x: vesta.arange(n(1), n(9), n(3)),
+    "eye": lambda n, x: vesta.eye(n(2), n(3)),
+    "tril": lambda n, x: x.tril(n(-1)),
+    "topk": lambda n, x: x.topk(n(2), n(1)).values,
+    "cat": lambda n, x: vesta.cat([x, x], n(1)),
+    "one_hot": lambda n, x: F.one_hot(x.long(), n(7)),
+    "pad": lambda n, x: F.pad(x, (n(1), n(0))),
+    "avg_pool1d": lambda n, x: F.avg_pool1d(x, n(2), n(1)),
+    "max_pool1d": lambda n, x: F.max_pool1d(x, n(2), n(1)),
+    "max_pool2d of a tuple": lambda n, x: F.max_pool2d(x[None], (n(2), n(1))),
+    "adaptive_avg_pool1d": lambda n, x: F.adaptive_avg_pool1d(x, n(2)),
+    "adaptive_avg_pool2d": lambda n, x: F.adaptive_avg_pool2d(x[None], (n(1), n(3))),
+    "adaptive_max_pool2d": lambda n, x: F.adaptive_max_pool2d(x[None], (n(1), None)),
+    "lp_pool1d": lambda n, x: F.lp_pool1d(x, n(2), n(2)),
+    "conv1d": lambda n, x: F.conv1d(x[None], vesta.ones(1, 2, 1), stride=n(2), padding=(n(1),)),
+    "unfold 2d": lambda n, x: F.unfold(x[None, None], (n(1), n(2))),
+    "interpolate": lambda n, x: F.interpolate(x[None], n(6)),
+    "interpolate of a tuple": lambda n, x: F.interpolate(x[None], size=(n(5),), mode="linear"),
+    "interpolate by a factor": lambda n, x: F.interpolate(x[None], scale_factor=n(2)),
+    "group_norm": lambda n, x: F.group_norm(x.reshape(1, 2, 3), n(2)),
+    "layer_norm": lambda n, x: F.layer_norm(x, (n(3),)),
+    "normalize": lambda n, x: F.normalize(x, dim=n(1)),
+    "embedding": lambda n, x: F.embedding(x.long(), x.T.repeat(2, 1), padding_idx=n(0)),
+    "cross_entropy": lambda n, x: F.cross_entropy(x, t([0, 1]), ignore_index=n(1)),
+    "local_response_norm": lambda n, x: F.local_response_norm(x[None], n(2)),
+    "Linear": lambda n, x: nn.Linear(n(3), n(4)).weight.shape,
+    "Embedding": lambda n, x: nn.Embedding(n(3), n(4)).weight.shape,
+    "LayerNorm": lambda n, x: nn.LayerNorm((n(3),))(x),
+    "BatchNorm1d": lambda n, x: nn.BatchNorm1d(n(3))(x),
+    "square mask": lambda n, x: nn.Transformer.generate_square_subsequent_mask(n(3)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", CALLS)
+def test_an_integer_from_elsewhere_is_an_integer(name: str, kind: str) -> None:
+    x = vesta.arange(6.0).reshape(2, 3)
+    vesta.testing.assert_close(CALLS[name](KINDS[kind], x), CALLS[name](int, x), rtol=0, atol=0)
+
+
+def test_a_vector_of_one_element_is_a_size() -> None:
+    x = vesta.arange(6.0).reshape(2, 3)
+    assert vesta.zeros(t([3])).shape == (3,)
+    assert vesta.zeros((t([3]), 2)).shape == (3, 2)
+    assert vesta.sum(x, t([0])).tolist() == [3.0, 5.0, 7.0]
+    assert vesta.zeros(*t([3, 2])).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: vesta.zeros(t(3.0)),
+        lambda x: vesta.zeros(t([3, 2])),
+        lambda x: vesta.zeros((2, t(3.0))),
+        lambda x: vesta.zeros(t(True)),
+        lambda x: x.repeat(t([2, 1])),
+        lambda x: vesta.transpose(x, 0, t([1])),
+        lambda x: vesta.arange(t([3])),
+        lambda x: vesta.add(x, x, alpha=t([2.0])),
+        lambda x: vesta.nan_to_num(x, 0.0, t([1.0])),
+        lambda x: vesta.full((2,), t([3.0])),
+        lambda x: nn.Linear(t(3.0), 4),
+        lambda x: nn.Linear(t([3]), 4),
+        lambda x: F.interpolate(x[None], t([1.0, 2.0])),
+        lambda x: F.dropout(x, t([0.5])),
+    ],
+)
+def test_what_is_no_integer_is_refused(call: Callable[[vesta.Tensor], Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        call(vesta.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: vesta.ones(),
+        lambda x: vesta.zeros(),
+        lambda x: vesta.empty(),
+        lambda x: vesta.rand(),
+        lambda x: vesta.randn(),
+        lambda x: x.new_zeros(),
+        lambda x: vesta.flip(x),
+        lambda x: x.flip(),
+        lambda x: x.tile(),
+        lambda x: x.view(),
+        lambda x: x.reshape(),
+        lambda x: x.expand(),
+        lambda x: x.repeat(),
+        lambda x: x.permute(),
+    ],
+)
+def test_sizes_are_not_left_out(call: Callable[[vesta.Tensor], Any]) -> None:
+    with pytest.raises(TypeError):
+        call(vesta.arange(6.0).reshape(2, 3))
+
+
+def test_no_sizes_are_an_empty_tuple() -> None:
+    assert vesta.zeros(()).shape == vesta.ones([]).shape == vesta.ones(size=()).shape == ()
+    assert vesta.tensor([1.0]).view(()).item() == vesta.tensor(1.0).expand(()).item() == 1.0
+
+
+def test_a_probability_may_be_a_tensor() -> None:
+    x = vesta.ones(4)
+    assert F.dropout(x, t(0.0)).tolist() == x.tolist() and F.dropout(x, np.float32(1.0)).tolist() == [0.0] * 4
+    assert F.alpha_dropout(x, t(0.5), training=False).tolist() == x.tolist()
+    assert nn.Dropout(t(0.5)).eval()(x).tolist() == x.tolist()
+
+
+def test_a_number_divided_with_a_rounding_mode() -> None:
+    i = t([1, 2, 3])
+    assert vesta.div(7, i, rounding_mode="floor").tolist() == [7, 3, 2]
+    assert vesta.div(-7.0, i, rounding_mode="trunc").tolist() == [-7.0, -3.0, -2.0]
+    assert vesta.divide(7, i, rounding_mode="floor").dtype == vesta.int64
+    assert vesta.div(7, 3, rounding_mode="trunc").item() == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, i, b: 1 - b,
+        lambda x, i, b: b - 1,
+        lambda x, i, b: b - True,
+        lambda x, i, b: b - b,
+        lambda x, i, b: x - b,
+        lambda x, i, b: x - True,
+        lambda x, i, b: True - x,
+        lambda x, i, b: i.sub_(True),
+        lambda x, i, b: x.sub_(b),
+        lambda x, i, b: vesta.sub(i, b),
+        lambda x, i, b: vesta.rsub(b, 1),
+        lambda x, i, b: vesta.rsub(x, b),
+        lambda x, i, b: vesta.subtract(x.double(), b[:1]),
+    ],
+)
+def test_flags_are_not_subtracted(call: Callable[..., Any]) -> None:
+    x, i, b = t([1.0, 2.0, 3.0]), t([1, 2, 3]), t([True, False, True])
+    with pytest.raises(NotImplementedError, match=r"Subtraction, the `-` operator, with (a|two) bool tensors?"):
+        call(x, i, b)
+    assert x.tolist() == [1.0, 2.0, 3.0] and i.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (RuntimeError, lambda x, i: vesta.isneginf(x, out=vesta.empty(3))),
+        (RuntimeError, lambda x, i: vesta.signbit(x, out=vesta.empty(3, dtype=vesta.uint8))),
+        (RuntimeError, lambda x, i: vesta.all(x, out=vesta.empty(()))),
+        (RuntimeError, lambda x, i: vesta.any(x[None], 1, out=vesta.empty(1))),
+        (RuntimeError, lambda x, i: vesta.abs(x, out=vesta.empty(3, dtype=vesta.float64))),
+        (RuntimeError, lambda x, i: x.float_power_(2)),
+        (RuntimeError, lambda x, i: x.cumsum_(0, dtype=vesta.float64)),
+        (RuntimeError, lambda x, i: x.cumprod_(0, dtype=vesta.float64)),
+        (NotImplementedError, lambda x, i: vesta.argmax(x > 0)),
+        (NotImplementedError, lambda x, i: vesta.argmin(x > 0, 0)),
+        (NotImplementedError, lambda x, i: vesta.lerp(i, i, 0.5)),
+        (RuntimeError, lambda x, i: vesta.lerp(x, x.double(), 0.5)),
+        (RuntimeError, lambda x, i: vesta.lerp(x, x, x.double())),
+        (RuntimeError, lambda x, i: vesta.heaviside(x, t(1))),
+        (NotImplementedError, lambda x, i: vesta.ldexp(x, x > 0)),
+        (RuntimeError, lambda x, i: vesta.linalg.cross(x, x.double())),
+        (RuntimeError, lambda x, i: vesta.linalg.vecdot(x, i)),
+        (IndexError, lambda x, i: vesta.index_fill(x, 0, i.int() - 1, 9)),
+        (RuntimeError, lambda x, i: vesta.index_copy(x, 0, i.int() - 1, x)),
+        (NotImplementedError, lambda x, i: vesta.bincount(x)),
+        (NotImplementedError, lambda x, i: vesta.complex(x, i)),
+        (TypeError, lambda x, i: vesta.imag(x)),
+        (ValueError, lambda x, i: vesta.cat([])),
+    ],
+)
+def test_dtypes_that_pytorch_refuses(error: type[Exception], call: Callable[..., Any]) -> None:
+    x, i = t([1.0, 2.0, 3.0]), t([1, 2, 3])
+    with pytest.raises(error):
+        call(x, i)
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_what_pytorch_takes() -> None:
+    x = t([3.0 + 4.0j])
+    assert vesta.abs(x, out=vesta.empty(1, dtype=vesta.complex64)).tolist() == [5.0]
+    assert vesta.abs(x, out=vesta.empty(1, dtype=vesta.float64)).tolist() == [5.0]
+    assert t([2.0], dtype=vesta.float64).float_power_(3).tolist() == [8.0]
+    assert vesta.float_power(t([2]), 3, out=vesta.empty(1, dtype=vesta.float64)).tolist() == [8.0]
+    assert t([1.0, 2.0]).cumsum_(0, dtype=vesta.float32).tolist() == [1.0, 3.0]
+    assert vesta.multinomial(t([0.0, 1.0]), 2).tolist() == [1, 0]
+    assert vesta.multinomial(t([[0.0, 1.0], [1.0, 0.0]]), 2).tolist() == [[1, 0], [0, 1]]
+    assert vesta.binomial(t([float("inf"), 7.0]), t([0.0, 1.0])).tolist() == [0.0, 7.0]
