@@ -72,7 +72,7 @@ struct Task {
   bool target = false;  // accumulates into an input that was asked for
   bool needed = true;  // its gradients are wanted
   bool runs = true;  // so are the gradients it computes
-  bool opened = false;  // what has come is already the gradient of the activation's input: Note [Neighbours as one]
+  bool leading_done = false;  // what came is the gradient of the activation's input: Note [Neighbours as one]
   GradList grads;
   std::unique_ptr<Pieces> pieces = nullptr;  // of one of them, to be joined before anything else comes to it
   std::unique_ptr<PendingGradient> pending = nullptr;  // instead of them: Note [Neighbours as one]
@@ -150,7 +150,7 @@ class OnStream {
 struct Neighbours {
   const PendingGradient* behind = nullptr;  // instead of the gradient of the result
   const PendingGradient* before = nullptr;
-  bool opened = false;  // the node behind has computed the opening
+  bool leading_done = false;  // the node behind has computed the leading activation
 };
 
 /// One backward run on this thread. Kept between runs for its memory.
@@ -445,9 +445,9 @@ std::string profiled_name(const Node& node) {
 }
 
 GradList apply_with(Node& node, GradList grads, const Neighbours& with, Needs needs) {
-  if (with.opened) return node.apply_rest(std::move(grads), needs, with.before);
+  if (with.leading_done) return node.apply_rest(std::move(grads), needs, with.before);
   if (with.behind) return node.apply_pending(*with.behind, needs);
-  if (with.before) return node.apply_reaching(std::move(grads), needs, *with.before);
+  if (with.before) return node.apply_with_previous(std::move(grads), needs, *with.before);
   return node.apply(std::move(grads), needs);
 }
 
@@ -491,7 +491,7 @@ GradList Run::apply(Node& node, GradList grads, const Neighbours& with, Needs ne
   return result;
 }
 
-/// Takes the opening of the node before input 0 over, if this node can compute it: Note [Neighbours as one].
+/// Takes the leading activation of the node before input 0 over, if this node can compute it: Note [Neighbours as one].
 std::optional<PendingGradient> Run::reach(const Node& node, const GradList& grads, Needs needs) {
   const Edge& edge = node.edges()[0];
   if (!edge.node || edge.input_nr != 0 || !needs[0] || GradMode::enabled() || !grads[0].defined()) return {};
@@ -500,10 +500,10 @@ std::optional<PendingGradient> Run::reach(const Node& node, const GradList& grad
   const bool seen = task.waiting != 1 || task.has_gradient() || task.capture != kNone || task.node->hooks();
   if (seen || !task.needed || !task.runs || edge.node->stream() != node.stream()) return {};
   Use use(*edge.node);
-  const Opening opening = edge.node->opening();
-  if (!opening.activation || !node.reaches(opening)) return {};
-  task.opened = true;
-  return edge.node->opening_operands();
+  const LeadingActivation leading = edge.node->leading();
+  if (!leading.activation || !node.fuses_previous(leading)) return {};
+  task.leading_done = true;
+  return edge.node->leading_operands();
 }
 
 /// Hands a gradient on without computing it, if the node it goes to can take it so: Note [Neighbours as one].
@@ -557,7 +557,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   NodeHooks* hooks = node.hooks();
   std::unique_ptr<PendingGradient> pending = std::move(tasks_[index].pending);
   if (hooks) [[unlikely]] {
-    VESTA_CHECK(!tasks_[index].opened, runtime, node.name(),
+    VESTA_CHECK(!tasks_[index].leading_done, runtime, node.name(),
                 ": a hook was added while a backward runs that has taken its gradient already. Add it before.");
     if (pending) {  // a hook of this run has added these
       grads = GradList(pending->resolve());
@@ -578,9 +578,9 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
     if (node.postponable() && !anomaly && !posts && postpone(index, grads[0], retain_graph)) return;
-    Neighbours with{pending.get(), nullptr, tasks_[index].opened};
+    Neighbours with{pending.get(), nullptr, tasks_[index].leading_done};
     std::optional<PendingGradient> before;
-    if (node.may_reach() && !anomaly && !posts && !pending) {
+    if (node.may_fuse_previous() && !anomaly && !posts && !pending) {
       before = reach(node, grads, needs);
       if (before) with.before = &*before;
     }

@@ -21,10 +21,11 @@
 //                                             it lists hold indices and have no gradient
 //   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
 //   static bool takes(const PointwiseInfo&);  whether operator()(const PendingGradient&, Needs) can take it instead
-//   bool reaches(const Opening&) const;       whether operator()(g, Needs, const PendingGradient& before) can return
+//   bool fuses_previous(const LeadingActivation&) const;
+//                                             whether operator()(g, Needs, const PendingGradient& before) can return
 //                                             for input 0 the gradient of what the activation before was computed from
-//   Opening opening() const;                  the activation whose gradient operator() computes first, from
-//                                             opening_operands(); rest(g, Needs, before or null) does what is left
+//   LeadingActivation leading() const;        the activation whose gradient operator() computes first, from
+//                                             leading_operands(); rest(g, Needs, before or null) does what is left
 //   const char* known_op() const;             the op's name as a program knows it, for errors; default: known_name()
 // clang-format on
 #pragma once
@@ -116,7 +117,7 @@ class RuleNode final : public Node {
   template <class Make>
   RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
     keeps_state_ = saves_made != before;
-    may_reach_ = kReaches;
+    may_fuse_previous_ = kFusesPrevious;
     set_num_edges(inputs);
   }
   GradList apply(GradList grads, Needs needs) override {
@@ -131,25 +132,25 @@ class RuleNode final : public Node {
     if constexpr (kTakesPending) return to_list(rule_(grad, needs));
     else return Node::apply_pending(grad, needs);
   }
-  Opening opening() const override {
-    if constexpr (kOpens) return rule_.opening();
-    else return Node::opening();
+  LeadingActivation leading() const override {
+    if constexpr (kLeads) return rule_.leading();
+    else return Node::leading();
   }
-  PendingGradient opening_operands() const override {
-    if constexpr (kOpens) return rule_.opening_operands();
-    else return Node::opening_operands();
+  PendingGradient leading_operands() const override {
+    if constexpr (kLeads) return rule_.leading_operands();
+    else return Node::leading_operands();
   }
   GradList apply_rest(GradList grads, Needs needs, const PendingGradient* before) override {
-    if constexpr (kOpens) return to_list(rule_.rest(grads[0], needs, before));
+    if constexpr (kLeads) return to_list(rule_.rest(grads[0], needs, before));
     else return Node::apply_rest(std::move(grads), needs, before);
   }
-  bool reaches(const Opening& before) const override {
-    if constexpr (kReaches) return rule_.reaches(before);
-    else return Node::reaches(before);
+  bool fuses_previous(const LeadingActivation& before) const override {
+    if constexpr (kFusesPrevious) return rule_.fuses_previous(before);
+    else return Node::fuses_previous(before);
   }
-  GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before) override {
-    if constexpr (kReaches) return to_list(rule_(grads[0], needs, before));
-    else return Node::apply_reaching(std::move(grads), needs, before);
+  GradList apply_with_previous(GradList grads, Needs needs, const PendingGradient& before) override {
+    if constexpr (kFusesPrevious) return to_list(rule_(grads[0], needs, before));
+    else return Node::apply_with_previous(std::move(grads), needs, before);
   }
   std::string name() const override { return node_name(op_); }
   std::string op() const override {
@@ -160,8 +161,9 @@ class RuleNode final : public Node {
 
  private:
   static constexpr bool kTakesPending = requires(const PointwiseInfo& activation) { Rule::takes(activation); };
-  static constexpr bool kOpens = requires(const Rule& rule) { rule.opening(); };
-  static constexpr bool kReaches = requires(const Rule& rule, const Opening& before) { rule.reaches(before); };
+  static constexpr bool kLeads = requires(const Rule& rule) { rule.leading(); };
+  static constexpr bool kFusesPrevious =
+      requires(const Rule& rule, const LeadingActivation& before) { rule.fuses_previous(before); };
   const char* op_;
   Rule rule_;
 };

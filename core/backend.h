@@ -64,7 +64,7 @@ VESTA_API bool has_backend(DeviceType type);
 /// Returns the address of a symbol of the library that a backend was loaded from; Error(device) if it has none.
 VESTA_API void* backend_symbol(DeviceType type, const char* symbol);
 /// Returns `device` with a number: a device without one (`cuda`) gets that of the current device.
-VESTA_API Device settled(Device device);
+VESTA_API Device resolved(Device device);
 /// Returns whether a backend is registered; loads nothing.
 VESTA_API bool is_loaded(DeviceType type);
 /// Registers a backend; each plug-in's register function calls it once.

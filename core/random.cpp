@@ -72,7 +72,7 @@ Defaults& defaults() {
 Generator& default_generator() { return default_generator(Device()); }
 
 Generator& default_generator(Device device) {
-  device = settled(device);
+  device = resolved(device);
   VESTA_CHECK(device.index >= 0 && device.index < kMaxNumbers, device, "default_generator: expected a device, got ",
               device, ".");
   Defaults& d = defaults();
@@ -99,7 +99,7 @@ Generator& manual_seed(uint64_t seed) {
 
 RandomStream next_stream(Generator* generator, Device device, const char* op) {
   if (!generator) return default_generator(device).next();
-  VESTA_CHECK(generator->device() == settled(device), runtime, op, ": expected a generator of the tensor's device ",
+  VESTA_CHECK(generator->device() == resolved(device), runtime, op, ": expected a generator of the tensor's device ",
               device, ", got one of ", generator->device(), " (generator). Make it with Generator(device=\"", device,
               "\").");
   return generator->next();

@@ -16,14 +16,14 @@ Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
   int64_t n = numel_of(sizes, "empty");
   checked_mul(n, itemsize(dtype), "empty");
   if (device.index < 0) [[unlikely]]
-    device = settled(device);
+    device = resolved(device);
   return Tensor(TensorImpl::make_contiguous(sizes, n, dtype, device));
 }
 
 Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
   int64_t bytes = checked_mul(numel_of(sizes, "empty_strided"), itemsize(dtype), "empty_strided");
   return Tensor(
-      TensorImpl::make(Storage::allocate(size_t(bytes), settled(device)), sizes, strides, 0, dtype, "empty_strided"));
+      TensorImpl::make(Storage::allocate(size_t(bytes), resolved(device)), sizes, strides, 0, dtype, "empty_strided"));
 }
 
 Tensor wrapped(Scalar value) {
@@ -104,6 +104,6 @@ Tensor Tensor::variable_data() const {
 }
 
 Tensor Tensor::to(DType d) const { return d == dtype() ? *this : _to_copy(*this, d); }
-Tensor Tensor::to(Device d) const { return settled(d) == device() ? *this : _to_copy(*this, std::nullopt, d); }
+Tensor Tensor::to(Device d) const { return resolved(d) == device() ? *this : _to_copy(*this, std::nullopt, d); }
 
 }  // namespace vesta

@@ -72,7 +72,7 @@ struct LinearRule {
     return with_input(Tensor(), g, needs);
   }
   /// A product takes relu's gradient along where relu's own product has kept its form of it, and that of gelu's tanh.
-  bool reaches(const Opening& before) const {
+  bool fuses_previous(const LeadingActivation& before) const {
     const bool is_relu = before.activation == &ops::relu.info && before.kept;
     return !vector && (is_relu || before.activation == &ops::_gelu_tanh.info);
   }
@@ -135,15 +135,15 @@ struct FusedLinearRule {
     if (!g[0].defined()) return {};
     return layer(through_activation(g[0]), needs);
   }
-  Opening opening() const {
+  LeadingActivation leading() const {
     if (!kept) return {};
     return {use_gelu ? &ops::_gelu_tanh.info : &ops::relu.info, bits.defined()};
   }
-  PendingGradient opening_operands() const { return {opening().activation, {}, told_from(), bits(), {}}; }
+  PendingGradient leading_operands() const { return {leading().activation, {}, told_from(), bits(), {}}; }
   Grads<3> rest(const Tensor& g, Needs needs, const PendingGradient* before) const {
     return before ? layer(g, needs, *before) : layer(g, needs);
   }
-  bool reaches(const Opening& before) const { return layer.reaches(before); }
+  bool fuses_previous(const LeadingActivation& before) const { return layer.fuses_previous(before); }
   Grads<3> operator()(const Tensor& g, Needs needs, const PendingGradient& before) const {
     return layer(through_activation(g), needs, before);
   }

@@ -24,12 +24,12 @@ void OpBase::refuse_device(DeviceType d) const {
        " kernel in this build.");
 }
 
-DeviceType OpBase::settle_device(std::span<const dispatch::Given> given) const {
+DeviceType OpBase::resolve_device(std::span<const dispatch::TensorArgument> given) const {
   const std::vector<Parameter> parameters = parameters_of(schema->parameters);
-  auto name_of = [&](const dispatch::Given& g) { return parameters[size_t(g.parameter)].name; };
-  const dispatch::Given* first = nullptr;
+  auto name_of = [&](const dispatch::TensorArgument& g) { return parameters[size_t(g.parameter)].name; };
+  const dispatch::TensorArgument* first = nullptr;
   DeviceType type = DeviceType::cpu;
-  for (const dispatch::Given& g : given) {
+  for (const dispatch::TensorArgument& g : given) {
     const Tensor& t = *g.tensor;
     if (!t.defined()) {
       VESTA_CHECK(g.in_list && parameters[size_t(g.parameter)].type == "MaybeTensorList", type, known_name(name),

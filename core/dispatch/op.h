@@ -35,7 +35,7 @@ class Generator;
 
 namespace dispatch {
 /// A tensor among the arguments of a call, and the number of its parameter.
-struct Given {
+struct TensorArgument {
   const Tensor* tensor;
   int parameter;
   bool in_list;
@@ -65,7 +65,7 @@ struct OpBase {
   VESTA_API void load_device(DeviceType d) const;
   /// Handles a call with a missing tensor or with tensors on several devices: raises with the names of the arguments
   /// unless the schema allows it. Returns the device type of the call: the first that is not the CPU.
-  VESTA_API DeviceType settle_device(std::span<const dispatch::Given> given) const;
+  VESTA_API DeviceType resolve_device(std::span<const dispatch::TensorArgument> given) const;
 };
 
 namespace dispatch {
@@ -108,16 +108,16 @@ constexpr bool wants_gradient(const T&) {
 struct Devices {
   static constexpr unsigned kNone = ~0u;
   unsigned first = kNone;  // type and index of the tensors' device
-  bool odd = false;  // a tensor is missing, or lies on another device
-  DeviceType asked = DeviceType::cpu;  // by a parameter
+  bool irregular = false;  // a tensor is missing, or lies on another device
+  DeviceType requested = DeviceType::cpu;  // by a parameter
   void see(const Tensor& t) {
     if (!t.impl()) {
-      odd = true;
+      irregular = true;
       return;
     }
     const Device d = t.impl()->device();
     const unsigned code = unsigned(d.type) << 8 | uint8_t(d.index);
-    odd = odd | (first != kNone && code != first);
+    irregular = irregular | (first != kNone && code != first);
     first = code;
   }
   void see(const MaybeTensor& t) {
@@ -127,9 +127,9 @@ struct Devices {
     for (const Tensor& t : l) see(t);
   }
   void see(const MaybeDevice& d) {
-    if (d) asked = d->type;
+    if (d) requested = d->type;
   }
-  void see(const Device& d) { asked = d.type; }
+  void see(const Device& d) { requested = d.type; }
   void see(const Out&) {}
   template <Plain T>
     requires(!std::is_same_v<T, MaybeDevice> && !std::is_same_v<T, Device>)
@@ -138,7 +138,7 @@ struct Devices {
 
 /// A visitor that collects the tensors of a call, for the error path.
 struct Collect {
-  std::vector<Given>& to;
+  std::vector<TensorArgument>& to;
   int parameter = 0;
   void see(const Tensor& t) { to.push_back({&t, parameter++, false}); }
   void see(const MaybeTensor& t) {
@@ -206,8 +206,8 @@ class Op<R(A...)> : public OpBase {
   void check_operands(const std::remove_cvref_t<A>&... a) const {
     dispatch::Devices d;
     (d.see(a), ...);
-    if (d.odd) [[unlikely]]
-      settle(a...);
+    if (d.irregular) [[unlikely]]
+      resolve(a...);
   }
   void set_layer(Layer l, Fn f) {
     layers_[unsigned(l)] = f;
@@ -220,6 +220,8 @@ class Op<R(A...)> : public OpBase {
   }
   /// Enters one function for all devices: an op whose kernel is made of geometry only (views).
   constexpr void set_kernel(Fn f) { kernels_.fill(f); }
+  /// Returns whether a device has a kernel of its own for a composite.
+  bool is_fused_on(DeviceType d) const { return kernels_[int(d)] != body_; }
   bool has_rule() const { return layers_[unsigned(Layer::autograd)] != nullptr; }
   /// Returns the default body; null for an op that is no composite.
   Fn body() const { return body_; }
@@ -253,19 +255,19 @@ class Op<R(A...)> : public OpBase {
     } else {
       dispatch::Devices d;
       (d.see(a), ...);
-      if (d.odd) [[unlikely]] {
-        const DeviceType settled = settle(a...);
-        return d.asked != DeviceType::cpu ? d.asked : settled;
+      if (d.irregular) [[unlikely]] {
+        const DeviceType resolved = resolve(a...);
+        return d.requested != DeviceType::cpu ? d.requested : resolved;
       }
-      if (d.asked != DeviceType::cpu || d.first == dispatch::Devices::kNone) return d.asked;
+      if (d.requested != DeviceType::cpu || d.first == dispatch::Devices::kNone) return d.requested;
       return DeviceType(d.first >> 8);
     }
   }
-  [[gnu::noinline]] DeviceType settle(const std::remove_cvref_t<A>&... a) const {
-    std::vector<dispatch::Given> given;
+  [[gnu::noinline]] DeviceType resolve(const std::remove_cvref_t<A>&... a) const {
+    std::vector<dispatch::TensorArgument> given;
     dispatch::Collect collect{given};
     (collect.see(a), ...);
-    return settle_device(given);
+    return resolve_device(given);
   }
 
   std::array<Fn, kNumDeviceTypes> kernels_{};

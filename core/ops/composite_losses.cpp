@@ -38,9 +38,6 @@ Tensor reduced(const Tensor& loss, Reduce r) {
   return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss);
 }
 
-/// Returns whether the device of `t` adds up losses as it computes them, in the kernels of the ops below.
-bool adds_up_losses(const Tensor& t) { return t.device().type == DeviceType::cuda; }
-
 /// Calls the op of a term.
 Tensor term_of_loss(const Tensor& input, const Tensor& target, LossTerm term, double first, double second) {
   switch (term) {
@@ -59,8 +56,8 @@ Tensor term_of_loss(const Tensor& input, const Tensor& target, LossTerm term, do
 /// Returns a loss as it is asked for: its terms, their sum or their mean.
 Tensor loss_of_terms(const Tensor& input, const Tensor& target, LossTerm term, Reduce r, double first = 0,
                      double second = 0) {
-  if (r != Reduce::none && adds_up_losses(input) && target.device() == input.device() && is_float(input.dtype()) &&
-      target.dtype() == input.dtype() && std::ranges::equal(input.sizes(), target.sizes())) {
+  if (r != Reduce::none && ops::_loss_sum.is_fused_on(input.device().type) && target.device() == input.device() &&
+      is_float(input.dtype()) && target.dtype() == input.dtype() && std::ranges::equal(input.sizes(), target.sizes())) {
     return _loss_sum(input, target, int64_t(term), first, second, r == Reduce::mean ? double(input.numel()) : -1.0);
   }
   return reduced(term_of_loss(input, target, term, first, second), r);
@@ -221,7 +218,7 @@ Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeT
   const bool kernel_widens = dtype == DType::float32;
   ClassRows rows(kernel_widens ? input : widened(input, dtype), target, "cross_entropy");
   const char* const step = class_step(input, label_smoothing);
-  if (r == Reduce::mean && adds_up_losses(rows.input)) {
+  if (r == Reduce::mean && ops::_cross_entropy_mean.is_fused_on(rows.input.device().type)) {
     const auto mean = _cross_entropy_mean(rows.input, rows.target, w, ignore_index, label_smoothing, dtype);
     return named_step(std::get<0>(mean), step);
   }
@@ -286,7 +283,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   check_class_target(rows.input, rows.target, weight, rows.input.dtype(), "nll_loss");
   rows.target = rows.target.to(DType::int64);  // of uint8 too, as cross_entropy has them
   const bool learned = weight.defined() && layer_state.grad_enabled && weight->requires_grad();
-  if (adds_up_losses(rows.input) && !learned) {
+  if (ops::_nll_loss.is_fused_on(rows.input.device().type) && !learned) {
     const Tensor loss = std::get<0>(_nll_loss(rows.input, rows.target, weight, ignore_index, int64_t(r)));
     return named_step(r == Reduce::none ? reshape(loss, rows.shape) : loss, class_step(input, 0));
   }

@@ -155,7 +155,7 @@ namespace copy_ops {
 namespace {
 
 Tensor _to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
-  Device d = settled(device.value_or(t.device()));
+  Device d = resolved(device.value_or(t.device()));
   backend(d.type);  // says so where there is no such device
   Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);
   if (d == t.device()) copy_values(r, t);

@@ -11,7 +11,7 @@ namespace {
 
 Tensor arange(Scalar start, Scalar end, Scalar step, MaybeDType dtype, MaybeDevice device) {
   ArangePlan plan = arange_plan(start, end, step, dtype);
-  Tensor r = empty_tensor({{plan.length}}, plan.dtype, settled(*device));
+  Tensor r = empty_tensor({{plan.length}}, plan.dtype, resolved(*device));
   ArangeLaunch l;
   l.dtype = plan.dtype, l.n = plan.length;
   if (is_integral(plan.dtype)) {
@@ -39,7 +39,7 @@ void set_ends(LinspaceLaunch& l, C start, C end) {
 
 Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
   DType d = linspace_dtype(start, end, steps, dtype);
-  Tensor r = empty_tensor({{steps}}, d, settled(*device));
+  Tensor r = empty_tensor({{steps}}, d, resolved(*device));
   LinspaceLaunch l;
   l.dtype = d, l.n = steps;
   visit<kNumbers>(d, [&]<class T>() {

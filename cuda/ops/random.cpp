@@ -137,7 +137,7 @@ Tensor dropout_backward_kernel(const Tensor& grad, const Tensor& mask, double sc
 /// them equal; a last kernel looks at the others there.
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   const DType d = check_randperm(n, dtype);
-  const Device on = settled(*device);
+  const Device on = resolved(*device);
   DeviceGuard guard(on.index);
   const bool wide = n >= int64_t(1) << 31;
   Tensor order = empty_tensor({{n}}, DType::int64, on);

@@ -12,7 +12,7 @@ namespace {
 
 /// Converts and moves; the tensor itself where nothing changes, unless `copy`.
 Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy, bool non_blocking = false) {
-  if (device) device = settled(*device);
+  if (device) device = resolved(*device);
   bool other = (dtype && *dtype != t.dtype()) || (device && *device != t.device());
   if (!other && !copy) return t;
   WithoutGil open(t.numel() >= kReleaseGil || device);  // another device may make us wait

@@ -69,7 +69,7 @@ bool has_form(const Table& t, PyObject* out, size_t count) {
 }
 
 /// Makes `to` hold the result. A kernel may have written it there already.
-void settle(const Table& t, const Tensor& to, const Tensor& from) {
+void write(const Table& t, const Tensor& to, const Tensor& from) {
   if (to.is_same(from)) return to.impl()->bump(t.op);
   resize_out(to, from.sizes(), t.op);
   NoGrad off;
@@ -134,7 +134,7 @@ PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
       results[i] = clone(results[i]);
     }
   }
-  for (size_t i = 0; i < n; ++i) settle(t, outs[i], results[i]);
+  for (size_t i = 0; i < n; ++i) write(t, outs[i], results[i]);
   if (!several) return new_ref(out);
   if (PyTuple_CheckExact(result.get())) return new_ref(out);
   Ref named(checked(PyStructSequence_New(Py_TYPE(result.get()))));

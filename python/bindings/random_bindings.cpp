@@ -40,7 +40,7 @@ uint64_t seed_of(PyObject* o, const char* op) {
 
 /// Gives a device its number; raises unless there is such a device, of a kind that makes random numbers.
 Device existing(Device d) {
-  d = settled(d);
+  d = resolved(d);
   VESTA_CHECK(d.type == DeviceType::cpu || d.type == DeviceType::cuda, device,
               "Generator: expected cpu or a CUDA device, got ", d, " (device).");
   VESTA_CHECK(d.index < backend(d.type).device_count(), device, "Generator: expected one of ",
@@ -97,7 +97,7 @@ PyObject* set_state(PyObject* o, PyObject* state) {
 }
 PyObject* generator_device(PyObject* o, void*) { return wrap_device(self_of(o).device()); }
 
-PyMethodDef methods[] = {
+PyMethodDef generator_methods[] = {
     {"manual_seed", generator_seed, METH_O,
      "manual_seed($self, seed, /)\n--\n\nStarts again from a seed; returns itself."},
     {"seed", fresh_seed, METH_NOARGS, "seed($self, /)\n--\n\nTakes a seed from the system and returns it."},
@@ -107,10 +107,10 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {{"device", generator_device, nullptr, "Where it makes numbers.", nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyType_Slot slots[] = {
+PyType_Slot generator_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(generator_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
-    {Py_tp_methods, methods},
+    {Py_tp_methods, generator_methods},
     {Py_tp_getset, properties},
     {Py_tp_doc,
      const_cast<char*>("Generator(device='cpu')\n--\n\nA source of random numbers with a state of its own.")},
@@ -172,7 +172,7 @@ bool is_generator(PyObject* o) { return Py_TYPE(o) == generator_type; }
 Generator* unwrap_generator(PyObject* o) { return &self_of(o); }
 
 bool add_random(PyObject* module) {
-  PyType_Spec spec = {"vesta.Generator", sizeof(PyGenerator), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"vesta.Generator", sizeof(PyGenerator), 0, Py_TPFLAGS_DEFAULT, generator_slots};
   generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!generator_type) return false;
   default_object = wrap_default(default_generator());

@@ -220,7 +220,7 @@ PyObject* restore(PyObject* o, PyObject* saved) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef seeds_methods[] = {
     {"begin", begin, METH_O, "begin($self, base, /)\n--\n\nTakes the number that all seeds of a pass depend on."},
     {"seed", seed, METH_O, "seed($self, position, /)\n--\n\nSeeds for the sample at a position."},
     {"seed_late", seed_late, METH_NOARGS,
@@ -229,17 +229,17 @@ PyMethodDef methods[] = {
     {"save", save, METH_NOARGS, "save($self, /)\n--\n\nThe states as they are."},
     {"restore", restore, METH_O, "restore($self, saved, /)\n--\n\nPuts back what save() returned."},
     {nullptr, nullptr, 0, nullptr}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(seeds_new)},
-                       {Py_tp_init, reinterpret_cast<void*>(seeds_init)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(seeds_dealloc)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_doc, const_cast<char*>("Random states of samples.")},
-                       {0, nullptr}};
+PyType_Slot seeds_slots[] = {{Py_tp_new, reinterpret_cast<void*>(seeds_new)},
+                             {Py_tp_init, reinterpret_cast<void*>(seeds_init)},
+                             {Py_tp_dealloc, reinterpret_cast<void*>(seeds_dealloc)},
+                             {Py_tp_methods, seeds_methods},
+                             {Py_tp_doc, const_cast<char*>("Random states of samples.")},
+                             {0, nullptr}};
 
 }  // namespace
 
 bool add_sample_seeds(PyObject* module) {
-  PyType_Spec spec = {"vesta._C._SampleSeeds", sizeof(Seeds), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"vesta._C._SampleSeeds", sizeof(Seeds), 0, Py_TPFLAGS_DEFAULT, seeds_slots};
   type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   gauss_next = PyUnicode_InternFromString("gauss_next");
   return type && gauss_next &&
