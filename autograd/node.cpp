@@ -1,6 +1,8 @@
 #include <vesta/autograd/node.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include <vesta/autograd/node_hooks.h>
 #include <vesta/autograd/pending.h>
@@ -23,31 +25,22 @@ constinit thread_local Node* running __attribute__((tls_model("initial-exec"))) 
 // ---- GradList -------------------------------------------------------------------------------------------------------
 
 void GradList::grow(size_t n) {
+  if (n <= size_) return;
   if (n > capacity_) {
-    size_t capacity = std::max(n, size_t(2) * capacity_);
-    auto* grown = new Tensor[capacity];
-    std::move(data_, data_ + size_, grown);
-    if (data_ != inline_) delete[] data_;
+    const size_t capacity = std::max(n, size_t(2) * capacity_);
+    auto* const grown = static_cast<Tensor*>(::operator new(capacity * sizeof(Tensor)));
+    std::memcpy(static_cast<void*>(grown), static_cast<const void*>(data_), size_ * sizeof(Tensor));
+    if (data_ != inline_) ::operator delete(data_);
     data_ = grown, capacity_ = uint32_t(capacity);
   }
-  size_ = std::max(size_, uint32_t(n));
+  std::uninitialized_value_construct(data_ + size_, data_ + n);
+  size_ = uint32_t(n);
 }
 
-void GradList::clear() {
-  if (data_ != inline_) delete[] data_;
-  for (Tensor& t : inline_) t = Tensor();
-  data_ = inline_, size_ = 0, capacity_ = 3;
-}
-
-void GradList::take(GradList& o) noexcept {
-  size_ = o.size_, capacity_ = o.capacity_;
-  if (o.data_ == o.inline_) {
-    for (uint32_t i = 0; i < size_; ++i) inline_[i] = std::move(o.inline_[i]);
-    data_ = inline_;
-  } else {
-    data_ = o.data_;
-  }
-  o.data_ = o.inline_, o.size_ = 0, o.capacity_ = 3;
+void GradList::release() {
+  std::destroy_n(data_, size_);
+  if (data_ != inline_) ::operator delete(data_);
+  data_ = inline_, size_ = 0, capacity_ = kInline;
 }
 
 bool GradList::any_defined() const {
@@ -59,9 +52,9 @@ bool GradList::any_defined() const {
 
 // ---- Node -----------------------------------------------------------------------------------------------------------
 
-PendingGradient Node::opening_operands() const { return postpone({}); }
+PendingGradient Node::leading_operands() const { return postpone({}); }
 GradList Node::apply_rest(GradList grads, Needs, const PendingGradient*) { return grads; }
-GradList Node::apply_reaching(GradList, Needs, const PendingGradient&) {
+GradList Node::apply_with_previous(GradList, Needs, const PendingGradient&) {
   fail(Cause::runtime, name(), ": it does not take the gradient of what is before it.");
 }
 PendingGradient Node::postpone(Tensor) const { fail(Cause::runtime, name(), ": its gradient cannot be postponed."); }

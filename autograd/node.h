@@ -5,6 +5,7 @@
 // references.
 #pragma once
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,25 +32,24 @@ struct Needs {
 
 /// The activation whose gradient a node's apply() computes first, null if there is none; and whether the node has saved
 /// what a device's own form of that gradient reads.
-struct Opening {
+struct LeadingActivation {
   const PointwiseInfo* activation = nullptr;
   bool kept = false;
 };
 
-/// The gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline.
+/// The gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline. A list is
+/// handed on some ten times per node, so moving one is a copy of pointers, and destroying an empty one does nothing.
 class VESTA_API GradList {
  public:
-  GradList() = default;
+  GradList() {}
   explicit GradList(size_t n) { grow(n); }
-  explicit GradList(Tensor one) : size_(1) { inline_[0] = std::move(one); }
+  explicit GradList(Tensor one) : size_(1) { new (inline_) Tensor(std::move(one)); }
   GradList(GradList&& o) noexcept { take(o); }
   GradList& operator=(GradList&& o) noexcept {
     if (this != &o) clear(), take(o);
     return *this;
   }
-  ~GradList() {
-    if (data_ != inline_) delete[] data_;
-  }
+  ~GradList() { clear(); }
   size_t size() const { return size_; }
   Tensor& operator[](size_t i) { return data_[i]; }
   const Tensor& operator[](size_t i) const { return data_[i]; }
@@ -60,14 +60,28 @@ class VESTA_API GradList {
   operator std::span<const Tensor>() const { return {data_, size_}; }
   /// Extends the list to n entries; new ones are undefined.
   void grow(size_t n);
-  void clear();
+  void clear() {
+    if (size_) release();
+  }
   bool any_defined() const;
 
  private:
-  void take(GradList& o) noexcept;
-  Tensor inline_[3];
+  /// Moves the entries of `o` into this list, which is empty: a Tensor is a pointer that may lie anywhere.
+  void take(GradList& o) noexcept {
+    static_assert(sizeof(Tensor) == sizeof(void*));
+    size_ = o.size_, capacity_ = o.capacity_;
+    std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(o.inline_), sizeof inline_);
+    data_ = o.data_ == o.inline_ ? inline_ : o.data_;
+    o.data_ = o.inline_, o.size_ = 0, o.capacity_ = kInline;
+  }
+  void release();
+
+  static constexpr uint32_t kInline = 3;
   Tensor* data_ = inline_;
-  uint32_t size_ = 0, capacity_ = 3;
+  uint32_t size_ = 0, capacity_ = kInline;
+  union {
+    Tensor inline_[kInline];  // constructed up to size_
+  };
 };
 
 /// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node takes none.
@@ -148,18 +162,18 @@ class VESTA_API Node : public pool::Pooled {
   virtual GradList apply_pending(const PendingGradient& grad, Needs needs);
 
   /// Returns the activation whose gradient apply() computes first.
-  virtual Opening opening() const { return {postponable_, false}; }
+  virtual LeadingActivation leading() const { return {postponable_, false}; }
   /// Returns the operands of that gradient, except for the gradient of the activation's result.
-  virtual PendingGradient opening_operands() const;
+  virtual PendingGradient leading_operands() const;
   /// Does the rest of apply(), given that gradient (of the activation's input); with `before`, the rest of
-  /// apply_reaching().
+  /// apply_with_previous().
   virtual GradList apply_rest(GradList grads, Needs, const PendingGradient* before);
-  /// Returns whether reaches() may be true.
-  bool may_reach() const { return may_reach_; }
-  /// Returns whether apply_reaching() can also compute the first gradient of the node before input 0.
-  virtual bool reaches(const Opening&) const { return false; }
+  /// Returns whether fuses_previous() may be true.
+  bool may_fuse_previous() const { return may_fuse_previous_; }
+  /// Returns whether apply_with_previous() can also compute the first gradient of the node before input 0.
+  virtual bool fuses_previous(const LeadingActivation&) const { return false; }
   /// Does what apply() does, and also takes the gradient of input 0 through the activation before it.
-  virtual GradList apply_reaching(GradList grads, Needs needs, const PendingGradient& before);
+  virtual GradList apply_with_previous(GradList grads, Needs needs, const PendingGradient& before);
 
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
   /// Returns the number of the op's outputs: the number of gradients apply() gets.
@@ -232,7 +246,7 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
-  bool may_reach_ = false;
+  bool may_fuse_previous_ = false;
   uint16_t stream_ = 0;
   const PointwiseInfo* postponable_ = nullptr;
   const char* shown_ = nullptr;  // the name that was given to show_as()
