@@ -30,7 +30,7 @@
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32),   \
      accepts(kFloats))                                                                                                 \
-  OP(FUNCTION, TensorPair, _unit_vectors, (const Tensor& input, int64_t dim, double eps, bool raises_value),            \
+  OP(FUNCTION, TensorPair, _unit_vectors, (const Tensor& input, int64_t dim, double eps, bool raises_value),           \
      (input, dim, eps, raises_value), composite, hidden, casts(none, float32), accepts(kFloats),                       \
      gives(Gives::same, Gives::statistics))                                                                            \
   OP(FUNCTION, Tensor, _unit_vectors_backward,                                                                         \
