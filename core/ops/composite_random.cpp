@@ -115,7 +115,7 @@ Tensor randint_like_low_dtype_composite(const Tensor& input, int64_t low, int64_
 }
 
 Tensor _checked_probabilities_composite(const Tensor& input, int64_t least) {
-  const Tensor p = input.to(DType::float64);
+  Tensor p = input.to(DType::float64);
   if (!has_values(p)) return p;
   VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, kNotProbabilities);
   VESTA_CHECK(ge(amin(sum(gt(p, 0), MaybeDims(-1))), least).item<bool>(), runtime,
