@@ -155,3 +155,29 @@ def test_multinomial_of_what_are_no_weights(weights: list[float], samples: int, 
     with pytest.raises(RuntimeError, match=words):
         rows.cuda().multinomial(samples).tolist()
     assert vesta.ones(3, 2).cuda().multinomial(2).sum().item() == 3  # nothing is left of it
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_quantile_whose_rank_the_host_knows(dtype: str, interpolation: str) -> None:
+    """The bits of the CPU, which works with tensors of ranks; NaN, infinities and equal numbers too."""
+    inf, nan = float("inf"), float("nan")
+    odd = vesta.tensor([[1.0, nan, 2.0, 3.0], [inf, -inf, inf, 0.0], [2.0, 2.0, 1.0, 1.0]]).to(getattr(vesta, dtype))
+    for x, dim in ((drawn((6, 9), dtype), 0), (drawn((6, 9), dtype), 1), (drawn((6, 9), dtype), None), (odd, 1),
+                   (drawn((), dtype), None), (drawn((1, 4), dtype), 0)):  # fmt: skip
+        for q, keepdim in itertools.product((0, 0.1, 0.25, 0.5, 0.77, 1), (False, True)):
+            both = []
+            for device in ("cpu", "cuda"):
+                t = x.to(device).requires_grad_()
+                before = count("launches"), count("synchronizations")
+                y = t.quantile(q, dim, keepdim, interpolation=interpolation)
+                spent = count("launches") - before[0], count("synchronizations") - before[1]
+                assert device == "cpu" or (spent[0] <= 8 and spent[1] == 0), spent
+                (g,) = vesta.autograd.grad(y, t, vesta.ones_like(y))
+                both.append((y.detach().cpu().numpy(), g.cpu().numpy()))
+            (y, g), (there, g_there) = both
+            np.testing.assert_array_equal(there, y)
+            np.testing.assert_allclose(g_there, g, rtol=1e-6, atol=1e-6)
+    for q in (-0.1, 1.5):
+        with pytest.raises(RuntimeError, match=r"q must be in the range \[0, 1\]"):
+            drawn((3,), dtype).cuda().quantile(q)
