@@ -7,7 +7,7 @@
 #     make sanitize   the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     make threads    the C++ tests and pairs of calls from two threads under ThreadSanitizer
 #     make campaign   the long tests: sanitizers over everything, then tests marked `campaign`
-#     make wheels     manylinux wheels into dist/, for every Python that is found
+#     make wheels     manylinux wheels into dist/, for every Python that is found; `make cuda-wheels` of vesta-cuda
 #     make format     format every source file; `make lint` only checks
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -16,7 +16,7 @@ export PYTHONPATH := $(CURDIR)/$(BUILD)/python
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
-.PHONY: all build demo test sanitize threads campaign wheels format lint clean
+.PHONY: all build demo test sanitize threads campaign wheels cuda-wheels format lint clean
 all: build
 
 .venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-build.txt)
@@ -58,9 +58,9 @@ threads: .venv/.installed-test
 campaign: sanitize threads build
 	@$(PYTHON) .ci/test --build $(BUILD) --campaign
 
-wheels:
+wheels cuda-wheels:
 	@.ci/install_dependencies wheels
-	@env -u PYTHONPATH $(PYTHON) .ci/wheels --jobs $(JOBS)
+	@env -u PYTHONPATH $(PYTHON) .ci/wheels --jobs $(JOBS) $(if $(filter cuda-%,$@),--cuda)
 
 format: .venv/.installed-test
 	@.ci/lint --fix

@@ -17,7 +17,7 @@
   X(matmul,      yes, yes, yes, yes)            \
   X(host,        no,  no,  yes, no)             \
   X(linalg,      yes, yes, yes, yes)            \
-  X(fft,         yes, yes, no,  yes)            \
+  X(fft,         yes, yes, yes, yes)            \
   X(distance,    yes, no,  no,  yes)            \
   X(conv,        yes, yes, yes, yes)            \
   X(norm,        yes, yes, yes, yes)            \

@@ -6,12 +6,15 @@
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/lib/channels_last.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
+#include <vesta/cuda/lib/cufft.h>
 #include <vesta/cuda/nccl/nccl_library.h>
 
 namespace vesta::cuda {
 namespace {
 
 Stream stream_of(int device, uint32_t number) { return checked_stream(device, number); }
+/// Returns the number of a device that exists; raises for another.
+int existing(int device) { return checked_stream(device, 0).device(); }
 Event& event_of(void* e) { return *static_cast<Event*>(e); }
 
 DeviceInfo info_of(int device) {
@@ -135,6 +138,10 @@ extern "C" VESTA_API const Api vesta_cuda_api = {
     .sync_debug_mode = [] { return int(sync_debug()); },
     .set_sync_debug_mode = [](int mode) { set_sync_debug(SyncDebug(mode)); },
     .cudnn_version = version_of_cudnn,
+    .fft_plan_count = [](int d) { return cufft::plan_count(existing(d)); },
+    .fft_plan_limit = [](int d) { return cufft::plan_limit(existing(d)); },
+    .set_fft_plan_limit = [](int d, int64_t limit) { cufft::set_plan_limit(existing(d), limit); },
+    .clear_fft_plans = [](int d) { cufft::clear_plans(existing(d)); },
 
     .nccl_version = nccl::version,
     .nccl_problem = nccl::problem,

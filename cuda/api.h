@@ -61,6 +61,10 @@ struct Api {
   int (*sync_debug_mode)();  // 0: off, 1: a warning, 2: an error where an op makes the host wait
   void (*set_sync_debug_mode)(int mode);
   std::pair<size_t, std::string> (*cudnn_version)();
+  int64_t (*fft_plan_count)(int device);  // of cuFFT's plans, see lib/cufft.h
+  int64_t (*fft_plan_limit)(int device);
+  void (*set_fft_plan_limit)(int device, int64_t limit);
+  void (*clear_fft_plans)(int device);
 
   int (*nccl_version)();  // 0 where there is none
   std::string (*nccl_problem)();

@@ -14,6 +14,7 @@ namespace {
 
 thread_local int current = 0;             // at the last query; another library may have set another device since
 thread_local bool current_is_set = false;  // a new thread has device 0's CUDA context only once it asks for it
+thread_local int left_by_guard = -1;  // the runtime's device that is not this thread's: a guard's, when none was set
 
 bool forked = false;  // a child of a process that used CUDA, which cannot use it further
 
@@ -55,7 +56,8 @@ std::string why_no_device() {
 
 int current_device() {
   int device = current;
-  if (!forked && visible_devices() > 0 && rt::get_device(&device) == rt::Status::success) current = device;
+  if (forked || visible_devices() == 0 || rt::get_device(&device) != rt::Status::success) return current;
+  if (device != left_by_guard) current = device;
   return current;
 }
 
@@ -86,7 +88,7 @@ void set_current_device(int device) {
               visible_devices() - 1, ", got ", device, ".");
   refuse_without_code(device);
   VESTA_CUDA_CHECK(rt::set_device(device));
-  current = device, current_is_set = true;
+  current = device, current_is_set = true, left_by_guard = -1;
 }
 
 DeviceGuard::DeviceGuard(int device) : before_(current_device()), was_set_(current_is_set) {
@@ -95,7 +97,8 @@ DeviceGuard::DeviceGuard(int device) : before_(current_device()), was_set_(curre
 
 DeviceGuard::~DeviceGuard() {
   if (before_ == current) return;
-  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));  // else nobody asked for it, so it gets no context now
+  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));
+  else left_by_guard = current;  // nobody asked for the one before, so it gets no context now
   current = before_, current_is_set = was_set_;
 }
 

@@ -135,6 +135,22 @@ TensorTriple batch_norm_backward_formula(const Tensor& g, const Tensor& input, c
   return {of_input, of_weight, of_bias};
 }
 
+struct UnitVectorsRule {
+  int64_t dim = 0;
+  double eps = 0;
+  bool raises_value = false;
+  Saved input, size;
+  static constexpr unsigned results = 0b01;
+  static UnitVectorsRule save(const TensorPair& r, const Tensor& input, int64_t dim, double eps, bool raises_value,
+                              Needs) {
+    return {dim, eps, raises_value, Saved(input), Saved(std::get<1>(r))};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    return _unit_vectors_backward(g[0], input(), size(), dim, eps, raises_value);
+  }
+};
+
 }  // namespace
 
 void register_norm() {
@@ -143,6 +159,7 @@ void register_norm() {
   record<ops::native_layer_norm, LayerNormRule>();
   record<ops::_fused_rms_norm, RmsNormRule>();
   record<ops::native_group_norm, GroupNormRule>();
+  record<ops::_unit_vectors, UnitVectorsRule>();
   record_composite<ops::_batch_norm_backward, &batch_norm_backward_formula>();
 }
 

@@ -106,8 +106,12 @@ struct CumsumRule {
   }
 };
 
-// Element i has a part in the products from i on: its gradient is the sum of g_j y_j / x_i over j >= i. Up to the first
-// zero of a line that holds; at the first zero, the products without it take y's place; behind it all products are 0.
+/// Returns whether a gradient of products is recorded, and a factor is zero. On a device, the host waits for the
+/// answer.
+bool is_recorded_with_zeros(const Tensor& input) {
+  return layer_state.grad_enabled && has_values(input) && any(input == 0).item<bool>();
+}
+
 // Where the gradient itself is recorded and there are zeros, the second derivative there needs the form without
 // division, x_0 ... x_(i-1) (g_i + x_(i+1) (g_(i+1) + ...)), a few ops per element.
 struct CumprodRule {
@@ -119,14 +123,8 @@ struct CumprodRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (g.dim() == 0) return g;
     const Tensor input = x().to(g.dtype());
-    const Tensor zero = input == 0;
-    if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(g, input);
-    const Tensor before = cumsum(zero.to(DType::int64), dim);
-    const Tensor clean = before == 0, first = logical_and(zero, before == 1);
-    const Tensor ordinary = _reverse_cumsum(g * conj(y().to(g.dtype())), dim) / conj(where(clean, input, wrapped(1.0)));
-    const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
-    const Tensor at_zero = _reverse_cumsum(where(clean, wrapped(0.0), g * conj(others)), dim);
-    return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));
+    if (is_recorded_with_zeros(input)) return without_division(g, input);
+    return _cumprod_backward(g, input, y().to(g.dtype()), dim);
   }
   Tensor without_division(const Tensor& g, const Tensor& input) const {
     const int64_t d = wrap_dim(dim, g.dim(), "cumprod"), n = g.size(d);
@@ -143,9 +141,8 @@ struct CumprodRule {
   }
 };
 
-// The product of the others: y / x where x is not zero; at the only zero of a line, the product of the rest; at one of
-// several zeros, zero. Where the gradient itself is recorded and there are zeros, the second derivative there needs the
-// form without division: what comes before an element times what comes behind it.
+// Where the gradient itself is recorded and there are zeros, the second derivative there needs the form without
+// division: what comes before an element times what comes behind it.
 struct ProductRule {
   int64_t dim = 0;
   bool keepdim = false;
@@ -157,13 +154,9 @@ struct ProductRule {
     const Tensor input = x().to(g.dtype());
     if (input.dim() == 0) return g;
     const int64_t d = wrap_dim(dim, input.dim(), "prod");
-    const Tensor grad = keepdim ? g : unsqueeze(g, d), zero = input == 0;
-    if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(grad, input, d);
-    const Tensor product = keepdim ? y() : unsqueeze(y(), d);
-    const Tensor rest = where(zero, wrapped(1.0), input);
-    const Tensor ordinary = grad * conj(product.to(g.dtype())) / conj(rest);  // 0 in a line that has a zero
-    const Tensor at_zero = where(sum(zero, MaybeDims(d), true) == 1, grad * conj(prod(rest, d, true)), wrapped(0.0));
-    return where(zero, at_zero, ordinary);
+    const Tensor grad = keepdim ? g : unsqueeze(g, d);
+    if (is_recorded_with_zeros(input)) return without_division(grad, input, d);
+    return _prod_backward(grad, input, (keepdim ? y() : unsqueeze(y(), d)).to(g.dtype()), d);
   }
   static Tensor without_division(const Tensor& grad, const Tensor& input, int64_t d) {
     const int64_t n = input.size(d);

@@ -374,6 +374,26 @@ Tensor _logsumexp_backward_composite(const Tensor& grad, const Tensor& input, co
   return mul(div(grad.to(wide), total), parts);
 }
 
+// The product of the others: y / x where x is not zero; at the only zero of a line, the product of the rest; at one of
+// several zeros, zero.
+Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const Tensor zero = eq(input, 0), rest = where(zero, wrapped(1.0), input);
+  const Tensor ordinary = div(mul(grad, conj(result)), conj(rest));  // 0 in a line that has a zero
+  const Tensor is_one = eq(sum(zero, MaybeDims(dim), true), 1);
+  return where(zero, where(is_one, mul(grad, conj(prod(rest, dim, true))), wrapped(0.0)), ordinary);
+}
+
+// Element i has a part in the products from i on: its gradient is the sum of g_j y_j / x_i over j >= i. Up to the first
+// zero of a line that holds; at the first zero, the products without it take y's place; behind it all products are 0.
+Tensor _cumprod_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const Tensor zero = eq(input, 0), before = cumsum(zero.to(DType::int64), dim);
+  const Tensor clean = eq(before, 0), first = logical_and(zero, eq(before, 1));
+  const Tensor ordinary = div(_reverse_cumsum(mul(grad, conj(result)), dim), conj(where(clean, input, wrapped(1.0))));
+  const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
+  const Tensor at_zero = _reverse_cumsum(where(clean, wrapped(0.0), mul(grad, conj(others))), dim);
+  return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));
+}
+
 Tensor _reverse_cumsum_composite(const Tensor& input, int64_t dim) {
   return input.dim() == 0 ? cumsum(input, dim) : flip(cumsum(flip(input, dim), dim), dim);
 }

@@ -11,6 +11,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/shape.h>
@@ -37,18 +38,15 @@ Tensor cosine_similarity_composite(const Tensor& x1, const Tensor& x2, int64_t d
               "dtype is ",
               joint, ".");
   const Dims shape = broadcast_shapes(x1.sizes(), x2.sizes(), "cosine_similarity");
-  const Tensor a = expand(x1, shape).to(joint), b = expand(x2, shape).to(joint);
+  const int64_t d = wrap_dim(dim, int64_t(shape.size()), "cosine_similarity");
   const auto unit = [&](const Tensor& x) {
-    const Tensor size = norm(x, 2, MaybeDims(dim), true);
-    if (!layer_state.grad_enabled || !size.requires_grad()) return div(x, clamp_min(size, wrapped(eps)));
-    const Tensor raised = clone(size);
-    {
-      NoGrad off;  // a size below eps is raised to it, and keeps its gradient, as PyTorch has it
-      ops::clamp_min(raised, wrapped(eps), Out{&raised, Out::inplace});
-    }
-    return div(x, raised);
+    const int64_t at = d - (int64_t(shape.size()) - x.dim());  // in x, which broadcasts
+    const bool whole = shape.empty() || (at >= 0 && x.size(at) == shape[size_t(d)]);
+    const Tensor vectors = (whole ? x : expand(x, shape)).to(joint);
+    // a size below eps is raised to it, and keeps its gradient, as PyTorch has it
+    return std::get<0>(_unit_vectors(vectors, whole && !shape.empty() ? at : d, eps, true));
   };
-  return sum(mul(unit(a), unit(b)), MaybeDims(dim));
+  return sum(mul(unit(x1), unit(x2)), MaybeDims(dim));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
@@ -117,9 +118,33 @@ TensorTriple _layer_norm_backward_composite(const Tensor& grad, const Tensor& in
   return {of_input.to(input.dtype()), total(mul(g, normal)), total(g)};
 }
 
+TensorPair _unit_vectors_composite(const Tensor& input, int64_t dim, double eps, bool) {
+  const Tensor size = norm(input, 2, MaybeDims(dim), true, statistics_dtype(input.dtype()));
+  return {div(input, clamp_min(size, wrapped(eps))).to(input.dtype()), size};
+}
+
+/// Of x / r with r = max(|x|, eps): (g - (g . x / r) x / |x|) / r, without the second term where r is constant. Where
+/// the gradient is recorded, the size is computed anew from the input.
+Tensor _unit_vectors_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& size, int64_t dim,
+                                        double eps, bool raises_value) {
+  const DType wide = statistics_dtype(input.dtype());
+  const bool recorded = layer_state.grad_enabled && input.requires_grad();
+  const Tensor length = recorded ? norm(input, 2, MaybeDims(dim), true, wide) : size.to(wide);
+  Tensor raised = clamp_min(length, wrapped(eps));
+  if (recorded && raises_value) raised = add(length, sub(raised, length).detach());
+  const Tensor x = input.to(wide), g = grad.to(wide);
+  const Tensor along = div(sum(mul(g, x), MaybeDims(dim), true), raised);
+  const Tensor counts = raises_value ? gt(length, 0) : ge(length, eps);
+  const Tensor part = where(counts, div(along, where(counts, length, wrapped(1.0))), wrapped(0.0));
+  return div(sub(g, mul(part, x)), raised).to(input.dtype());
+}
+
 Tensor normalize_composite(const Tensor& input, double p, IntList dim, double eps) {
   VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
               "normalize: expected a floating-point or complex dtype, got ", input.dtype(), " (input).");
+  if (p == 2 && dim.size() == 1 && is_float(input.dtype()) && input.dim() > 0) {
+    return std::get<0>(_unit_vectors(input, dim[0], eps, false));
+  }
   return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }
 

@@ -50,7 +50,7 @@ Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor
 Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {
   check_real_floating(input, "exponential_");
   VESTA_CHECK(lambd > 0, runtime, "exponential_: expects lambda > 0.0, but found lambda=", lambd, ".");
-  return copy_(input, div(neg(log(inner_uniform(input, generator))), wrapped(lambd)));
+  return copy_(input, div(log(inner_uniform(input, generator)), wrapped(-lambd)));
 }
 
 Tensor geometric__composite(const Tensor& input, double p, Generator* generator) {
@@ -114,6 +114,14 @@ Tensor randint_like_low_dtype_composite(const Tensor& input, int64_t low, int64_
   return random_(empty_like(input, dtype, device), low, high, generator);
 }
 
+Tensor _checked_probabilities_composite(const Tensor& input) {
+  Tensor p = input.to(DType::float64);
+  if (!has_values(p)) return p;
+  VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, kNotProbabilities);
+  VESTA_CHECK(all(any(gt(p, 0), MaybeDims(-1))).item<bool>(), runtime, kNoProbability);
+  return p;
+}
+
 Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
   constexpr const char* op = "multinomial";
   VESTA_CHECK(input.dim() == 1 || input.dim() == 2, runtime, op, ": prob_dist must be 1 or 2 dim, got shape ",
@@ -128,15 +136,11 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
   Dims shape(input.sizes());
   shape.back() = num_samples;
   if (input.numel() == 0 || !has_values(input)) return empty(shape, DType::int64, input.device());
-  const Tensor p = input.to(DType::float64);
-  VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, op,
-              ": probability tensor contains either `inf`, `nan` or element < 0.");
-  const Tensor positive = sum(gt(p, 0), MaybeDims(-1));
-  VESTA_CHECK(ge(amin(positive), 1).item<bool>(), runtime, op,
-              ": invalid multinomial distribution (sum of probabilities <= 0).");
-  if (!replacement) {  // the largest of p / e with exponential e are a sample without replacement
-    const Tensor e = exponential_(empty_like(p), 1, generator);
-    return std::get<1>(topk(div(p, e), num_samples, -1, true, true));
+  const Tensor p = _checked_probabilities(input);
+  if (!replacement) {  // the largest of p / e with exponential e are a sample without replacement; e is -log(u)
+    const Tensor negative = div(p, log(inner_uniform(p, generator)));
+    if (num_samples == 1) return argmin(negative, -1, true);
+    return std::get<1>(topk(negative, num_samples, -1, false, true));
   }
   const Tensor sums = cumsum(p, -1), total = narrow(sums, -1, n - 1, 1);
   const Tensor at = mul(uniform_(empty(shape, DType::float64, input.device()), 0, 1, generator), total);

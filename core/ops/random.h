@@ -43,4 +43,9 @@ VESTA_API double largest_below(DType dtype, double to);
 /// Checks randperm's length against the dtype.
 VESTA_API DType check_randperm(int64_t n, MaybeDType dtype);
 
+/// What multinomial says of weights that are none.
+inline constexpr char kNotProbabilities[] =
+    "multinomial: probability tensor contains either `inf`, `nan` or element < 0.";
+inline constexpr char kNoProbability[] = "multinomial: invalid multinomial distribution (sum of probabilities <= 0).";
+
 }  // namespace vesta

@@ -138,7 +138,31 @@ RankRange ranks_of_quantiles(const Tensor& lines, const Tensor& q, int64_t n) {
   return range.count > n / 2 || any(isnan(lines)).item<bool>() ? all_of_them : range;
 }
 
-/// The quantiles of lines; `skip_nan`: of their numbers, so that a line of NaN alone gives NaN.
+/// Returns the quantile of sorted lines whose rank the host knows, as the last dimension: the same as quantiles()
+/// computes, in fewer ops.
+Tensor quantile_at(const Tensor& sorted, double rank, Text interpolation) {
+  const auto is = [&](const char* name) { return interpolation == name; };
+  const double down = std::floor(rank), part = rank - down;
+  if (is("lower")) rank = down;
+  if (is("higher")) rank = std::ceil(rank);
+  if (is("nearest")) rank = down + (part > 0.5 || (part == 0.5 && std::fmod(down, 2) != 0) ? 1 : 0);
+  const double below = std::floor(rank), above = std::ceil(rank);
+  const auto at = [&](double place) { return narrow(sorted, -1, int64_t(place), 1); };
+  Tensor r = at(below);
+  if (is("linear") || is("midpoint")) {
+    const double between = is("midpoint") ? (below == above ? 0 : 0.5) : rank - below;
+    const bool wide = sorted.dtype() == DType::float64;
+    const double weight = wide ? between : double(float(between)),
+                 other = wide ? 1 - weight : double(1 - float(weight));
+    const Tensor high = at(above), gap = sub(high, r);
+    r = weight < 0.5 ? add(r, mul(gap, weight)) : sub(high, mul(gap, other));
+  }
+  const Tensor largest = at(double(sorted.size(-1) - 1));
+  return where(isnan(largest), largest, r);  // NaN is larger than all
+}
+
+/// The quantiles of lines; `skip_nan`: of their numbers, so that a line of NaN alone gives NaN. A number q may lie on
+/// the host where the input does not.
 Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation,
                  bool skip_nan) {
   VESTA_CHECK(input.dtype() == DType::float32 || input.dtype() == DType::float64, runtime, op,
@@ -162,31 +186,35 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
   const Tensor sorted = range.count < n
                             ? std::get<0>(at_ranks(lines, range.first, range.count, lines.dim() - 1, false, "stable"))
                             : std::get<0>(sort(lines, MaybeBool(true), -1, false));
-  Tensor last = wrapped(double(n - 1));  // the rank of a line's largest number; NaN is larger than all
-  if (skip_nan) last = clamp_min(sub(sum(logical_not(isnan(sorted)), MaybeDims(-1), true), 1), 0).to(DType::float64);
-  Tensor rank = mul(reshape(q, -1).to(DType::float64), last);
-  if (is("lower")) rank = floor(rank);
-  if (is("higher")) rank = ceil(rank);
-  if (is("nearest")) {  // the even one of two as near
-    const Tensor down = floor(rank), part = sub(rank, down), odd = remainder(down, 2);
-    rank = add(down, logical_or(gt(part, 0.5), logical_and(eq(part, 0.5), ne(odd, 0))).to(rank.dtype()));
-  }
-  if (range.count < n) {  // among those that were found, the same for all lines
-    Dims sizes(sorted.sizes());
-    sizes.back() = rank.numel();
-    rank = expand(sub(rank, double(range.first)), sizes);
-  } else if (!skip_nan) {
-    rank = where(isnan(narrow(sorted, -1, n - 1, 1)), last, rank);
-  }
-  const Tensor below = floor(rank), above = ceil(rank);
-  const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
-  const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
-  const Tensor weight = between.to(input.dtype()), gap = sub(high, low);
-  // From the nearer of both, as PyTorch's lerp goes; a rank that was rounded is no place between two, one of which may
-  // be infinite.
-  Tensor r = is("linear") || is("midpoint")
-                 ? where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))))
-                 : low;
+  const auto by_tensors = [&] {
+    Tensor last = wrapped(double(n - 1));  // the rank of a line's largest number; NaN is larger than all
+    if (skip_nan) last = clamp_min(sub(sum(logical_not(isnan(sorted)), MaybeDims(-1), true), 1), 0).to(DType::float64);
+    Tensor rank = mul(reshape(q, -1).to(DType::float64), last);
+    if (is("lower")) rank = floor(rank);
+    if (is("higher")) rank = ceil(rank);
+    if (is("nearest")) {  // the even one of two as near
+      const Tensor down = floor(rank), part = sub(rank, down), odd = remainder(down, 2);
+      rank = add(down, logical_or(gt(part, 0.5), logical_and(eq(part, 0.5), ne(odd, 0))).to(rank.dtype()));
+    }
+    if (range.count < n) {  // among those that were found, the same for all lines
+      Dims sizes(sorted.sizes());
+      sizes.back() = rank.numel();
+      rank = expand(sub(rank, double(range.first)), sizes);
+    } else if (!skip_nan) {
+      rank = where(isnan(narrow(sorted, -1, n - 1, 1)), last, rank);
+    }
+    const Tensor below = floor(rank), above = ceil(rank);
+    const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
+    const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
+    const Tensor weight = between.to(input.dtype()), gap = sub(high, low);
+    // From the nearer of both, as PyTorch's lerp goes; a rank that was rounded is no place between two, one of which
+    // may be infinite.
+    return is("linear") || is("midpoint")
+               ? where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))))
+               : low;
+  };
+  const bool is_known = !skip_nan && q.dim() == 0 && lines.device() != q.device() && has_values(q);
+  Tensor r = is_known ? quantile_at(sorted, q.item<double>() * double(n - 1), interpolation) : by_tensors();
   if (input.dim() == 0) return reshape(r, q.sizes());
   r = transpose(unsqueeze(r, 0), 0, -1);  // [q, lines..., 1]: the values of q first, the reduced dimension last
   r = transpose(r, at + 1, -1);  // back to its place
@@ -208,6 +236,11 @@ Tensor number_of_quantile(const char* op, const Tensor& input, double q) {
 }  // namespace
 
 Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
+  if (input.device().type != DeviceType::cpu && is_float(input.dtype())) {  // the host knows the rank
+    VESTA_CHECK(q >= 0 && q <= 1, runtime, "quantile: q must be in the range [0, 1] but got ", q, ".");
+    const Tensor number = full(IntList(), q, input.dtype(), Device(DeviceType::cpu));
+    return quantiles("quantile", input, number, dim, keepdim, interpolation, false);
+  }
   return quantile(input, number_of_quantile("quantile", input, q), dim, keepdim, interpolation);
 }
 Tensor quantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation) {

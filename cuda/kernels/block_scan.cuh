@@ -4,28 +4,34 @@
 
 namespace vesta::cuda {
 
-/// Returns the sum of the values of this thread and all before it, and sets `total` to the sum of all; every thread of
-/// a block of `threads` takes part. The order of the additions depends on `threads` alone.
+/// Combines the values of this thread and all before it, and sets `total` to what all give; every thread of a block of
+/// `threads` takes part. The order of the operations depends on `threads` alone.
+template <int threads, class T, class F>
+VESTA_DEVICE T block_scan_through(T value, T& total, T identity, F combine) {
+  constexpr unsigned kWarps = threads / 32;
+  VESTA_SHARED(T, of_warps, kWarps);
+  const unsigned lane = lane_index(), warp = warp_index();
+  T through = value;  // of this lane and those before it
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const T before = shuffle(through, lane >= step ? lane - step : lane);
+    if (lane >= step) through = combine(before, through);
+  }
+  block_barrier();  // what the last call's warps gave has been read
+  if (lane == 31) of_warps[warp] = through;
+  block_barrier();
+  T offset = identity;
+  total = identity;
+  for (unsigned w = 0; w < kWarps; ++w) {
+    if (w < warp) offset = combine(offset, of_warps[w]);
+    total = combine(total, of_warps[w]);
+  }
+  return combine(offset, through);
+}
+
+/// Returns the sum of the values of this thread and all before it, and sets `total` to the sum of all.
 template <int threads, class T>
 VESTA_DEVICE T block_sum_through(T value, T& total) {
-  constexpr unsigned kWarps = threads / 32;
-  VESTA_SHARED(T, warp_sums, kWarps);
-  const unsigned lane = lane_index(), warp = warp_index();
-  T sum = value;  // of this lane and those before it
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const T before = shuffle(sum, lane >= step ? lane - step : lane);
-    if (lane >= step) sum += before;
-  }
-  block_barrier();  // the last call's sums have been read
-  if (lane == 31) warp_sums[warp] = sum;
-  block_barrier();
-  T offset = 0;
-  total = 0;
-  for (unsigned w = 0; w < kWarps; ++w) {
-    if (w < warp) offset += warp_sums[w];
-    total += warp_sums[w];
-  }
-  return offset + sum;
+  return block_scan_through<threads>(value, total, T(0), [](T a, T b) { return T(a + b); });
 }
 
 /// Returns the sum of the values of all threads before this one; for integers, where taking `value` off again is exact.

@@ -2,7 +2,7 @@
 #include <vesta/cuda/kernels/random.h>
 
 #include <vesta/cuda/kernels/rounded.cuh>
-#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 namespace {
@@ -239,6 +239,23 @@ VESTA_KERNEL void permutation_kernel(RandomLaunch l, const uint32_t* keys, const
   static_cast<int64_t*>(l.out)[to] = own;
 }
 
+template <class T>
+VESTA_KERNEL void checked_weights_kernel(WeightsLaunch l, unsigned width) {
+  const GroupOrBlock team(width);
+  const bool exists = int64_t(team.row) < l.rows;
+  const int64_t first = exists ? int64_t(team.row) * l.n : 0, n = exists ? l.n : 0;
+  const T* in = static_cast<const T*>(l.in) + first;
+  int positive = 0;
+  for (int64_t i = team.rank; i < n; i += team.size) {
+    const double v = double(convert<compute_of<T>>(in[i]));
+    if (!(v >= 0 && v - v == 0)) report(l.fault, FaultKind::condition, l.not_weights, 0, 0);
+    positive |= v > 0 ? 1 : 0;
+    l.out[first + i] = v;
+  }
+  positive = team.reduce(positive, [](int a, int b) { return a | b; });
+  if (exists && team.rank == 0 && !positive) report(l.fault, FaultKind::condition, l.none, 0, 0);
+}
+
 }  // namespace
 
 void run_uniform(const RandomLaunch& l) {
@@ -266,6 +283,12 @@ void run_dropout_gradient(const RandomLaunch& l) {
     const bool aligned = lies(l.in, 16) && lies(l.out, 16) && lies(l.mask, N);
     const LaunchShape shape = linear_shape(uint64_t(l.n + N - 1) / N, kThreads, l.stream);
     launch_independent(l.name, dropout_gradient_kernel<T>, shape, l, aligned);
+  });
+}
+void run_checked_weights(const WeightsLaunch& l) {
+  const unsigned width = team_width(l.n, 1);
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    launch_block("multinomial", checked_weights_kernel<T>, team_shape(uint64_t(l.rows), width, l.stream), l, width);
   });
 }
 void run_random_bits(const RandomLaunch& l) { run<Bits>(l); }

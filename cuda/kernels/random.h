@@ -38,6 +38,18 @@ void run_dropout_gradient(const RandomLaunch& l);
 void run_random_bits(const RandomLaunch& l);
 /// Queues out[i] = the highest `bits` of these, at most 32, as a 32-bit number.
 void run_random_keys(const RandomLaunch& l, int bits);
+/// Weights of draws: rows [rows, n] that become float64.
+struct WeightsLaunch {
+  DType dtype = DType::float32;
+  StreamHandle stream = nullptr;
+  int64_t rows = 0, n = 0;
+  const void* in = nullptr;
+  double* out = nullptr;
+  const char *not_weights = nullptr, *none = nullptr;  // literals to report
+  Fault* fault = nullptr;
+};
+/// Queues out = in, and reports rows with a number that is negative or not finite, or without a positive one.
+void run_checked_weights(const WeightsLaunch& l);
 /// Queues out = order, the elements' numbers by such keys, in the order of all 64 bits: equal keys are few.
 void run_permutation(const RandomLaunch& l, const uint32_t* keys, const uint32_t* order);
 

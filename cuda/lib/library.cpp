@@ -65,9 +65,9 @@ std::vector<const char*> files_of(const LibraryNames& names, int major) {
   return files;
 }
 
-bool is_emulated() { return std::string_view(rt::implementation()) != "CUDA"; }
-
 }  // namespace
+
+bool is_emulated() { return std::string_view(rt::implementation()) != "CUDA"; }
 
 std::vector<std::string> package_folders(const std::string& packages, int major) {
   std::error_code ignored;
@@ -87,7 +87,7 @@ std::vector<std::string> package_folders(const std::string& packages, int major)
 
 std::vector<std::string> library_folders() {
   std::vector<std::string> to = split(environment("VESTA_CUDA_LIB_DIR"), ':');
-  if (is_emulated()) return to;  // real libraries cannot compute on emulated memory
+  if (is_emulated()) return to;
   const fs::path own = own_folder();
   if (!own.empty()) to.push_back(own.string());
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {

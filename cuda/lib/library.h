@@ -1,5 +1,6 @@
 // Libraries that are opened when first needed, never linked.
 #pragma once
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,14 @@ class VESTA_API Library {
   void* handle_ = nullptr;
   std::string path_, problem_;
 };
+
+/// The exception for a missing library or a refused call; the op then runs on the host.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Returns whether devices are emulated: no real library can compute on their memory.
+bool is_emulated();
 
 /// Lists the folders that are searched, in order (without the loader's own).
 VESTA_API std::vector<std::string> library_folders();

@@ -4,12 +4,10 @@
 
 #include <array>
 #include <complex>
-#include <cstring>
 
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/precision.h>
-#include <vesta/cuda/lib/library.h>
 
 namespace vesta::cuda::solver {
 namespace {
@@ -82,7 +80,6 @@ int type_of(DType d) {
   constexpr int types[] = {r_32f, r_64f, c_32f, c_64f};
   return types[letter_of(d)];
 }
-bool is_emulated() { return std::strcmp(rt::implementation(), "CUDA") != 0; }
 
 int* status_at(const Tensor& info, int64_t i) { return info.data_ptr<int32_t>() + i; }
 void** pointers_in(const Tensor& table) { return reinterpret_cast<void**>(table.impl()->data()); }

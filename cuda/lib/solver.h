@@ -1,19 +1,14 @@
 // Decompositions of matrices on the device: cuSOLVER and, for triangular systems and small matrices, cuBLAS.
 #pragma once
 #include <mutex>
-#include <stdexcept>
 #include <vector>
 
 #include <vesta/core/tensor.h>
+#include <vesta/cuda/lib/library.h>
 #include <vesta/cuda/lib/solver_abi.h>
 #include <vesta/cuda/stream.h>
 
 namespace vesta::cuda::solver {
-
-/// The exception for a missing library or a refused call; the op then runs on the host.
-struct Refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Throws Refused if cuSOLVER, or with `blas` cuBLAS, cannot be used.
 void expect_libraries(bool blas);

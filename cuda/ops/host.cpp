@@ -1,7 +1,6 @@
-// Ops that the host computes: Fourier transforms, and decompositions of matrices that NVIDIA's libraries lack (LDL;
-// eigenvalues of matrices that are not symmetric, as in PyTorch).
+// Ops that the host computes: decompositions of matrices that NVIDIA's libraries lack (LDL; eigenvalues of matrices
+// that are not symmetric, as in PyTorch).
 #include <vesta/core/ops/copy_values.h>
-#include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/cuda/ops/host.h>
 #include <vesta/cuda/register.h>
@@ -20,9 +19,6 @@ void register_ops() {
 
 }  // namespace
 
-void register_host() {
-  register_ops<ops::linalg_ldl_factor_ex, ops::linalg_ldl_solve, ops::linalg_eig, ops::_fft_r2c, ops::_fft_c2r,
-               ops::_fft_c2c>();
-}
+void register_host() { register_ops<ops::linalg_ldl_factor_ex, ops::linalg_ldl_solve, ops::linalg_eig>(); }
 
 }  // namespace vesta::cuda

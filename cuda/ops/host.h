@@ -1,6 +1,7 @@
 // A call on the host: operands are copied there, the CPU's kernel runs, and its results are copied back. The host waits
 // for both copies.
 #pragma once
+#include <vesta/cuda/lib/library.h>
 #include <vesta/cuda/ops/operands.h>
 
 namespace vesta::cuda {
@@ -30,6 +31,21 @@ R run_on_host(A... a) {
   Device device(DeviceType::cpu);
   (see_device(device, a), ...);
   return on_device(op(on_host(a)...), device);
+}
+
+/// Runs `f`, or the op on the host, with a warning, where a library refuses. `expect` throws Refused where one is
+/// missing, before anything is copied; an empty reason warns of nothing.
+template <auto& op, auto f, void (*expect)(), class R, class... A>
+R run_or_on_host(A... a) {
+  std::string why;
+  try {
+    expect();
+    return f(a...);
+  } catch (const Refused& e) {
+    why = e.what();
+  }
+  if (!why.empty()) warn_once(why);
+  return run_on_host<op, R, A...>(a...);
 }
 
 }  // namespace vesta::cuda

@@ -15,7 +15,6 @@
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/linalg.h>
-#include <vesta/cuda/lib/library.h>
 #include <vesta/cuda/lib/solver.h>
 #include <vesta/cuda/ops/host.h>
 #include <vesta/cuda/register.h>
@@ -184,22 +183,14 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left,
   return x;
 }
 
-/// Runs `f`, or the op on the host if the libraries refuse.
-template <auto& op, auto f, class R, class... A>
-R run(A... a) {
-  std::string why;
-  try {
-    solver::expect_libraries(std::is_same_v<R, Tensor>);  // before anything is copied; triangular systems need cuBLAS
-    return f(a...);
-  } catch (const solver::Refused& e) {
-    why = e.what();
-  }
-  if (!why.empty()) warn_once(why);
-  return run_on_host<op, R, A...>(a...);
+/// Throws Refused unless the libraries are there; triangular systems, whose result is one tensor, need cuBLAS.
+template <class R>
+void expect_libraries() {
+  solver::expect_libraries(std::is_same_v<R, Tensor>);
 }
 template <auto& op, auto f, class R, class... A>
 void register_one(Op<R(A...)>& o) {
-  o.set_kernel(DeviceType::cuda, &run<op, f, R, A...>);
+  o.set_kernel(DeviceType::cuda, &run_or_on_host<op, f, expect_libraries<R>, R, A...>);
 }
 
 }  // namespace

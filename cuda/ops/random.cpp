@@ -133,6 +133,20 @@ Tensor dropout_backward_kernel(const Tensor& grad, const Tensor& mask, double sc
   return out;
 }
 
+Tensor checked_probabilities(const Tensor& input) {
+  const OperandDevice device(input);
+  const Tensor in = contiguous_values(input);
+  Tensor out = empty_tensor(in.sizes(), DType::float64, in.device());
+  if (out.numel() == 0) return out;
+  WeightsLaunch l;
+  l.dtype = in.dtype(), l.stream = device.stream(), l.n = in.size(-1), l.rows = in.numel() / l.n;
+  l.in = in.data_ptr(), l.out = out.data_ptr<double>();
+  l.not_weights = kNotProbabilities, l.none = kNoProbability;
+  l.fault = fault_of(device.index());
+  run_checked_weights(l);
+  return out;
+}
+
 /// The numbers below n in the order of 64 random bits each. Only the highest bits are sorted, as many as leave few of
 /// them equal; a last kernel looks at the others there.
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
@@ -167,6 +181,7 @@ void register_random() {
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cuda, &dropout_kernel);
   ops::native_dropout_backward.set_kernel(DeviceType::cuda, &dropout_backward_kernel);
+  ops::_checked_probabilities.set_kernel(DeviceType::cuda, &checked_probabilities);
   ops::randperm.set_kernel(DeviceType::cuda, &randperm);
 }
 

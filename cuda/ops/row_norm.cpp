@@ -1,5 +1,7 @@
-// Layer and root mean square normalisation over rows: one kernel forward, two backward.
+// Layer and root mean square normalisation over rows: one kernel forward, two backward. And vectors divided by their
+// lengths, one kernel each.
 #include <vesta/cuda/kernels/row_norm.h>
+#include <vesta/cuda/kernels/unit_vectors.h>
 
 #include <algorithm>
 
@@ -141,6 +143,45 @@ TensorPair rms_norm_backward_kernel(const Tensor& grad, const Tensor& input, Int
   return {gx, gw};
 }
 
+/// Returns a launch over vectors of x along `dim`.
+UnitVectors launch_of(const Tensor& x, int64_t dim, double eps, bool raises_value, const Tensor& out,
+                      const Tensor& size) {
+  UnitVectors l;
+  l.dtype = x.dtype(), l.stream = stream_of(x), l.eps = eps, l.raises_value = raises_value, l.length = x.size(dim);
+  for (int64_t i = 0; i < x.dim(); ++i) (i < dim ? l.outer : l.inner) *= i == dim ? 1 : x.size(i);
+  l.x = x.impl()->data(), l.out = out.impl()->data(), l.size = size.impl()->data();
+  return l;
+}
+
+TensorPair unit_vectors(const Tensor& input, int64_t dim, double eps, bool raises_value) {
+  if (input.dim() == 0 || input.numel() == 0) return ops::_unit_vectors.body()(input, dim, eps, raises_value);
+  const OperandDevice device(input);
+  const int64_t d = wrap_dim(dim, input.dim(), "_unit_vectors");
+  const Tensor x = contiguous_values(input);
+  Dims kept(x.sizes());
+  kept[size_t(d)] = 1;
+  Tensor out = empty_tensor(x.sizes(), x.dtype(), x.device());
+  Tensor size = empty_tensor(kept, statistics_dtype(x.dtype()), x.device());
+  run_unit_vectors(launch_of(x, d, eps, raises_value, out, size));
+  return {out, size};
+}
+
+Tensor unit_vectors_backward(const Tensor& grad, const Tensor& input, const Tensor& size, int64_t dim, double eps,
+                             bool raises_value) {
+  const bool same = grad.dtype() == input.dtype() && size.dtype() == statistics_dtype(input.dtype()) &&
+                    std::ranges::equal(grad.sizes(), input.sizes());
+  if (!same || input.dim() == 0 || input.numel() == 0) {
+    return ops::_unit_vectors_backward.body()(grad, input, size, dim, eps, raises_value);
+  }
+  const OperandDevice device(input);
+  const Tensor x = contiguous_values(input), g = contiguous_values(grad), sizes = contiguous_values(size);
+  Tensor out = empty_tensor(x.sizes(), x.dtype(), x.device());
+  UnitVectors l = launch_of(x, wrap_dim(dim, x.dim(), "_unit_vectors"), eps, raises_value, out, sizes);
+  l.grad = g.impl()->data();
+  run_unit_vectors_gradient(l);
+  return out;
+}
+
 }  // namespace
 
 void register_row_norm() {
@@ -148,6 +189,8 @@ void register_row_norm() {
   ops::_layer_norm_backward.set_kernel(DeviceType::cuda, layer_norm_backward_kernel);
   ops::_fused_rms_norm.set_kernel(DeviceType::cuda, rms_norm_kernel);
   ops::_rms_norm_backward.set_kernel(DeviceType::cuda, rms_norm_backward_kernel);
+  ops::_unit_vectors.set_kernel(DeviceType::cuda, unit_vectors);
+  ops::_unit_vectors_backward.set_kernel(DeviceType::cuda, unit_vectors_backward);
 }
 
 }  // namespace vesta::cuda

@@ -3,8 +3,10 @@
 #include <vesta/core/ops/scan.h>
 
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/cuda/kernels/product_gradient.h>
 #include <vesta/cuda/kernels/scan.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
@@ -116,12 +118,41 @@ TensorPair extrema(const Tensor& input, int64_t dim) {
   return {r.values, r.places};
 }
 
+/// Runs a gradient of products along `dim`, or the op's composite for operands that kernels do not know.
+template <auto& op>
+Tensor product_gradient(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim,
+                        void (*run)(const ProductGradient&), bool running) {
+  const DType d = input.dtype();
+  const int64_t at = input.dim() ? wrap_dim(dim, input.dim(), running ? "cumprod" : "prod") : 0;
+  const int64_t n = input.dim() ? input.size(at) : 0, given = running || n == 0 ? input.numel() : input.numel() / n;
+  if (n == 0 || grad.dtype() != d || result.dtype() != d || grad.numel() != given || result.numel() != given) {
+    return op.body()(grad, input, result, dim);
+  }
+  const OperandDevice device(input);
+  const Tensor x = contiguous_values(input), g = contiguous_values(grad), y = contiguous_values(result);
+  Tensor out = empty_tensor(x.sizes(), d, x.device());
+  ProductGradient l;
+  l.dtype = d, l.stream = device.stream(), l.length = n;
+  for (int64_t i = 0; i < input.dim(); ++i) (i < at ? l.outer : l.inner) *= i == at ? 1 : input.size(i);
+  l.x = x.data_ptr(), l.grad = g.data_ptr(), l.result = y.data_ptr(), l.out = out.data_ptr();
+  if (out.numel()) run(l);
+  return out;
+}
+Tensor prod_backward(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  return product_gradient<ops::_prod_backward>(grad, input, result, dim, run_product_gradient, false);
+}
+Tensor cumprod_backward(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  return product_gradient<ops::_cumprod_backward>(grad, input, result, dim, run_running_product_gradient, true);
+}
+
 }  // namespace
 
 void register_scan() {
   ops::cumsum.set_kernel(DeviceType::cuda, &cumsum);
   ops::_reverse_cumsum.set_kernel(DeviceType::cuda, &reverse_cumsum);
   ops::cumprod.set_kernel(DeviceType::cuda, &cumprod);
+  ops::_prod_backward.set_kernel(DeviceType::cuda, &prod_backward);
+  ops::_cumprod_backward.set_kernel(DeviceType::cuda, &cumprod_backward);
   ops::logcumsumexp.set_kernel(DeviceType::cuda, &logcumsumexp);
   ops::cummax.set_kernel(DeviceType::cuda, &extrema<false>);
   ops::cummin.set_kernel(DeviceType::cuda, &extrema<true>);

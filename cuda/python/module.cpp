@@ -143,6 +143,10 @@ PYBIND11_MODULE(_C_cuda, m) {
   m.def("sync_debug_mode", [] { return api().sync_debug_mode(); });
   m.def("set_sync_debug_mode", [](int mode) { api().set_sync_debug_mode(mode); });
   m.def("cudnn_version", [] { return api().cudnn_version(); });
+  m.def("fft_plan_count", [](int d) { return api().fft_plan_count(d); });
+  m.def("fft_plan_limit", [](int d) { return api().fft_plan_limit(d); });
+  m.def("set_fft_plan_limit", [](int d, int64_t limit) { api().set_fft_plan_limit(d, limit); });
+  m.def("clear_fft_plans", [](int d) { api().clear_fft_plans(d); });
   m.def("counters", [] { return api().counters(); });
   m.def("nccl_version", [] { return api().nccl_version(); });
   m.def("nccl_problem", [] { return api().nccl_problem(); });

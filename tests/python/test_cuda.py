@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 
 import pytest
 import vesta
@@ -54,6 +55,24 @@ def test_devices_by_name_number_and_context() -> None:
         assert vesta.equal((a.to("cuda:1") + b).cpu(), vesta.full((3,), 2.0))
         b.copy_(a * 3)
         assert b.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.skipif(vesta.cuda.device_count() < 2, reason="needs two devices")
+def test_work_on_another_device_does_not_make_it_current() -> None:
+    """Also not in a thread that has not chosen a device yet."""
+    found = []
+
+    def work() -> None:
+        x = vesta.ones(2, device="cuda:1")
+        found.append(vesta.cuda.current_device())
+        y = x + 1
+        found.append((vesta.cuda.current_device(), y.device.index, vesta.ones(1, device="cuda").device.index))
+        found.append(((x * 2).device.index, vesta.cuda.current_device()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [0, (0, 1, 0), (1, 0)]
 
 
 @pytest.mark.skipif(not EMULATED, reason="the emulated device plays the other library")

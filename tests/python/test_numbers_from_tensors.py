@@ -1,7 +1,7 @@
 """Tensors and NumPy scalars where an integer or a number is asked for, as PyTorch takes them.
 
-A 0-d tensor of an integer is an integer: as a size, a dimension, a window, one of a list. A vector of one element is one
-only as a size that stands alone or in a list. Where PyTorch's parser refuses a call, it is refused here.
+A 0-d tensor of an integer is an integer: as a size, a dimension, a window, one of a list. A vector of one element is
+one only as a size that stands alone or in a list. Where PyTorch's parser refuses a call, it is refused here.
 """
 
 from __future__ import annotations

@@ -96,13 +96,13 @@ def test_a_source_distribution_names_all_that_is_missing(tmp_path: Path) -> None
     assert "Building CXX object" not in text
 
 
-def make_wheel(folder: Path) -> Path:
+def make_wheel(folder: Path, *options: str, **environment: str) -> Path:
     """Builds the wheel of this Python as `make wheels` does."""
     pytest.importorskip("auditwheel")
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    env = {**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+    env = {**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1", **environment}
     env.pop("PYTHONPATH", None)
-    run(sys.executable, ROOT / ".ci" / "wheels", "--python", version, "--output", folder, env=env)
+    run(sys.executable, ROOT / ".ci" / "wheels", "--python", version, "--output", folder, *options, env=env)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -145,3 +145,29 @@ def test_a_wheel_is_all_that_is_needed(tmp_path: Path) -> None:
     run("cmake", "-S", source, "-B", tmp_path / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}", env=env)
     run("cmake", "--build", tmp_path / "consumer", env=env)
     assert run(tmp_path / "consumer" / "consumer", env=env) == "gradient: tensor([2., 4., 6.])\n"
+
+
+def check_cuda_wheel(wheel: Path, folder: Path) -> None:
+    """Checks that a wheel of vesta-cuda links none of NVIDIA's libraries, and that its extras name them."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    files = sorted(folder.glob("vesta/*.so"))
+    assert [f.name.partition(".")[0] for f in files] == ["_C_cuda", "libvesta_cuda"]
+    assert (folder / "vesta" / "licenses" / "vesta-cuda" / "LICENSE").exists()
+    check_needs(files, glibc_of(wheel.name))
+    for file in files:
+        needed = set(re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", file)))
+        system = re.compile(r"lib(c|m|stdc\+\+|gcc_s|dl|pthread|rt)\.so|ld-linux")
+        assert {name for name in needed if not system.match(name)} == {"libvesta.so"}, (file.name, needed)
+    (metadata,) = folder.glob("*.dist-info/METADATA")
+    extras = re.findall(r"Requires-Dist: nvidia-([a-z]+)\S*.*extra == .(cuda1[23])", metadata.read_text("utf-8"))
+    libraries = ("cublas", "cudnn", "cufft", "cusolver", "nccl")
+    assert sorted(extras) == sorted((name, extra) for name in libraries for extra in ("cuda12", "cuda13"))
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()), reason="needs nvcc")
+def test_a_wheel_of_the_cuda_backend(tmp_path: Path) -> None:
+    """The wheel of `make cuda-wheels`, for one kind of GPU."""
+    wheel = make_wheel(tmp_path / "dist", "--cuda", CMAKE_ARGS="-DCMAKE_CUDA_ARCHITECTURES=90")
+    check_cuda_wheel(wheel, tmp_path / "unpacked")

@@ -23,6 +23,11 @@ inline constexpr char _layer_norm_backward[] =
 inline constexpr char layer_norm[] =
     "layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5): (x - mean) / sqrt(var + eps) * weight + "
     "bias over the last dimensions, which are normalized_shape (Ba et al. 2016).";
+inline constexpr char _unit_vectors[] =
+    "_unit_vectors(input, dim, eps, raises_value): (output, size) with size |x| along dim, which is kept, and output "
+    "x / max(size, eps). Where eps is larger, size has no part in the gradient, or with raises_value its own.";
+inline constexpr char _unit_vectors_backward[] =
+    "_unit_vectors_backward(grad, input, size, dim, eps, raises_value): gradient of _unit_vectors' input.";
 inline constexpr char normalize[] = "normalize(input, p=2, dim=1, eps=1e-12): input / max(norm(input, p, dim), eps).";
 inline constexpr char native_group_norm[] =
     "native_group_norm(input, weight, bias, N, C, HxW, group, eps): (output, mean, 1 / sqrt(var + eps)) of group_norm; "

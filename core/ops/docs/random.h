@@ -45,6 +45,9 @@ inline constexpr char cauchy_[] =
 inline constexpr char log_normal_[] =
     "log_normal_(mean=1, std=2, *, generator=None): fills with e ** x for normal x of that mean and standard "
     "deviation. Error: std <= 0, an integer tensor.";
+inline constexpr char _checked_probabilities[] =
+    "_checked_probabilities(input): input in float64. Error: a number that is negative or not finite, a row without a "
+    "positive one; on a device, when the host next waits for it.";
 inline constexpr char multinomial[] =
     "multinomial(input, num_samples, replacement=False, *, generator=None): indices [num_samples], or [m, "
     "num_samples], drawn with the probabilities that the rows of input [n] or [m, n] are proportional to. Error: a "

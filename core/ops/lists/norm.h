@@ -30,6 +30,12 @@
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32),   \
      accepts(kFloats))                                                                                                 \
+  OP(FUNCTION, TensorPair, _unit_vectors, (const Tensor& input, int64_t dim, double eps, bool raises_value),           \
+     (input, dim, eps, raises_value), composite, hidden, casts(none, float32), accepts(kFloats),                       \
+     gives(Gives::same, Gives::statistics))                                                                            \
+  OP(FUNCTION, Tensor, _unit_vectors_backward,                                                                         \
+     (const Tensor& grad, const Tensor& input, const Tensor& size, int64_t dim, double eps, bool raises_value),        \
+     (grad, input, size, dim, eps, raises_value), composite, hidden, accepts(kFloats))                                 \
   OP(FUNCTION, Tensor, normalize, (const Tensor& input, double p = 2, IntList dim = 1, double eps = 1e-12),            \
      (input, p, dim, eps), composite, functional, out, accepts(kFloats | kComplexes))                                  \
   OP(FUNCTION, TensorTriple, native_group_norm,                                                                        \

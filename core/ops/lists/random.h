@@ -61,6 +61,8 @@
      (median, sigma, generator), composite, tensor_only, no_gradient)                                                  \
   OP(METHOD, Tensor, log_normal_, (double mean = 1, double std = 2, Kw<Generator*> generator = nullptr),               \
      (mean, std, generator), composite, tensor_only, no_gradient)                                                      \
+  OP(FUNCTION, Tensor, _checked_probabilities, (const Tensor& input), (input), composite, hidden, no_gradient,         \
+     accepts(kFloats))                                                                                                 \
   OP(METHOD, Tensor, multinomial,                                                                                      \
      (int64_t num_samples, bool replacement = false, Kw<Generator*> generator = nullptr),                              \
      (num_samples, replacement, generator), composite, out, no_gradient, accepts(kFloats), gives(Gives::int64))        \

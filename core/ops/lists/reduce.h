@@ -70,6 +70,12 @@
      (const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim), (grad, input, result, dim),         \
      composite, hidden, accepts(kFloats))                                                                              \
   OP(METHOD, Tensor, _reverse_cumsum, (int64_t dim), (dim), composite, hidden)                                         \
+  OP(FUNCTION, Tensor, _prod_backward,                                                                                 \
+     (const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim), (grad, input, result, dim),         \
+     composite, hidden, accepts(kFloats | kComplexes))                                                                 \
+  OP(FUNCTION, Tensor, _cumprod_backward,                                                                              \
+     (const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim), (grad, input, result, dim),         \
+     composite, hidden, accepts(kFloats | kComplexes))                                                                 \
   OP(METHOD_AS, TensorPair, var_mean, correction,                                                                      \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vesta import _C
 from vesta._deprecated import deprecated
 from vesta._names import listing
+from vesta.cuda import native
 
 from . import switch
 from .setting import Setting
@@ -51,15 +52,34 @@ class _Matmul:
 
 
 class _PlanCache:
-    """The plans of cuFFT that are kept: none."""
+    """The plans of cuFFT that a device keeps: the current one, or with an index another. Without a device, none."""
 
-    size, max_size = 0, 0
+    __slots__ = ("_device",)
+
+    def __init__(self, device: Any = None) -> None:
+        self._device = device
+
+    @property
+    def size(self) -> int:
+        """The number of plans."""
+        return native.native().fft_plan_count(native.index(self._device)) if is_built() else 0
+
+    @property
+    def max_size(self) -> int:
+        """The number of plans that are kept. The one that was not used for longest is given up first."""
+        return native.native().fft_plan_limit(native.index(self._device)) if is_built() else 0
+
+    @max_size.setter
+    def max_size(self, value: int) -> None:
+        native.native().set_fft_plan_limit(native.index(self._device), value)
 
     def clear(self) -> None:
-        """Does nothing: there are none."""
+        """Gives up all plans."""
+        if is_built():
+            native.native().clear_fft_plans(native.index(self._device))
 
     def __getitem__(self, device: Any) -> _PlanCache:
-        return self
+        return _PlanCache(device)
 
 
 matmul = _Matmul()

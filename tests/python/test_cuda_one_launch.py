@@ -1,0 +1,183 @@
+"""Gradients and draws that were many launches on a device and are one or few: their values, and how many there are."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a CUDA device, emulated or not")
+EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
+
+
+def drawn(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> vesta.Tensor:
+    rng = np.random.default_rng([seed, *shape])
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if "complex" in dtype else 0)
+    return vesta.tensor(x).to(getattr(vesta, dtype))
+
+
+def near(got: vesta.Tensor, want: vesta.Tensor, tolerance: float, what: Any = None) -> None:
+    assert got.shape == want.shape and got.dtype == want.dtype, what
+    wide = vesta.complex128 if want.is_complex() else vesta.float64
+    a, b = (t.detach().cpu().to(wide).numpy() for t in (got, want))
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=str(what))
+
+
+def gradients(f: Callable[..., vesta.Tensor], *operands: vesta.Tensor) -> tuple[list[list[vesta.Tensor]], int]:
+    """Returns result and gradients on the CPU and on the device, and the launches of the device's backward."""
+    both = []
+    launches = 0
+    for device in ("cpu", "cuda"):
+        leaves = [x.to(device).requires_grad_() for x in operands]
+        y = f(*leaves)
+        g = drawn(tuple(y.shape), str(y.dtype).split(".")[1], 5).to(device)
+        before = count("launches")
+        found = vesta.autograd.grad(y, leaves, g)
+        launches = count("launches") - before
+        both.append([y, *found])
+    return both, launches
+
+
+def count(name: str) -> int:
+    from vesta import _C_cuda
+
+    return int(dict(_C_cuda.counters())[name])
+
+
+LINES = [((7,), 0), ((5, 3), 0), ((5, 3), 1), ((2, 3, 4), 1), ((1, 5), 0), ((3, 40), 1), ((40, 3), 0), ((2, 300), 1),
+         ((3, 1500), 1), ((70, 3), 0), ((40, 130), 0), ((0, 3), 1), ((3, 0), 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-10), ("float32", 2e-4), ("complex128", 1e-10)])
+@pytest.mark.parametrize("zeros", [0, 1, 2, 5])
+def test_gradients_of_products(zeros: int, dtype: str, tolerance: float) -> None:
+    """Of products and running products, with and without zeros, short lines and long ones, in any place."""
+    for shape, dim in LINES:
+        x = drawn(shape, dtype)
+        x = x / x.abs().clamp(min=0.1) * (1 + 0.1 * drawn(shape, seed=2).clamp(-2, 2)).to(x.dtype)
+        if x.numel():
+            lines = x.movedim(dim, 0).flatten(1) if x.dim() > 1 else x[:, None]
+            for k in range(min(zeros, lines.shape[0])):
+                lines[(k * 13 + 2) % lines.shape[0], k % lines.shape[1]] = 0
+                lines[(k * 7 + 1) % lines.shape[0], 0] = 0
+            x = lines.reshape(x.movedim(dim, 0).shape).movedim(0, dim)
+        for f in (lambda t, d=dim: t.prod(d), lambda t, d=dim: t.prod(d, True), lambda t, d=dim: t.cumprod(d)):
+            (host, device), launches = gradients(f, x)
+            for a, b in zip(device, host):
+                scale = max(1.0, b.abs().max().item()) if b.numel() else 1.0
+                near(a / scale, b / scale, tolerance, (shape, dim))
+            assert launches <= 2, (shape, dim, launches)  # one, and a copy of a transposed operand
+
+
+def test_gradients_of_products_to_second_order() -> None:
+    from vesta.autograd import gradcheck, gradgradcheck
+
+    x = drawn((2, 4)).cuda()
+    x[0, 1] = x[1, 0] = x[1, 2] = 0
+    for f in (lambda t: t.prod(1), lambda t: t.cumprod(1), lambda t: t.cumprod(0)):
+        t = x.clone().requires_grad_()
+        assert gradcheck(f, (t,)) and gradgradcheck(f, (t,))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_vectors_of_length_one(dtype: str, tolerance: float) -> None:
+    for (shape, dim), eps in itertools.product(LINES, (1e-12, 3.0)):
+        x, y = drawn(shape, dtype), drawn(shape, dtype, 1)
+        if x.numel():
+            x.select(dim, 0)[...] = 0  # with dim of size 1: vectors of zeros
+        for f, operands, most in (
+            (lambda t, d=dim, e=eps: F.normalize(t, dim=d, eps=e), (x,), 2),
+            (lambda s, t, d=dim, e=eps: F.cosine_similarity(s, t, dim=d, eps=e), (x, y), 8),
+        ):
+            (host, device), launches = gradients(f, *operands)
+            for a, b in zip(device, host):
+                near(a, b, tolerance, (shape, dim, eps))
+            assert launches <= most, (shape, dim, launches)
+
+
+def test_cosine_similarity_broadcasts() -> None:
+    for a, b, dim in (
+        ((4, 1, 3), (5, 3), 2),
+        ((4, 1, 3), (5, 3), -1),
+        ((4, 1), (1, 3), 1),
+        ((3,), (4, 5, 3), 0),
+        ((4,), (2, 4), 1),
+    ):
+        (host, device), _ = gradients(lambda s, t, d=dim: F.cosine_similarity(s, t, dim=d), drawn(a), drawn(b))
+        for x, y in zip(device, host):
+            near(x, y, 1e-12, (a, b, dim))
+
+
+def test_unit_vectors_to_second_order() -> None:
+    from vesta.autograd import gradcheck, gradgradcheck
+
+    x, y = drawn((3, 4)).cuda().requires_grad_(), drawn((3, 4), seed=1).cuda().requires_grad_()
+    for eps in (1e-8, 4.0):
+        assert gradcheck(lambda t, e=eps: F.normalize(t, eps=e), (x,))
+        assert gradgradcheck(lambda t, e=eps: F.normalize(t, eps=e), (x,))
+    assert gradcheck(F.cosine_similarity, (x, y)) and gradgradcheck(F.cosine_similarity, (x, y))
+
+
+def test_multinomial_waits_for_nothing_and_draws_what_the_cpu_draws() -> None:
+    weights = drawn((6, 30), "float32").abs()
+    weights[:, ::3] = 0
+    for samples, replacement in ((1, False), (1, True), (5, False), (40, True)):
+        for w in (weights, weights.half(), weights.double()[0], weights.t()[1:7, :].contiguous().t()):
+            if samples > 1 and not replacement and w.shape[-1] < 10:
+                continue
+            vesta.manual_seed(3)
+            host = w.multinomial(samples, replacement)
+            there = w.cuda()
+            vesta.manual_seed(3)
+            before = count("launches"), count("synchronizations"), count("copies")
+            device = there.multinomial(samples, replacement)
+            spent = [b - a for a, b in zip(before, (count("launches"), count("synchronizations"), count("copies")))]
+            assert spent[1:] == [0, 0] and spent[0] <= 10, (samples, replacement, spent)
+            assert device.tolist() == host.tolist(), (samples, replacement)
+
+
+@pytest.mark.parametrize("weights, samples, words", [
+    ([1.0, -1.0], 1, "element < 0"), ([1.0, float("nan")], 1, "`nan`"), ([1.0, float("inf")], 1, "`inf`"),
+    ([0.0, 0.0], 1, "sum of probabilities <= 0"),
+])  # fmt: skip
+def test_multinomial_of_what_are_no_weights(weights: list[float], samples: int, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        vesta.tensor(weights).multinomial(samples)
+    with pytest.raises(RuntimeError, match=words):
+        vesta.tensor(weights).cuda().multinomial(samples).tolist()
+    rows = vesta.ones(3, 2)
+    rows[1] = vesta.tensor(weights)
+    with pytest.raises(RuntimeError, match=words):
+        rows.cuda().multinomial(samples).tolist()
+    assert vesta.ones(3, 2).cuda().multinomial(2).sum().item() == 3  # nothing is left of it
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_quantile_whose_rank_the_host_knows(dtype: str, interpolation: str) -> None:
+    """The bits of the CPU, which works with tensors of ranks; NaN, infinities and equal numbers too."""
+    inf, nan = float("inf"), float("nan")
+    odd = vesta.tensor([[1.0, nan, 2.0, 3.0], [inf, -inf, inf, 0.0], [2.0, 2.0, 1.0, 1.0]]).to(getattr(vesta, dtype))
+    for x, dim in ((drawn((6, 9), dtype), 0), (drawn((6, 9), dtype), 1), (drawn((6, 9), dtype), None), (odd, 1),
+                   (drawn((), dtype), None), (drawn((1, 4), dtype), 0)):  # fmt: skip
+        for q, keepdim in itertools.product((0, 0.1, 0.25, 0.5, 0.77, 1), (False, True)):
+            both = []
+            for device in ("cpu", "cuda"):
+                t = x.to(device).requires_grad_()
+                before = count("launches"), count("synchronizations")
+                y = t.quantile(q, dim, keepdim, interpolation=interpolation)
+                spent = count("launches") - before[0], count("synchronizations") - before[1]
+                assert device == "cpu" or (spent[0] <= 8 and spent[1] == 0), spent
+                (g,) = vesta.autograd.grad(y, t, vesta.ones_like(y))
+                both.append((y.detach().cpu().numpy(), g.cpu().numpy()))
+            (y, g), (there, g_there) = both
+            np.testing.assert_array_equal(there, y)
+            np.testing.assert_allclose(g_there, g, rtol=1e-6, atol=1e-6)
+    for q in (-0.1, 1.5):
+        with pytest.raises(RuntimeError, match=r"q must be in the range \[0, 1\]"):
+            drawn((3,), dtype).cuda().quantile(q)
