@@ -512,9 +512,18 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
 
 }  // namespace
 
-Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  return named_step(contiguous(where(mask, fill_value_of(input, mask, value), input)),
-                    "MaskedFillBackward0");  // as PyTorch has it, whatever input is
+Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value, Out out) {
+  const Tensor element = fill_value_of(input, mask, value);
+  const bool recorded = layer_state.grad_enabled && (input.requires_grad() || element.requires_grad());
+  if (out.kind == Out::inplace && !recorded &&
+      std::ranges::equal(IntSpan(broadcast_shapes(input.sizes(), mask.sizes(), "masked_fill_")), input.sizes())) {
+    return ops::where(mask, element, input, Out{&input, Out::given});
+  }
+  // A gradient saves nothing of the operands, but whose history it continues must not be the result itself.
+  const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;
+  const Tensor filled =
+      named_step(contiguous(where(mask, element, before)), "MaskedFillBackward0");  // as PyTorch has it
+  return out.kind == Out::fresh ? filled : write_result(out, filled, "masked_fill_");
 }
 
 Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {

@@ -42,6 +42,9 @@
           (input VESTA_COMMA args), method, composite, out, takes_out __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_METHOD_INPLACE_OUT(G, name, params, args, ...) \
   VESTA_LINE_METHOD_OUT(G, name, params, args, inplace __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_METHOD_INPLACE_WRITTEN(G, name, params, args, ...)                                                  \
+  G##_OUT(Tensor, name, name, "", (const Tensor& input VESTA_COMMA params), (input VESTA_COMMA args), method,          \
+          composite, takes_out, inplace __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_METHOD_INPLACE_OUT_AS(G, name, overload, params, args, ...) \
   VESTA_LINE_METHOD_OUT_AS(G, name, overload, params, args, inplace __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_FUNCTION(G, R, name, params, args, ...)                                                             \

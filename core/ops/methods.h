@@ -57,6 +57,8 @@ void call_inplace(const A&... a) {
   VESTA_METHOD_OF_METHOD_AS(Tensor, name, overload, params, args)
 #define VESTA_METHOD_OF_METHOD_INPLACE_OUT(name, params, args, ...)                                                    \
   VESTA_METHOD_OF_POINTWISE(name, name, params, args)
+#define VESTA_METHOD_OF_METHOD_INPLACE_WRITTEN(name, params, args, ...)                                                \
+  VESTA_METHOD_OF_POINTWISE(name, name, params, args)
 #define VESTA_METHOD_OF_METHOD_INPLACE_OUT_AS(name, overload, params, args, ...)                                       \
   VESTA_METHOD_OF_METHOD_AS(Tensor, name, overload, params, args)                                                      \
   VESTA_METHOD_ON_SELF(name##_, params, name##_##overload, args)

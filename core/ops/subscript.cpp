@@ -163,7 +163,7 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
   }
   const Tensor v = without_leading_ones(as_value(t, value), 1);
   if (Tensor mask = only_mask(s.view(), s.indices(), v); mask.defined()) {
-    masked_fill_(s.view(), mask, v.dim() == 0 ? v : select(v, 0, 0));
+    ops::masked_fill(s.view(), mask, v.dim() == 0 ? v : select(v, 0, 0), Out{&s.view(), Out::inplace});
   } else {
     index_put_(s.view(), s.indices(), v, false);
   }

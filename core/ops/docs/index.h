@@ -30,7 +30,6 @@ inline constexpr char nonzero[] =
 inline constexpr char argwhere[] = "argwhere(input): the indices of the nonzero elements, a row each: nonzero(input).";
 inline constexpr char masked_fill[] =
     "masked_fill(mask, value): value (0-d) where the bool mask, which broadcasts, is True.";
-inline constexpr char masked_fill_[] = "masked_fill_(mask, value): masked_fill in place.";
 inline constexpr char masked_select[] =
     "masked_select(mask): 1-d, the elements where mask is True; tensor and mask broadcast against each other.";
 inline constexpr char cat[] =

@@ -11,8 +11,6 @@ inline constexpr char positive[] = "positive(input): the tensor itself. Error: a
 inline constexpr char float_power[] =
     "float_power(input, exponent): x ** y computed in float64 (complex128 if either is complex), elementwise with "
     "broadcasting.";
-inline constexpr char float_power_[] =
-    "float_power_(exponent): float_power in place. Error: a tensor that is not float64 or complex128.";
 inline constexpr char ldexp[] = "ldexp(input, other): x * 2 ** y, elementwise with broadcasting; integers give floats.";
 inline constexpr char ldexp_[] = "ldexp_(other): ldexp in place.";
 

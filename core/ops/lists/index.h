@@ -25,7 +25,7 @@
   OP(FORM_METHOD, TensorOrTensors, nonzero, as_tuple, (Kw<bool> as_tuple), (as_tuple), _nonzero(input, as_tuple),      \
      no_gradient, gives(Gives::int64))                                                                                 \
   OP(FORM_METHOD, Tensor, argwhere, all, (), (), nonzero(input), no_gradient, gives(Gives::int64))                     \
-  OP(METHOD_INPLACE, Tensor, masked_fill, (const Tensor& mask, const Operand& value), (mask, value), composite)        \
+  OP(METHOD_INPLACE_WRITTEN, masked_fill, (const Tensor& mask, const Operand& value), (mask, value))                   \
   OP(METHOD, Tensor, masked_select, (const Tensor& mask), (mask), composite, exact_out)                                \
   OP(FUNCTION, Tensor, cat, (TensorList tensors, int64_t dim = 0), (tensors, dim), out, casts(widest, widest))         \
   OP(FUNCTION, Tensor, stack, (TensorList tensors, int64_t dim = 0), (tensors, dim), composite, out)                   \
