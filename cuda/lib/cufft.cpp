@@ -44,12 +44,11 @@ class Plan {
   ~Plan() {
     if (handle_ >= 0) Loaded::get().f.destroy(handle_);
   }
+  /// Returns the status of making it.
   Status make(Shape s) {
     const Functions& f = Loaded::get().f;
-    const Status created = f.create(&handle_);
-    if (created != kSuccess) return created;
-    const Status set = f.set_auto_allocation(handle_, 0);
-    if (set != kSuccess) return set;
+    check(f.create(&handle_), "cufftCreate");
+    check(f.set_auto_allocation(handle_, 0), "cufftSetAutoAllocation");
     const bool is_double = s.in.type == r_64f || s.in.type == c_64f;
     std::array<long long, kMaxRank> sizes{}, in{}, out{};
     for (size_t i = 0; i < kMaxRank; ++i) sizes[i] = s.sizes[i], in[i] = s.in.embed[i], out[i] = s.out.embed[i];
