@@ -50,18 +50,21 @@ VESTA_INLINE bool compute_moderate(Vec<float> (&v)[n]) {
 /// Computes D's formula, a function of x and normal_cdf(x), where no x is far from 0.
 template <class D, std::size_t n>
 VESTA_INLINE bool compute_near_normal(Vec<float> (&v)[n]) {
-  static_assert(n % 2 == 0);
+  constexpr std::size_t kTogether = Vec<float>::N == 16 ? 4 : 2;  // with 16 registers four have too many
+  static_assert(n % kTogether == 0);
   Mask<float> near(true);
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < n; ++k) near = near & (abs(v[k]) < Vec<float>(NearTail::kLimit));
   if (!all(near)) [[unlikely]]
     return false;
 #pragma GCC unroll 2
-  for (std::size_t k = 0; k < n; k += 2) {  // two at once: four have too many registers
-    Vec<float> tails[2] = {abs(v[k]), abs(v[k + 1])};
-    normal_tails<false, true>(tails);
-    v[k] = D::of_normal_cdf(v[k], of_tail(v[k], tails[0]));
-    v[k + 1] = D::of_normal_cdf(v[k + 1], of_tail(v[k + 1], tails[1]));
+  for (std::size_t k = 0; k < n; k += kTogether) {
+    Vec<float> tails[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTogether; ++i) tails[i] = abs(v[k + i]);
+    near_tails<false>(tails);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTogether; ++i) v[k + i] = D::of_normal_cdf(v[k + i], of_tail(v[k + i], tails[i]));
   }
   return true;
 }
