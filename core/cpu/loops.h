@@ -163,7 +163,7 @@ VESTA_INLINE int64_t run_blocks(const LoopArgs& a) {
   const int64_t n = a.step[0] == 1 ? a.n : 0;
   const auto all_at_once = [](Vec<C>(&v)[kBlock]) __attribute__((always_inline)) {
     if constexpr (known >= 0) return raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{});
-    else if constexpr (kOfNormalCdf<D, C>) return compute_near_normal<D>(v);
+    else if constexpr (kOfNormalCdf<D, C>) return compute_of_normal<D>(v), true;
     else return compute_moderate<D>(v);
   };
   const auto one = [](Vec<C> v) __attribute__((always_inline)) {
