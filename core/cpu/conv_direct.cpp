@@ -20,7 +20,8 @@ constexpr int64_t kLeastPixels = 256;  // least, where strips are cut for more t
 constexpr int64_t kManyImages = 16;  // from here on images are laid out by the task that needs them
 constexpr int64_t kMostReading =
     8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed
-constexpr int64_t kLaidOutChannels = 32;  // channels that a task lays out
+constexpr int64_t kLaidOut = 16384;  // elements that a task lays out, in whole channels
+constexpr int64_t kLaidOutChannels = 32;  // most of them
 constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of this length
 
 template <class E>
@@ -237,11 +238,12 @@ struct Direct {
     const int64_t elements = image_elements();
     ScratchArray<T> laid(Scratch::input, static_cast<std::size_t>(ready ? 0 : c.batch * c.groups * elements));
     if (!ready) {
-      const int64_t pieces = ceil_div(c.from_channels, kLaidOutChannels), most = kLaidOutChannels * layout.channel();
-      parallel_for(c.batch * c.groups * pieces, std::max<int64_t>(1, 16384 / most), [&](int64_t begin, int64_t end) {
+      const int64_t most = std::clamp<int64_t>(kLaidOut / std::max<int64_t>(1, layout.channel()), 1, kLaidOutChannels);
+      const int64_t pieces = ceil_div(c.from_channels, most), size = std::max<int64_t>(1, most * layout.channel());
+      parallel_for(c.batch * c.groups * pieces, std::max<int64_t>(1, kLaidOut / size), [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
-          const int64_t image = t / pieces, first = t % pieces * kLaidOutChannels;
-          const int64_t count = std::min(kLaidOutChannels, c.from_channels - first);
+          const int64_t image = t / pieces, first = t % pieces * most;
+          const int64_t count = std::min(most, c.from_channels - first);
           T* const to = laid.data() + image * elements + first * layout.channel();
           std::fill_n(to, count * layout.channel(), T(0));
           fill_canvas<E>(layout, c.from_size, count,

@@ -181,22 +181,32 @@ void gradient(const DirectGradient<typename X::T>& p) {
   return walk_gradient<X, kPanelVectors>(p);
 }
 
+// Whole vectors of pixels at a time: with few taps to sum, the transposition takes as long as the sums.
 template <class X>
 void transpose(std::int64_t pixels, std::int64_t columns, const typename X::T* in, typename X::T* out,
                std::int64_t out_row) {
-  constexpr std::int64_t kPanel = kPanelVectors * X::kWidth;
+  constexpr int W = X::kWidth, kDepth = kLineDepth<X>, kSpan = kLineBlocks<X> * kDepth;
+  constexpr std::int64_t kPanel = kPanelVectors * W;
   std::int64_t c = 0;
-  for (; c + 4 <= columns; c += 4) {
+  const auto rest = [&](std::int64_t i, std::int64_t count) {  // of the pixels, for up to four channels
     typename X::T* const to = out + c * out_row;
-    std::int64_t i = 0;
-    for (; i + 4 <= pixels; i += 4) transpose4(in + i * kPanel + c, kPanel, to + i, out_row);
+    for (; count == 4 && i + 4 <= pixels; i += 4) transpose4(in + i * kPanel + c, kPanel, to + i, out_row);
     for (; i < pixels; ++i) {
-      for (std::int64_t r = 0; r < 4; ++r) to[r * out_row + i] = in[i * kPanel + c + r];
+      for (std::int64_t r = 0; r < count; ++r) to[r * out_row + i] = in[i * kPanel + c + r];
     }
+  };
+  while (c + kSpan <= columns) {
+    std::int64_t i = 0;
+    for (; i + W <= pixels; i += W) {
+      typename X::V v[kLineBlocks<X>][kDepth];
+      load_lines<X, kLineBlocks<X>>(EvenLines<X>(in + i * kPanel + c, kPanel), v);
+#pragma GCC unroll 16
+      for (int d = 0; d < kSpan; ++d) X::store(out + (c + d) * out_row + i, v[d / kDepth][d % kDepth]);
+    }
+    for (const std::int64_t end = c + kSpan; c < end; c += 4) rest(i, 4);
   }
-  for (; c < columns; ++c) {
-    for (std::int64_t i = 0; i < pixels; ++i) out[c * out_row + i] = in[i * kPanel + c];
-  }
+  for (; c + 4 <= columns; c += 4) rest(0, 4);
+  if (c < columns) rest(0, columns - c);
 }
 
 template <class X>

@@ -515,6 +515,17 @@ void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from
   sums.narrow(format, static_cast<Bits*>(to), to_strides);
 }
 
+// Returns the shape with no stride longer than an image and its padding where there is but one output, which steps to
+// no other: the gradient of x is a product for each residue of a stride.
+ConvShape with_short_strides(ConvShape shape) {
+  for (std::size_t d = 0; d < shape.out.size(); ++d) {
+    if (shape.out[d] != 1) continue;
+    const int64_t reach = std::max<int64_t>(shape.kernel[d] - 1, 0) * shape.dilation[d] + 1;
+    shape.stride[d] = std::min(shape.stride[d], std::max(shape.in[d] + 2 * shape.pad[d], reach));
+  }
+  return shape;
+}
+
 }  // namespace
 
 ImageStrides dense_strides(int64_t channels, const Spatial& size) {
@@ -533,7 +544,7 @@ void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageS
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
                         const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  convolve(elem, shape, true, gy, gy_strides, w, bias, gx, gx_strides, key);
+  convolve(elem, with_short_strides(shape), true, gy, gy_strides, w, bias, gx, gx_strides, key);
 }
 
 }  // namespace vesta::cpu

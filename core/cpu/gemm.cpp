@@ -387,7 +387,9 @@ TaskGrid<T> cut_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrice
     down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
     if (down > 1 && packs_b_in_tasks(kernels, shape)) down = cheapest_rows(batch * across, shape.m, down);
   }
-  return {Cut(shape.m, kernels.tile_rows, down), Cut(shape.n, kernels.tile_cols, across)};
+  // Rows that are the lanes of vectors come in whole ones (compare_torch.py, mv 1024).
+  const int64_t tile_rows = has_few_columns(shape) ? kernels.tile_cols : kernels.tile_rows;
+  return {Cut(shape.m, tile_rows, down), Cut(shape.n, kernels.tile_cols, across)};
 }
 
 // Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.

@@ -5,6 +5,7 @@
 #pragma once
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/cpu/simd_blocks.h>
+#include <vesta/core/ops/integer_division.h>
 #include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
@@ -162,7 +163,7 @@ VESTA_INLINE int64_t run_blocks(const LoopArgs& a) {
   const int64_t n = a.step[0] == 1 ? a.n : 0;
   const auto all_at_once = [](Vec<C>(&v)[kBlock]) __attribute__((always_inline)) {
     if constexpr (known >= 0) return raise_all(v, std::integral_constant<int, int(2 * D::exponents[known])>{});
-    else if constexpr (kOfNormalCdf<D, C>) return compute_near_normal<D>(v);
+    else if constexpr (kOfNormalCdf<D, C>) return compute_of_normal<D>(v), true;
     else return compute_moderate<D>(v);
   };
   const auto one = [](Vec<C> v) __attribute__((always_inline)) {
@@ -262,6 +263,32 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
     }
   }
   run.template operator()<-1>();
+}
+
+/// Runs D's formula, a division of int64: blocks whose operands are all small divide as doubles do, 2 to 4 times as
+/// fast.
+template <class D>
+VESTA_INLINE void divide_loop(LoopArgs a) {
+  constexpr int64_t kBlock = 512;
+  for (int64_t left = a.n; left > 0; left -= a.n) {
+    a.n = left < kBlock ? left : kBlock;
+    uint64_t sizes = 0;
+    for (int k = 0; k < 2; ++k) {
+      const int64_t* const x = reinterpret_cast<const int64_t*>(a.in[k]);
+      const int64_t different = a.step[k] == 0 ? 1 : a.n;
+      for (int64_t i = 0; i < different; ++i) sizes |= math::size_as_small(x[i * a.step[k]]);
+    }
+    if (sizes < math::kSmallLongs) {
+      scalar_loop<int64_t, 2, int64_t>(a, [](int64_t x, int64_t y) __attribute__((always_inline)) {
+        return D::forward(math::SmallLong{x}, math::SmallLong{y}).value;
+      });
+    } else {
+      scalar_loop<int64_t, 2, int64_t>(
+          a, [](int64_t x, int64_t y) __attribute__((always_inline)) { return D::forward(x, y); });
+    }
+    for (int k = 0; k < 2; ++k) a.in[k] += a.n * a.step[k] * int64_t(sizeof(int64_t));
+    a.out += a.n * int64_t(sizeof(int64_t));
+  }
 }
 
 /// Chooses elements by a mask, as bits and without a branch, which a mask without order would mispredict.
@@ -411,6 +438,8 @@ struct ForwardLoop {
           a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {
       with_known_number<T, inputs, D>(a, [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
+    } else if constexpr (std::is_same_v<T, int64_t> && requires { D::divides; }) {
+      divide_loop<D>(a);
     } else {
       [[maybe_unused]] const OwnParameters<P> own(a.params);
       [[maybe_unused]] char* const second = second_of(a);

@@ -47,23 +47,34 @@ VESTA_INLINE bool compute_moderate(Vec<float> (&v)[n]) {
   return true;
 }
 
-/// Computes D's formula, a function of x and normal_cdf(x), where no x is far from 0.
+/// Computes D's formula, a function of x and normal_cdf(x). A vector with an x far from 0 takes the steps of both.
 template <class D, std::size_t n>
-VESTA_INLINE bool compute_near_normal(Vec<float> (&v)[n]) {
-  static_assert(n % 2 == 0);
+VESTA_INLINE void compute_of_normal(Vec<float> (&v)[n]) {
+  constexpr std::size_t kTogether = Vec<float>::N == 16 ? 4 : 2;  // with 16 registers four have too many
+  static_assert(n % kTogether == 0);
+  Vec<float> tails[n];
+#pragma GCC unroll 2
+  for (std::size_t k = 0; k < n; k += kTogether) {
+    Vec<float> some[kTogether];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTogether; ++i) some[i] = abs(v[k + i]);
+    near_tails<false>(some);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTogether; ++i) tails[k + i] = some[i];
+  }
+  const auto is_near = [](Vec<float> x)
+                           __attribute__((always_inline)) { return abs(x) < Vec<float>(NearTail::kLimit); };
   Mask<float> near(true);
 #pragma GCC unroll 4
-  for (std::size_t k = 0; k < n; ++k) near = near & (abs(v[k]) < Vec<float>(NearTail::kLimit));
-  if (!all(near)) [[unlikely]]
-    return false;
-#pragma GCC unroll 2
-  for (std::size_t k = 0; k < n; k += 2) {  // two at once: four have too many registers
-    Vec<float> tails[2] = {abs(v[k]), abs(v[k + 1])};
-    normal_tails<false, true>(tails);
-    v[k] = D::of_normal_cdf(v[k], of_tail(v[k], tails[0]));
-    v[k + 1] = D::of_normal_cdf(v[k + 1], of_tail(v[k + 1], tails[1]));
+  for (std::size_t k = 0; k < n; ++k) near = near & is_near(v[k]);
+  if (!all(near)) [[unlikely]] {
+#pragma GCC unroll 1
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!all(is_near(v[k]))) tails[k] = select(is_near(v[k]), tails[k], far_tail<false>(abs(v[k])));
+    }
   }
-  return true;
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < n; ++k) v[k] = D::of_normal_cdf(v[k], of_tail(v[k], tails[k]));
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

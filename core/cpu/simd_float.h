@@ -276,25 +276,98 @@ VESTA_INLINE Vec<float> pick(const float (&table)[4], Vec<float>::Bits index) {
 #endif
 }
 
-/// The normal distribution's lower tail, normal_cdf(-a) = e^(-a^2 / 2) F(a), and the slope of x normal_cdf(x) at -a,
-/// e^(-a^2 / 2) S(a), S(a) = F(a) - a / sqrt(2 pi): Near for a in [0, 4.75), Far up to 14.8. F falls slowly. It is a
-/// polynomial in d = a - m in each of four intervals, whose number is a polynomial's integer part: their middles m are
-/// such that both constant terms are nearly floats (2^-27), so that F is rounded once, when small terms are added.
+/// Returns table[index % 16] in every lane.
+VESTA_INLINE Vec<float> pick(const float (&table)[16], Vec<float>::Bits index) {
+#if defined(VESTA_SIMD_AVX512)
+  const __m512i all = _mm512_loadu_si512(table);
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_permutexvar_epi32(0xffff, (__m512i)index, all));
+#elif defined(VESTA_SIMD_AVX2)
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)index);
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)index);
+  return Vec<float>((Vec<float>::Raw)_mm256_blendv_ps(low, high, (__m256)(index << 28)));
+#else
+  return Vec<float>(
+      Vec<float>::Raw{table[index[0] & 15], table[index[1] & 15], table[index[2] & 15], table[index[3] & 15]});
+#endif
+}
+
+/// The normal distribution's lower tail near 0, normal_cdf(-a) for a in [0, 4.75): a polynomial in d = a - m in each of
+/// 16 intervals, whose number is the integer next to a polynomial. Their middles m are such that the constant terms are
+/// nearly floats (2^-28), so that the tail is rounded once, when small terms are added. Least squares at Chebyshev's
+/// points; error 2^-26.8.
 struct NearTail {
-  static constexpr float kLimit = 4.75f, kSquared = -0x1.7d3bfep-4f, kLinear = 0x1.47ae14p+0f, kConstant = 0;
-  // [0, 0.83), [0.83, 1.80), [1.80, 3.00), [3.00, 4.75); error 2^-26.5
-  static constexpr float kMiddle[4] = {0x1.96p-2f, 0x1.4f4p+0f, 0x1.2f6p+1f, 0x1.f12p+1f};
-  static constexpr float kF0[4] = {0x1.7f22ep-2f, 0x1.cb7244p-3f, 0x1.2e11b8p-3f, 0x1.8d1b12p-4f};
-  static constexpr float kF1[4] = {-0x1.009cp-2f, -0x1.aeb686p-4f, -0x1.9460ap-5f, -0x1.6f2baap-6f};
-  static constexpr float kC2[4] = {0x1.19652ap-3f, 0x1.62d81cp-5f, 0x1.f3b5e2p-7f, 0x1.44d24ap-8f};
-  static constexpr float kC3[4] = {-0x1.0bc34ap-4f, -0x1.087d02p-6f, -0x1.20c15cp-8f, -0x1.1433ap-10f};
-  static constexpr float kC4[4] = {0x1.c86e72p-6f, 0x1.6b2ee4p-8f, 0x1.3ae6e4p-10f, 0x1.c4c19cp-13f};
-  static constexpr float kC5[4] = {-0x1.64779ap-7f, -0x1.d1c31p-10f, -0x1.471c14p-12f, -0x1.6757eep-15f};
-  static constexpr float kC6[4] = {0x1.09f55ap-8f, 0x1.227384p-11f, 0x1.4f0f92p-14f, 0x1.2357c6p-17f};
-  static constexpr float kC7[4] = {-0x1.538f26p-10f, -0x1.46e1aep-13f, -0x1.2d858ap-16f, -0x1.b6b572p-20f};
-  static constexpr float kS0[4] = {0x1.ba54d2p-3f, -0x1.314228p-2f, -0x1.989962p-1f, -0x1.73d44ap+0f};
-  static constexpr float kS1[4] = {-0x1.4c902ap-1f, -0x1.0218fap-1f, -0x1.cb1068p-2f, -0x1.af770ep-2f};
+  static constexpr float kLimit = 4.75f, kSquared = 0x1.5f81d4p-2f, kLinear = 0x1.a16a2cp+0f;
+  static constexpr float kMiddle[16] = {
+      0x1.278p-3f,  0x1.13ep-1f, 0x1.00fp+0f,  0x1.69a8p+0f, 0x1.c78p+0f,  0x1.0e5cp+1f, 0x1.3768p+1f, 0x1.5cep+1f,
+      0x1.8068p+1f, 0x1.a26p+1f, 0x1.c284p+1f, 0x1.e1bcp+1f, 0x1.ff44p+1f, 0x1.0e1ep+2f, 0x1.1c0ap+2f, 0x1.296ep+2f};
+  static constexpr float kC0[16] = {0x1.c5429ap-2f,  0x1.2e1614p-2f,  0x1.431d5p-3f,   0x1.430c38p-4f,
+                                    0x1.33fb96p-5f,  0x1.1c05eap-6f,  0x1.eadda8p-8f,  0x1.a4a8b2p-9f,
+                                    0x1.5e32a8p-10f, 0x1.1b5f88p-11f, 0x1.c519f8p-13f, 0x1.5f4fbap-14f,
+                                    0x1.10316cp-15f, 0x1.98d0fp-17f,  0x1.308374p-18f, 0x1.c34ccp-20f};
+  static constexpr float kC1[16] = {-0x1.94495ap-2f,  -0x1.61519ap-2f,  -0x1.edbdc6p-3f,  -0x1.2d348cp-3f,
+                                    -0x1.4f9614p-4f,  -0x1.5f2fb8p-5f,  -0x1.52e74p-6f,   -0x1.3e935ap-7f,
+                                    -0x1.1fb11ap-8f,  -0x1.f4b07ap-10f, -0x1.ab0a4ap-11f, -0x1.5f5fc6p-12f,
+                                    -0x1.1f2c4ep-13f, -0x1.c568bp-15f,  -0x1.619b08p-16f, -0x1.116136p-17f};
+  static constexpr float kC2[16] = {0x1.d2ac88p-6f,  0x1.7cbfe6p-4f,  0x1.ef8cb2p-4f,  0x1.a984bcp-4f,
+                                    0x1.2a8dcap-4f,  0x1.72e296p-5f,  0x1.9c40a4p-6f,  0x1.b22718p-7f,
+                                    0x1.affe88p-8f,  0x1.9921f6p-9f,  0x1.77c21cp-10f, 0x1.4a9a7ep-11f,
+                                    0x1.1ec2d6p-12f, 0x1.de6982p-14f, 0x1.8855cp-15f,  0x1.3d9f36p-16f};
+  static constexpr float kC3[16] = {0x1.07e7a8p-4f,   0x1.4e50c6p-5f,   -0x1.33265p-12f,  -0x1.8fe5fap-6f,
+                                    -0x1.e48ed2p-6f,  -0x1.952fecp-6f,  -0x1.15d5bcp-6f,  -0x1.5558f4p-7f,
+                                    -0x1.8081aap-8f,  -0x1.94083ep-9f,  -0x1.95427ep-10f, -0x1.8177p-11f,
+                                    -0x1.65dd88p-12f, -0x1.3da222p-13f, -0x1.13772ap-14f, -0x1.d53dcep-16f};
+  static constexpr float kC4[16] = {-0x1.d21fep-8f,  -0x1.57edd8p-6f, -0x1.492e5cp-6f, -0x1.1cd26ap-7f,
+                                    0x1.07a4b8p-10f, 0x1.6926a4p-8f,  0x1.910c3ap-8f,  0x1.4072p-8f,
+                                    0x1.b160d6p-9f,  0x1.05f4c4p-9f,  0x1.25fceep-10f, 0x1.3395e6p-11f,
+                                    0x1.3594c6p-12f, 0x1.274d46p-13f, 0x1.10f6f4p-14f, 0x1.ec49e4p-16f};
+  static constexpr float kC5[16] = {-0x1.32e632p-7f,  -0x1.f6ba48p-9f,  0x1.06a194p-8f,   0x1.8e1f3ep-8f,
+                                    0x1.0a6114p-8f,   0x1.6a92bap-10f,  -0x1.bda2dep-12f, -0x1.1f115ep-10f,
+                                    -0x1.20d54p-10f,  -0x1.baaadp-11f,  -0x1.247c1p-11f,  -0x1.5c0deap-12f,
+                                    -0x1.84608ep-13f, -0x1.94c08cp-14f, -0x1.93cb2ep-15f, -0x1.851304p-16f};
+  static constexpr float kC6[16] = {0x1.29631ep-9f,   0x1.9a9d0cp-9f,  0x1.074cp-9f,     -0x1.3e6e5cp-12f,
+                                    -0x1.53e354p-10f, -0x1.2dc17p-10f, -0x1.453454p-11f, -0x1.306c3ap-13f,
+                                    0x1.c21866p-14f,  0x1.99125cp-13f, 0x1.6ca7e4p-13f,  0x1.0e7688p-13f,
+                                    0x1.5a592p-14f,   0x1.96a4cap-15f, 0x1.bdfeacp-16f,  0x1.d0cd24p-17f};
 };
+/// The slope of x normal_cdf(x) at -a, likewise: error 2^-26, around its zero and its minimum 2^-28.7.
+struct NearSlope {
+  static constexpr float kMiddle[16] = {
+      0x1.274p-3f,  0x1.142p-1f, 0x1.0128p+0f, 0x1.698p+0f,  0x1.c7a8p+0f, 0x1.0f58p+1f, 0x1.3724p+1f, 0x1.5cccp+1f,
+      0x1.80a4p+1f, 0x1.a25p+1f, 0x1.c29p+1f,  0x1.e1f4p+1f, 0x1.ff84p+1f, 0x1.0e1ap+2f, 0x1.1c12p+2f, 0x1.298ap+2f};
+  static constexpr float kC0[16] = {0x1.8b0646p-2f,   0x1.bdaabep-4f,  -0x1.59b4d2p-4f,  -0x1.07fe6ap-3f,
+                                    -0x1.bae094p-4f,  -0x1.288f8p-4f,  -0x1.60461ep-5f,  -0x1.7e192ap-6f,
+                                    -0x1.825fdap-7f,  -0x1.763df6p-8f, -0x1.5b089ap-9f,  -0x1.32d346p-10f,
+                                    -0x1.0bcc88p-11f, -0x1.c54c9p-13f, -0x1.748a36p-14f, -0x1.2d3cfp-15f};
+  static constexpr float kC1[16] = {-0x1.9017a2p-1f, -0x1.2ddb8ep-1f, -0x1.e8da08p-3f, -0x1.cafaccp-11f,
+                                    0x1.879006p-4f,  0x1.aed634p-4f,  0x1.4cd85ap-4f,  0x1.b0d3a2p-5f,
+                                    0x1.f6d942p-6f,  0x1.1010dep-6f,  0x1.14f762p-7f,  0x1.09b4e4p-8f,
+                                    0x1.f1919ep-10f, 0x1.c08598p-11f, 0x1.865ad8p-12f, 0x1.4c78c4p-13f};
+  static constexpr float kC2[16] = {0x1.cfdaeap-4f,  0x1.614a74p-2f,   0x1.7289bcp-2f,   0x1.aaf7b2p-3f,
+                                    0x1.f0623ep-5f,  -0x1.69bb18p-6f,  -0x1.8b171ep-5f,  -0x1.745512p-5f,
+                                    -0x1.0e4b5p-5f,  -0x1.562232p-6f,  -0x1.89a298p-7f,  -0x1.a211ap-8f,
+                                    -0x1.a9ee28p-9f, -0x1.9d5e5ap-10f, -0x1.803748p-11f, -0x1.5b042p-12f};
+  static constexpr float kC3[16] = {0x1.03bfc2p-2f,  0x1.e26c1ap-4f,  -0x1.504136p-4f, -0x1.2c8ec4p-3f,
+                                    -0x1.c6c73cp-4f, -0x1.a237a2p-5f, -0x1.15f7a6p-7f, 0x1.7cc688p-7f,
+                                    0x1.0a395cp-6f,  0x1.c47286p-7f,  0x1.3a8p-7f,     0x1.8095e8p-8f,
+                                    0x1.b50b4p-9f,   0x1.d0a88ep-10f, 0x1.d331eap-11f, 0x1.c3d186p-12f};
+  static constexpr float kC4[16] = {-0x1.58d61ap-5f,  -0x1.d892f6p-4f,  -0x1.470c8cp-4f,  -0x1.7fac48p-12f,
+                                    0x1.52a326p-5f,   0x1.56f5ecp-5f,   0x1.a0c622p-6f,   0x1.3591aap-7f,
+                                    -0x1.dc2f72p-14f, -0x1.f1d312p-9f,  -0x1.1370cap-8f,  -0x1.afa188p-9f,
+                                    -0x1.20b82cp-9f,  -0x1.5b7b0ap-10f, -0x1.824a5cp-11f, -0x1.962f96p-12f};
+  static constexpr float kC5[16] = {-0x1.c5723ep-5f, -0x1.a72804p-7f,  0x1.268faep-5f,  0x1.1774fp-5f,
+                                    0x1.4c9308p-7f,  -0x1.df8beep-8f,  -0x1.856efcp-7f, -0x1.29ce02p-7f,
+                                    -0x1.2cabfep-8f, -0x1.51253ep-10f, 0x1.a0340ap-12f, 0x1.ead85cp-11f,
+                                    0x1.d30288p-11f, 0x1.5a7cd8p-11f,  0x1.bde11ap-12f, 0x1.067064p-12f};
+  static constexpr float kC6[16] = {0x1.fca528p-8f,   0x1.7173p-6f,     0x1.1c23eep-7f,   -0x1.143018p-7f,
+                                    -0x1.677fcap-7f,  -0x1.60566p-8f,   0x1.1884f8p-12f,  0x1.495512p-9f,
+                                    0x1.43864p-9f,    0x1.92b2f8p-10f,  0x1.5b0cd8p-11f,  0x1.cb31bcp-14f,
+                                    -0x1.1821f8p-13f, -0x1.8d945ap-13f, -0x1.50faaep-13f, -0x1.dd352p-14f};
+};
+
+/// The normal distribution's lower tail far from 0, normal_cdf(-a) = e^(-a^2 / 2) F(a), and the slope of x
+/// normal_cdf(x) at -a, e^(-a^2 / 2) S(a), S(a) = F(a) - a / sqrt(2 pi). F falls slowly. It is a polynomial in d = a -
+/// m in each of four intervals, whose number is a polynomial's integer part: their middles m are such that both
+/// constant terms are nearly floats (2^-27), so that F is rounded once, when small terms are added.
 struct FarTail {
   static constexpr float kLimit = 14.8f, kSquared = 0, kLinear = 0x1.8f5c28p-2f, kConstant = -0x1.da3d7p+0f;
   // [4.75, 7.31), [7.31, 9.88), [9.88, 12.44), [12.44, 14.8]; error 2^-25.9, beyond the first interval 2^-28.7
@@ -318,70 +391,61 @@ VESTA_INLINE Vec<float> place_in(Vec<float> a) {
   return mul_add(a, slope, Vec<float>(0x1.8p15f + Tail::kConstant));
 }
 
-/// Turns vectors a >= 0 into normal_cdf(-a) or the slope of x normal_cdf(x) at -a. If none is far from 0 (all_near), a
-/// third of the steps is left out; a lane's bits do not depend on it. The steps of several vectors, and of the two
-/// factors, alternate: a core whose window holds some 60 steps that wait, as Zen 3's does, finds more to do.
-template <bool is_slope, bool all_near, int K>
-VESTA_INLINE void normal_tails(Vec<float> (&a)[K]) {
+/// Turns vectors a in [0, NearTail::kLimit) into normal_cdf(-a) or the slope of x normal_cdf(x) at -a, rounded once but
+/// for small terms. The steps of several vectors alternate: a core whose window holds some 60 steps that wait, as
+/// Zen 3's does, finds more to do. Lanes beyond the limit hold anything.
+template <bool is_slope, int K>
+VESTA_INLINE void near_tails(Vec<float> (&a)[K]) {
   using V = Vec<float>;
+  using Tail = std::conditional_t<is_slope, NearSlope, NearTail>;
 #define VESTA_EACH _Pragma("GCC unroll 4") for (int k = 0; k < K; ++k)
-  V square[K], shifted[K], n[K], r[K], low[K], d[K], d2[K], p[K], p4[K], p2[K], q[K], first[K];
+  V d[K], d2[K], p[K], p4[K], p2[K];
   V::Bits index[K];
-  Mask<float> near[K];
-  const auto look = [&](int k, const float (&of_near)[4], const float (&of_far)[4]) __attribute__((always_inline)) {
-    const V value = pick(of_near, index[k]);
-    return all_near ? value : select(near[k], value, pick(of_far, index[k]));
-  };
-  VESTA_EACH {
-    V place = place_in<NearTail>(a[k]);
-    if constexpr (!all_near) {
-      near[k] = a[k] < V(NearTail::kLimit);
-      a[k] = lower_or_first(a[k], V(FarTail::kLimit));  // there both are 0
-      place = select(near[k], place, place_in<FarTail>(a[k]));
-    }
-    index[k] = place.bits() >> 8;  // the bits below are the fraction
-  }
-  VESTA_EACH square[k] = a[k] * a[k];
-  // e^(-a^2 / 2) = 2^n (1 + c), and the rounding error of the square counts; r is twice the exponent that is left.
-  // n is at least -158: far from 0 the result is raised, and what underflows is rounded once, when it is lowered.
-  constexpr float kRaised = all_near ? 0 : 64;
-  const V magic(kExpMagic + 127 + kRaised);
-  VESTA_EACH shifted[k] = mul_add(square[k], V(-0x1.715476p-1f), magic);
-  VESTA_EACH d[k] = a[k] - look(k, NearTail::kMiddle, FarTail::kMiddle);
-  VESTA_EACH n[k] = shifted[k] - magic;
-  VESTA_EACH r[k] = mul_add(n[k], V(-2 * kLogHigh), -square[k]);
-  VESTA_EACH low[k] = mul_add(n[k], V(-2 * kLogLow), -square_error(a[k], square[k]));
-  VESTA_EACH p[k] = mul_add(d[k], look(k, NearTail::kC7, FarTail::kC7), look(k, NearTail::kC6, FarTail::kC6));
-  VESTA_EACH r[k] += low[k];
-  VESTA_EACH p4[k] = mul_add(d[k], look(k, NearTail::kC5, FarTail::kC5), look(k, NearTail::kC4, FarTail::kC4));
+  VESTA_EACH d[k] = mul_add(a[k], V(NearTail::kSquared), V(NearTail::kLinear));
+  VESTA_EACH index[k] = mul_add(a[k], d[k], V(kExpMagic)).bits();
+  VESTA_EACH d[k] = a[k] - pick(Tail::kMiddle, index[k]);
+  VESTA_EACH p[k] = mul_add(d[k], pick(Tail::kC6, index[k]), pick(Tail::kC5, index[k]));
+  VESTA_EACH p4[k] = mul_add(d[k], pick(Tail::kC4, index[k]), pick(Tail::kC3, index[k]));
   VESTA_EACH d2[k] = d[k] * d[k];
-  VESTA_EACH p2[k] = mul_add(d[k], look(k, NearTail::kC3, FarTail::kC3), look(k, NearTail::kC2, FarTail::kC2));
-  // c = r (1/2 + r q(r)), with exp_fraction()'s coefficients
-  VESTA_EACH q[k] = mul_add(r[k], V(0x1.6a2432p-16f), V(0x1.1239e2p-12f));
+  VESTA_EACH p2[k] = mul_add(d[k], pick(Tail::kC2, index[k]), pick(Tail::kC1, index[k]));
   VESTA_EACH p[k] = mul_add(d2[k], p[k], p4[k]);
-  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.5558f2p-9f));
   VESTA_EACH p[k] = mul_add(d2[k], p[k], p2[k]);
-  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.555492p-6f));
-  VESTA_EACH p[k] =
-      mul_add(d[k], p[k], is_slope ? look(k, NearTail::kS1, FarTail::kS1) : look(k, NearTail::kF1, FarTail::kF1));
-  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0x1.fffffcp-4f));
-  VESTA_EACH q[k] = mul_add(r[k], q[k], V(0.5f));
-  VESTA_EACH r[k] *= q[k];
-  // (1 + c) (first + d p), rounded once but for small terms
-  VESTA_EACH first[k] = is_slope ? look(k, NearTail::kS0, FarTail::kS0) : look(k, NearTail::kF0, FarTail::kF0);
-  VESTA_EACH q[k] = r[k] * mul_add(d[k], p[k], first[k]);
-  VESTA_EACH q[k] = first[k] + mul_add(d[k], p[k], q[k]);
-  VESTA_EACH a[k] = q[k] * V::from_bits(shifted[k].bits() << 23);  // the top of the magic number is shifted out
-  if constexpr (kRaised != 0) VESTA_EACH a[k] *= V(0x1p-64f);
+  VESTA_EACH a[k] = mul_add(d[k], p[k], pick(Tail::kC0, index[k]));
 #undef VESTA_EACH
 }
+
+/// Returns the same for a in [4.75, 14.8], as e^(-a^2 / 2) times a polynomial F or S.
+template <bool is_slope>
+VESTA_INLINE Vec<float> far_tail(Vec<float> a) {
+  using V = Vec<float>;
+  a = lower_or_first(a, V(FarTail::kLimit));  // there both are 0
+  const V::Bits index = place_in<FarTail>(a).bits() >> 8;  // the bits below are the fraction
+  // e^(-a^2 / 2) = 2^n (1 + c), and the rounding error of the square counts; r is twice the exponent that is left.
+  // n is at least -158: the result is raised, and what underflows is rounded once, when it is lowered.
+  const V magic(kExpMagic + 127 + 64), square = a * a, shifted = mul_add(square, V(-0x1.715476p-1f), magic);
+  const V d = a - pick(FarTail::kMiddle, index), d2 = d * d, n = shifted - magic;
+  const V r = mul_add(n, V(-2 * kLogHigh), -square) + mul_add(n, V(-2 * kLogLow), -square_error(a, square));
+  V p = mul_add(d, pick(FarTail::kC7, index), pick(FarTail::kC6, index));
+  p = mul_add(d2, p, mul_add(d, pick(FarTail::kC5, index), pick(FarTail::kC4, index)));
+  p = mul_add(d2, p, mul_add(d, pick(FarTail::kC3, index), pick(FarTail::kC2, index)));
+  p = mul_add(d, p, pick(is_slope ? FarTail::kS1 : FarTail::kF1, index));
+  // c = r (1/2 + r q(r)), with exp_fraction()'s coefficients
+  const V q = horner(r, 0.5f, 0x1.fffffcp-4f, 0x1.555492p-6f, 0x1.5558f2p-9f, 0x1.1239e2p-12f, 0x1.6a2432p-16f);
+  // (1 + c) (first + d p), rounded once but for small terms
+  const V first = pick(is_slope ? FarTail::kS0 : FarTail::kF0, index);
+  const V whole = first + mul_add(d, p, r * q * mul_add(d, p, first));
+  return whole * V::from_bits(shifted.bits() << 23) * V(0x1p-64f);  // the top of the magic number is shifted out
+}
+
+/// Returns the same for any a >= 0; a lane's bits do not depend on the others being near.
 template <bool is_slope>
 VESTA_INLINE Vec<float> normal_tail(Vec<float> a) {
+  const Mask<float> near = a < Vec<float>(NearTail::kLimit);
   Vec<float> tail[1] = {a};
-  if (all(a < Vec<float>(NearTail::kLimit))) [[likely]]
-    normal_tails<is_slope, true>(tail);
-  else normal_tails<is_slope, false>(tail);
-  return tail[0];
+  near_tails<is_slope>(tail);
+  if (all(near)) [[likely]]
+    return tail[0];
+  return select(near, tail[0], far_tail<is_slope>(a));
 }
 
 /// Returns normal_cdf(x), or the slope of x normal_cdf(x), given that of -|x|.

@@ -25,6 +25,11 @@ Tensor places_with_ties(const Tensor& input, int64_t, int64_t count, int64_t dim
   return result(with_size(input, wrap_dim(dim, input.dim(), "_places_with_ties"), count), DType::int64);
 }
 
+Tensor mode_places(const Tensor& input, int64_t dim) {
+  order_plan(input, dim, "mode");
+  return result(with_size(input, wrap_dim(dim, input.dim(), "mode"), 1), DType::int64);
+}
+
 Tensor searchsorted(const Tensor&, const Tensor& values, bool) { return like(values, DType::int64); }
 
 }  // namespace
@@ -33,6 +38,7 @@ void register_sort() {
   ops::sort_stable.set_kernel(DeviceType::meta, sort);
   ops::_places_by_rank.set_kernel(DeviceType::meta, places_by_rank);
   ops::_places_with_ties.set_kernel(DeviceType::meta, places_with_ties);
+  ops::_mode_places.set_kernel(DeviceType::meta, mode_places);
   ops::_searchsorted.set_kernel(DeviceType::meta, searchsorted);
 }
 

@@ -47,26 +47,30 @@ Tensor nanmedian_composite(const Tensor& input) {
   return shared_extremum(input, value);
 }
 
+Tensor _mode_places_composite(const Tensor& input, int64_t dim) {
+  // In a sorted line, an element's number in its run of equals is its index less that of the run's first.
+  const int64_t d = wrap_dim(dim, input.dim(), "mode"), n = input.size(d);
+  const Tensor order = _places_with_ties(input, 0, n, d, false, "sort"), sorted = gather(input, d, order);
+  Dims shape(size_t(input.dim() - d), 1);
+  shape[0] = n;
+  const Tensor places = expand(reshape(arange(0, n, 1, DType::int64, input.device()), shape), sorted.sizes());
+  const Tensor after = slice(sorted, d, 1, n, 1), before = slice(sorted, d, 0, n - 1, 1);
+  Tensor differs = ne(after, before);
+  if (is_float(input.dtype())) differs = logical_and(differs, logical_not(logical_and(isnan(after), isnan(before))));
+  const Tensor fresh = cat({ones_like(slice(places, d, 0, 1, 1), DType::bool_), differs}, d);
+  const Tensor start = std::get<0>(cummax(where(fresh, places, wrapped(int64_t(0))), d));
+  return gather(order, d, argmax(sub(places, start), d, true));
+}
+
 TensorPair mode_composite(const Tensor& input, int64_t dim, bool keepdim) {
   check_real(input, "mode");
   const int64_t d = wrap_dim(dim, input.dim(), "mode");
   if (input.dim() == 0) return {clone(input), zeros(IntList(), DType::int64, input.device())};
-  const int64_t n = input.size(d);
-  VESTA_CHECK(n > 0, index, "mode: Expected reduction dim ", d, " to have non-zero size.");
+  VESTA_CHECK(input.size(d) > 0, index, "mode: Expected reduction dim ", d, " to have non-zero size.");
   Tensor at;
   {
-    NoGrad off;  // in a sorted line, an element's number in its run of equals is its index less that of the run's first
-    const Tensor order = _places_with_ties(input, 0, n, d, false, "sort"), sorted = gather(input, d, order);
-    Dims shape(size_t(input.dim() - d), 1);
-    shape[0] = n;
-    const Tensor places = expand(reshape(arange(0, n, 1, DType::int64, input.device()), shape), sorted.sizes());
-    const Tensor after = slice(sorted, d, 1, n, 1), before = slice(sorted, d, 0, n - 1, 1);
-    Tensor differs = ne(after, before);
-    if (is_float(input.dtype())) differs = logical_and(differs, logical_not(logical_and(isnan(after), isnan(before))));
-    const Tensor fresh = cat({ones_like(slice(places, d, 0, 1, 1), DType::bool_), differs}, d);
-    const Tensor start = std::get<0>(cummax(where(fresh, places, wrapped(int64_t(0))), d));
-    const Tensor best = argmax(sub(places, start), d, true);
-    at = gather(order, d, best);
+    NoGrad off;
+    at = _mode_places(input, d);
   }
   const Tensor values = gather(input, d, at);
   return keepdim ? TensorPair{values, at} : TensorPair{squeeze(values, d), squeeze(at, d)};

@@ -430,6 +430,30 @@ VESTA_HD VESTA_INLINE T right_shift(T a, T b) {
   if (signbit(b) || b >= T(bits)) return signbit(a) ? static_cast<T>(-1) : T(0);
   return static_cast<T>(a >> static_cast<int>(b));
 }
+#ifndef __CUDACC__
+// Bytes are shifted by 4, 2 and 1 as the bits of b say: no instruction set has shifts of them by different counts, and
+// as 32-bit numbers they took twice as long. A negative count is 128 or more.
+template <Integer T>
+  requires(sizeof(T) == 1)
+VESTA_INLINE T left_shift(T a, T b) {
+  const auto count = static_cast<std::uint8_t>(b);
+  auto bits = static_cast<std::uint8_t>(a);
+  bits = (count & 4) != 0 ? static_cast<std::uint8_t>(bits << 4) : bits;
+  bits = (count & 2) != 0 ? static_cast<std::uint8_t>(bits << 2) : bits;
+  bits = (count & 1) != 0 ? static_cast<std::uint8_t>(bits << 1) : bits;
+  return static_cast<T>(count > 7 ? std::uint8_t(0) : bits);
+}
+template <Integer T>
+  requires(sizeof(T) == 1)
+VESTA_INLINE T right_shift(T a, T b) {
+  const auto count = static_cast<std::uint8_t>(b), sign = static_cast<std::uint8_t>(signbit(a) ? 0xff : 0);
+  auto bits = static_cast<std::uint8_t>(static_cast<std::uint8_t>(a) ^ sign);  // ~a if a < 0, and ~ of its shift after
+  bits = (count & 4) != 0 ? static_cast<std::uint8_t>(bits >> 4) : bits;
+  bits = (count & 2) != 0 ? static_cast<std::uint8_t>(bits >> 2) : bits;
+  bits = (count & 1) != 0 ? static_cast<std::uint8_t>(bits >> 1) : bits;
+  return static_cast<T>((count > 7 ? std::uint8_t(0) : bits) ^ sign);
+}
+#endif
 /// Returns the greatest common divisor (Euclid), 0 for zeros.
 template <Integer T>
 VESTA_HD VESTA_INLINE T gcd(T a, T b) {

@@ -446,20 +446,30 @@ TEST_CASE(ISA "several vectors at once have the bits of one", "[simd]") {
     float lanes[4 * Vec<float>::N];
     for (int k = 0; k < 4 * Vec<float>::N; ++k) lanes[k] = float(i % 9970 * 4 + k % 61 - 19920) / 20100 * 4.75f;
     for (int k = 0; k < 4; ++k) x[k] = y[k] = Vec<float>::load(lanes + k * Vec<float>::N);
-    REQUIRE(simd::compute_near_normal<NormalFormula>(y));
+    if (i % 3 == 0) x[i % 4] = y[i % 4] = y[i % 4] * Vec<float>(4.0f);  // some of them far
+    simd::compute_of_normal<NormalFormula>(y);
     for (int k = 0; k < 4; ++k) same = same && equal(y[k], x[k] * simd::normal_cdf(x[k]));
     // nor does a lane's value depend on the others being near
+    float near_lanes[Vec<float>::N];
+    std::copy_n(lanes, Vec<float>::N, near_lanes);
     lanes[i % Vec<float>::N] = i % 2 == 0 ? -5.0f : 6.0f;
     const Vec<float> cdf = simd::normal_cdf(Vec<float>::load(lanes)),
                      slope = simd::normal_slope(Vec<float>::load(lanes));
+    x[0] = Vec<float>::load(near_lanes);
     const Vec<float> cdf_near = simd::normal_cdf(x[0]), slope_near = simd::normal_slope(x[0]);
     for (int k = 0; k < Vec<float>::N; ++k) {
       same = same && (k == i % Vec<float>::N || (cdf[k] == cdf_near[k] && slope[k] == slope_near[k]));
     }
   }
   CHECK(same);
-  for (float x : {4.75f, -5.0f, std::numeric_limits<float>::quiet_NaN()}) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (float x : {4.75f, -5.0f, -20.0f, infinity}) {
     Vec<float> v[4] = {Vec<float>(1.0f), Vec<float>(x), Vec<float>(0.0f), Vec<float>(2.0f)};
-    CHECK_FALSE(simd::compute_near_normal<NormalFormula>(v));
+    simd::compute_of_normal<NormalFormula>(v);
+    CHECK(equal(v[1], Vec<float>(x) * simd::normal_cdf(Vec<float>(x))));
   }
+  Vec<float> nan[4] = {Vec<float>(1.0f), Vec<float>(std::numeric_limits<float>::quiet_NaN()), Vec<float>(0.0f),
+                       Vec<float>(2.0f)};
+  simd::compute_of_normal<NormalFormula>(nan);
+  CHECK(std::isnan(nan[1][0]));
 }

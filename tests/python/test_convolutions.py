@@ -207,3 +207,19 @@ def test_depthwise_gradients_of_inputs_that_no_tap_reaches(stride, dilation, dty
     gradients = [vesta.autograd.grad(y, (x, weight), g, retain_graph=True) for y in results]
     for mine, goal in zip(gradients[0], gradients[1]):
         vesta.testing.assert_close(mine, goal, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+def test_strides_beyond_the_image(groups: int, dtype) -> None:
+    """One output steps to no other: any stride from the image's size on gives the same gradients, in the same time."""
+    x = made(1, 2, 4, 9, 7).to(dtype).requires_grad_()
+    weight = made(2, 4, 4 // groups, 3, 2).to(dtype).requires_grad_()
+    results = []
+    for stride in (12, (2**40, 2**40)):
+        options = {"stride": stride, "padding": 1, "dilation": (2, 3), "groups": groups}
+        y = F.conv2d(x, weight, **options)
+        assert y.shape[2:] == (1, 1)
+        results.append((y, *vesta.autograd.grad(y, (x, weight), made(3, *y.shape).to(dtype))))
+    for near, far in zip(*results):
+        assert vesta.equal(near, far)

@@ -123,3 +123,47 @@ def test_quotients_and_remainders_are_exact(dtype: str) -> None:
         if divisor > 0 or info.min < 0:
             np.testing.assert_array_equal((x // divisor).numpy(), (a // divisor).astype(dtype))
             np.testing.assert_array_equal((x % divisor).numpy(), (a % divisor).astype(dtype))
+
+
+@pytest.mark.parametrize("limit", [2**20, 2**50, 2**51, 2**62])
+def test_quotients_of_long_integers(limit: int) -> None:
+    """Those that divide as doubles, and others among them: quotients next to whole numbers, and both ends."""
+    rng = np.random.default_rng(limit % 1000)
+    b = np.concatenate([rng.integers(1, 2**k, 400) for k in range(1, limit.bit_length())])
+    near = rng.integers(0, limit // b + 1) * b
+    a = np.clip(np.concatenate([near - 1, near, near + 1]), -limit, limit - 1)
+    b = np.tile(b, 3)
+    a = np.concatenate([a, a, -a, -a, [-limit, -limit, limit - 1, limit - 1]])
+    b = np.concatenate([b, -b, b, -b, [-1, 1, -1, limit - 1]])
+    x, y = vesta.tensor(a), vesta.tensor(b)
+    down, rest = a // b, a % b
+    towards_zero = np.where((rest != 0) & ((a < 0) != (b < 0)), down + 1, down)
+    np.testing.assert_array_equal(vesta.div(x, y, rounding_mode="floor").numpy(), down)
+    np.testing.assert_array_equal(vesta.div(x, y, rounding_mode="trunc").numpy(), towards_zero)
+    np.testing.assert_array_equal(vesta.remainder(x, y).numpy(), rest)
+    np.testing.assert_array_equal(vesta.fmod(x, y).numpy(), a - towards_zero * b)
+    for divisor in (3, -7, -1, limit - 1):
+        np.testing.assert_array_equal((x // divisor).numpy(), a // divisor)
+        np.testing.assert_array_equal((x % divisor).numpy(), a % divisor)
+    mixed = a.copy()
+    mixed[::1500] = np.iinfo(np.int64).min + 1
+    np.testing.assert_array_equal((vesta.tensor(mixed) // y).numpy(), mixed // b)
+    smallest = vesta.tensor([np.iinfo(np.int64).min] * 3)
+    assert (smallest // vesta.tensor([-1, 1, 2])).tolist() == [-(2**63), -(2**63), -(2**62)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes_shifted_by_every_count(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    every = np.arange(info.min, info.max + 1)
+    a, b = (g.ravel() for g in np.meshgrid(every, every))
+    x, y = vesta.tensor(a.astype(dtype)), vesta.tensor(b.astype(dtype))
+    inside = (b >= 0) & (b < 8)
+    count = np.where(inside, b, 0)
+    left = np.where(inside, a << count, 0).astype(dtype)
+    right = np.where(inside, a >> count, np.where(a < 0, -1, 0)).astype(dtype)
+    np.testing.assert_array_equal((x << y).numpy(), left)
+    np.testing.assert_array_equal((x >> y).numpy(), right)
+    for one in (0, 3, 7):
+        np.testing.assert_array_equal((x << one).numpy(), (a << one).astype(dtype))
+        np.testing.assert_array_equal((x >> one).numpy(), (a >> one).astype(dtype))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import vesta
 
@@ -155,3 +156,30 @@ def test_many_equals_of_16_bits_share_the_gradient() -> None:
     x = vesta.zeros(100000, dtype=vesta.float16, requires_grad=True)
     x.amax().backward(vesta.tensor(64.0, dtype=vesta.float16))
     assert x.grad.unique().tolist() == [vesta.tensor(64 / 100000).half().item()]
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.float16, vesta.bfloat16], ids=str)
+def test_modes_of_long_lines(dtype, distinct: bool) -> None:
+    """The index does not depend on the dtype: floats whose numbers all differ are sorted in another way."""
+    lines = np.stack([np.random.default_rng(seed).permutation(600) for seed in range(5)])
+    if not distinct:
+        lines[2:] //= 7
+    numbers = lines if dtype in (vesta.float32, vesta.float64) else lines % 200
+    x, whole = vesta.tensor(numbers).to(dtype), vesta.tensor(numbers)
+    values, places = x.mode(1)
+    wanted = [min(set(row), key=lambda v: (-list(row).count(v), v)) for row in numbers.tolist()]
+    assert values.tolist() == wanted
+    assert places.tolist() == whole.mode(1).indices.tolist()
+    for dim, turned in ((0, x.t()), (0, x.t().contiguous()), (1, x.unsqueeze(0).transpose(1, 2))):
+        again = turned.mode(dim)
+        assert again.values.reshape(-1).tolist() == wanted
+        assert again.indices.reshape(-1).tolist() == places.tolist()
+
+
+def test_modes_of_zeros_and_nans() -> None:
+    many = vesta.arange(300.0)
+    many[[5, 7]] = vesta.tensor([0.0, -0.0])
+    assert many.mode().values == 0.0
+    many[10:14] = float("nan")
+    assert many.mode().values.isnan()

@@ -171,6 +171,7 @@ struct FloorDivide : Step {
   static constexpr auto doc = "floor_divide(input, other): floor(x / y), elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool divides = true;
   static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::floor_divide(a, b); }
 };
@@ -179,6 +180,7 @@ struct TruncDivide : Step {
   static constexpr auto doc = "trunc_divide(input, other): x / y rounded towards zero, elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool divides = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::trunc_divide(a, b); }
 };
 
@@ -187,6 +189,7 @@ struct Remainder {
       "remainder(input, other): x - y * floor(x / y), elementwise; the sign is y's (Python's %).";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool divides = true;
   static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::remainder(a, b); }
   static constexpr Pass backward_a{};

@@ -62,6 +62,7 @@ struct Fmod {
       "fmod(input, other): x - y * trunc(x / y), elementwise; the sign is x's (C's fmod). Error: an integer zero.";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
+  static constexpr bool divides = true;
   static constexpr bool long_formula = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::fmod(a, b); }
   static constexpr Pass backward_a{};
