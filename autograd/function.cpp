@@ -90,6 +90,7 @@ void CustomNode::finish(std::span<const Tensor> inputs, std::span<Tensor> output
 }
 
 GradList CustomNode::apply(GradList grads, Needs needs) {
+  grads.grow(num_inputs());
   std::vector<Tensor> in(num_inputs());
   for (uint32_t i = 0; i < num_inputs(); ++i) {
     const TensorMeta& m = input_meta(i);

@@ -97,7 +97,7 @@ intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t num
   return owner;
 }
 
-void TensorImpl::destroy(TensorImpl* t) noexcept {
+[[gnu::flatten]] void TensorImpl::destroy(TensorImpl* t) noexcept {
   if (t->autograd) delete t->autograd;
   if (t->owns_pyobject) python_port.release(t->pyobject);
   t->free_dims();

@@ -15,7 +15,7 @@ struct Transposition {
   int64_t from_row, to_row;
   int64_t rows, columns;  // of `from`
   int64_t item;           // 1, 2, 4, 8 or 16
-  bool far = false;       // whether the result bypasses the caches, which could not hold it
+  bool non_temporal = false;       // whether the result bypasses the caches, which could not hold it
 };
 
 /// Fewer rows or columns than this are transposed in one pass over all of them, if they are dense on the other side.
@@ -26,7 +26,7 @@ struct CopiedLines {
   const char* from;
   char* to;
   int64_t from_step, to_step, lines, bytes;
-  bool far = false;  // whether the result bypasses the caches
+  bool non_temporal = false;  // whether the result bypasses the caches
 };
 
 /// Items copied along two dimensions: steps in bytes along the first and the second one. A step of 0 repeats an item.
@@ -48,7 +48,7 @@ struct JoinedRows {
   const RowPiece* pieces;
   int64_t count, rows;
   char* to;
-  bool far = false;  // whether the result bypasses the caches
+  bool non_temporal = false;  // whether the result bypasses the caches
 };
 
 /// Transposes a matrix with the instruction set in use, on this thread.

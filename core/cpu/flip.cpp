@@ -3,7 +3,7 @@
 #include <array>
 
 #include <vesta/core/cpu/convert.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -11,7 +11,7 @@
 #include <vesta/core/ops/index.h>
 #include <vesta/core/shape.h>
 
-VESTA_DECLARE_ON_ISA(void reverse(char* to, const char* from, int64_t item, int64_t n, bool far))
+VESTA_DECLARE_ON_ISA(void reverse(char* to, const char* from, int64_t item, int64_t n, bool non_temporal))
 
 namespace vesta::cpu {
 namespace {
@@ -64,7 +64,7 @@ Tensor flip(const Tensor& input, IntList dims) {
   const Convert copy = convert(x.dtype(), x.dtype());
   const char* const from = static_cast<const char*>(x.data_ptr()) + f.first;
   char* const to = static_cast<char*>(r.data_ptr());
-  const bool far = is_far_in_lines(to, rows, f.row * item);
+  const bool non_temporal = rows_bypass_caches(to, rows, f.row * item);
   parallel_for(rows, std::max<int64_t>(1, kElementGrain / f.row), [&](int64_t begin, int64_t end) {
     std::array<int64_t, kMaxDims> place{};
     int64_t at = 0;
@@ -75,8 +75,8 @@ Tensor flip(const Tensor& input, IntList dims) {
     }
     for (int64_t i = begin; i < end; ++i) {
       char* const out = to + i * f.row * item;
-      if (f.reversed) VESTA_ON_AVX2_AT_MOST(reverse, out, from + at, item, f.row, far);
-      else if (far) write_far(out, from + at, f.row * item);
+      if (f.reversed) VESTA_ON_AVX2_AT_MOST(reverse, out, from + at, item, f.row, non_temporal);
+      else if (non_temporal) write_non_temporal(out, from + at, f.row * item);
       else copy(from + at, item, out, item, f.row);
       for (int64_t k = f.ndim; k-- > 0;) {
         const FlippedAxis& axis = f.axes[size_t(k)];
@@ -85,7 +85,7 @@ Tensor flip(const Tensor& input, IntList dims) {
         place[size_t(k)] = 0, at -= axis.size * axis.stride;
       }
     }
-    if (far) finish_far();
+    if (non_temporal) finish_non_temporal();
   });
   return r;
 }

@@ -10,7 +10,7 @@
 
 #include <vesta/core/cpu/convert.h>
 #include <vesta/core/cpu/copy.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/mask.h>
 #include <vesta/core/cpu/parallel.h>
@@ -349,26 +349,28 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
 }
 
 /// Writes rows of `count` zeros with a 1 at the class of each, a block of rows at a time: while it lies in the first
-/// cache, be it the result's memory or, of a far result, a buffer (benchmarks/compare_torch.py --only one_hot).
-void write_classes(const int64_t* classes, int64_t rows, int64_t count, int64_t* to, bool far) {
+/// cache, be it the result's memory or, of a non_temporal result, a buffer (benchmarks/compare_torch.py --only
+/// one_hot).
+void write_classes(const int64_t* classes, int64_t rows, int64_t count, int64_t* to, bool non_temporal) {
   constexpr int64_t kBlock = 2048;  // elements
   alignas(64) int64_t buffer[kBlock];
   const int64_t most = std::max<int64_t>(1, kBlock / count);
-  far = far && count <= kBlock;
-  if (far) std::memset(buffer, 0, sizeof buffer);
+  non_temporal = non_temporal && count <= kBlock;
+  if (non_temporal) std::memset(buffer, 0, sizeof buffer);
   for (int64_t row = 0; row < rows; row += most, to += most * count) {
     const int64_t n = std::min(most, rows - row);
-    int64_t* const block = far ? buffer : to;
+    int64_t* const block = non_temporal ? buffer : to;
     const auto write = [&](int64_t value) {
       for (int64_t i = 0; i < n; ++i) block[i * count + classes[row + i]] = value;
     };
-    if (!far) std::memset(block, 0, size_t(n * count) * sizeof(int64_t));
+    if (!non_temporal) std::memset(block, 0, size_t(n * count) * sizeof(int64_t));
     write(1);
-    if (!far) continue;
-    write_far(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(buffer), n * count * int64_t(sizeof(int64_t)));
+    if (!non_temporal) continue;
+    write_non_temporal(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(buffer),
+                       n * count * int64_t(sizeof(int64_t)));
     write(0);
   }
-  if (far) finish_far();
+  if (non_temporal) finish_non_temporal();
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
@@ -380,9 +382,9 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   const Tensor places = contiguous_values(input);
   const int64_t* const classes = places.data_ptr<int64_t>();
   int64_t* const to = r.data_ptr<int64_t>();
-  const bool far = is_far(r.numel() * r.element_size());
+  const bool non_temporal = bypasses_caches(r.numel() * r.element_size());
   parallel_for(places.numel(), std::max<int64_t>(1, kElementGrain / count), [&](int64_t begin, int64_t end) {
-    write_classes(classes + begin, end - begin, count, to + begin * count, far);
+    write_classes(classes + begin, end - begin, count, to + begin * count, non_temporal);
   });
   return r;
 }
@@ -683,11 +685,11 @@ Tensor cat_kernel_in_rows(TensorList tensors, int64_t dim) {
   }
   const int64_t row = r.numel() / rows * r.element_size();
   char* const to = r.impl()->data();
-  const bool far = is_far(rows * row);
+  const bool non_temporal = bypasses_caches(rows * row);
   parallel_for(rows, std::max<int64_t>(1, kJoinGrain / row), [&](int64_t begin, int64_t end) {
     SmallVector<RowPiece, 8> own(pieces);
     for (RowPiece& piece : own) piece.from += begin * piece.step;
-    VESTA_ON_AVX2_AT_MOST(join_rows, {own.data(), int64_t(own.size()), end - begin, to + begin * row, far});
+    VESTA_ON_AVX2_AT_MOST(join_rows, {own.data(), int64_t(own.size()), end - begin, to + begin * row, non_temporal});
   });
   return r;
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/norm_pixels.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -143,7 +143,7 @@ double mean_of(const Statistics& s) { return s.count == 0 ? std::numeric_limits<
 void normalize_by_channels(const Runs& runs, int64_t together, const char* from, char* to, DType dtype,
                            const ChannelMaps& maps) {
   const RowKernels& k = row_kernels(dtype);
-  const bool far = is_far_in_lines(to, runs.batch * runs.channels, runs.bytes);
+  const bool non_temporal = rows_bypass_caches(to, runs.batch * runs.channels, runs.bytes);
   by_channels(runs, together, 2, [&](int64_t c, int64_t count, double* means) {
     double* const squares = means + together * std::max<int64_t>(1, runs.batch);
     for (int64_t n = 0; n < runs.batch && runs.inner > 0; ++n)
@@ -159,8 +159,8 @@ void normalize_by_channels(const Runs& runs, int64_t together, const char* from,
     }
     for (int64_t n = 0; n < runs.batch; ++n)
       k.affine_rows(from + runs.at(n, c), {0, count, count, runs.inner}, means, squares, shifts.data(),
-                    to + runs.at(n, c), far);
-    if (far) finish_far();
+                    to + runs.at(n, c), non_temporal);
+    if (non_temporal) finish_non_temporal();
   });
 }
 
@@ -200,11 +200,11 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
     }
   });
   if (runs.inner == 0) return y;
-  const bool far = is_far_in_lines(to, count, runs.bytes);
+  const bool non_temporal = rows_bypass_caches(to, count, runs.bytes);
   backwards(count, grain, [&](int64_t b, int64_t e) {
     k.affine_rows(from + b * runs.bytes, rows_of(runs, b, e), center.data(), scale.data(), shift.data(),
-                  to + b * runs.bytes, far);
-    if (far) finish_far();
+                  to + b * runs.bytes, non_temporal);
+    if (non_temporal) finish_non_temporal();
   });
   return y;
 }
@@ -340,7 +340,7 @@ TensorTriple batch_norm_backward(const Tensor& grad, const Tensor& input, const 
     if (activation) activation->run(g.impl()->data(), at, to, n);
   };
   // where the sums' pass has not written already
-  const bool far = !activation && is_far_in_lines(to, runs.batch * runs.channels, runs.bytes);
+  const bool non_temporal = !activation && rows_bypass_caches(to, runs.batch * runs.channels, runs.bytes);
   // The sums of `rows` runs that begin at `at`; each piece that the kernels sum is taken when it is summed.
   const auto sums_of = [&](int64_t at, int64_t rows, const double* means, double* sums, double* dots) {
     if (!activation || runs.inner <= k.chain) {
@@ -384,10 +384,10 @@ TensorTriple batch_norm_backward(const Tensor& grad, const Tensor& input, const 
       const ChannelRows rows{0, channels, channels, runs.inner};
       for (int64_t n = 0; n < runs.batch; ++n) {
         const int64_t at = runs.at(n, c);
-        if (training) k.combine_rows(gp + at, xp + at, rows, means, scale, slope, offset, to + at, far);
-        else k.affine_rows(gp + at, rows, sums, scale, offset, to + at, far);  // whatever x is, NaN included
+        if (training) k.combine_rows(gp + at, xp + at, rows, means, scale, slope, offset, to + at, non_temporal);
+        else k.affine_rows(gp + at, rows, sums, scale, offset, to + at, non_temporal);  // whatever x is, NaN included
       }
-      if (far) finish_far();
+      if (non_temporal) finish_non_temporal();
     });
     return {gx, gw, gb};
   }
@@ -415,11 +415,12 @@ TensorTriple batch_norm_backward(const Tensor& grad, const Tensor& input, const 
     const ChannelRows rows = rows_of(runs, b, e);
     const char *const gr = gp + b * runs.bytes, *const xr = xp + b * runs.bytes;
     if (training)
-      k.combine_rows(gr, xr, rows, means.data(), scale.data(), slope.data(), offset.data(), to + b * runs.bytes, far);
+      k.combine_rows(gr, xr, rows, means.data(), scale.data(), slope.data(), offset.data(), to + b * runs.bytes,
+                     non_temporal);
     else
       k.affine_rows(gr, rows, none.data(), scale.data(), offset.data(), to + b * runs.bytes,
-                    far);  // whatever x is, NaN included
-    if (far) finish_far();
+                    non_temporal);  // whatever x is, NaN included
+    if (non_temporal) finish_non_temporal();
   });
   return {gx, gw, gb};
 }
@@ -476,7 +477,7 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
   const Tensor mean = empty_tensor({&rows.count, 1}, wide), rstd = empty_tensor({&rows.count, 1}, wide);
   const RowKernels& k = row_kernels(input.dtype());
   const int64_t block = rows.rows_in_cache();
-  const bool far = is_far_in_lines(y.impl()->data(), rows.count, rows.bytes);
+  const bool non_temporal = rows_bypass_caches(y.impl()->data(), rows.count, rows.bytes);
   parallel_for(rows.count, rows.grain(), [&](int64_t b, int64_t e) {
     double means[kMostRows], squares[kMostRows];
     for (int64_t i = b; i < e; ++i) {
@@ -484,13 +485,14 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
       const char* const x = rows.x.impl()->data() + i * rows.bytes;
       char* const to = y.impl()->data() + i * rows.bytes;
       if (at == 0)
-        k.statistics(x, std::min(block, e - i), rows.n, means, squares, {block * rows.bytes, far ? 0 : to - x});
+        k.statistics(x, std::min(block, e - i), rows.n, means, squares,
+                     {block * rows.bytes, non_temporal ? 0 : to - x});
       const double scale = 1 / std::sqrt(squares[at] / double(rows.n) + eps);
       set_at(mean, i, means[at]);
       set_at(rstd, i, scale);
-      k.normalize(x, means[at], scale, data_of(rows.weight), data_of(rows.bias), to, rows.n, far);
+      k.normalize(x, means[at], scale, data_of(rows.weight), data_of(rows.bias), to, rows.n, non_temporal);
     }
-    if (far) finish_far();
+    if (non_temporal) finish_non_temporal();
   });
   if (rows.count == 0) return {y, zeros(rows.statistics, wide), zeros(rows.statistics, wide)};
   return {y, view(mean, rows.statistics), view(rstd, rows.statistics)};
@@ -544,7 +546,7 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
   const Tensor y = empty_tensor(input.sizes(), input.dtype());
   const Tensor rstd = empty_tensor({&rows.count, 1}, wide);
   const RowKernels& k = row_kernels(input.dtype());
-  const bool far = is_far_in_lines(y.impl()->data(), rows.count, rows.bytes);
+  const bool non_temporal = rows_bypass_caches(y.impl()->data(), rows.count, rows.bytes);
   const double small = eps ? *eps : rms_norm_eps(input.dtype());
   parallel_for(rows.count, rows.grain(), [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
@@ -553,9 +555,9 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
       k.moments(x, rows.n, 0, &sum, &squares);
       const double scale = 1 / std::sqrt(squares / double(rows.n) + small);
       set_at(rstd, i, scale);
-      k.normalize(x, 0, scale, data_of(rows.weight), nullptr, y.impl()->data() + i * rows.bytes, rows.n, far);
+      k.normalize(x, 0, scale, data_of(rows.weight), nullptr, y.impl()->data() + i * rows.bytes, rows.n, non_temporal);
     }
-    if (far) finish_far();
+    if (non_temporal) finish_non_temporal();
   });
   return {y, rows.count == 0 ? zeros(rows.statistics, wide) : view(rstd, rows.statistics)};
 }

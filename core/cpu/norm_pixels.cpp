@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
@@ -50,15 +50,15 @@ std::vector<char> narrowed(const Pixels& p, const std::vector<double>& v) {
   return out;
 }
 
-/// Calls f(first pixel's offset in bytes, pixels, whether the results at `to` are far) for pieces of all samples, from
-/// the last one on: the last cache has it still where all were read before.
+/// Calls f(first pixel's offset in bytes, pixels, whether the results at `to` are non_temporal) for pieces of all
+/// samples, from the last one on: the last cache has it still where all were read before.
 template <class F>
 void over_pixels(const Pixels& p, const char* to, F f) {
   const int64_t row = p.channels * itemsize(p.dtype), all = p.batch * p.inner;
-  const bool far = is_far_in_lines(to, all, row);
+  const bool non_temporal = rows_bypass_caches(to, all, row);
   parallel_for(all, std::max<int64_t>(1, kPixelElements / p.channels), [&](int64_t begin, int64_t end) {
-    f((all - end) * row, end - begin, far);
-    if (far) finish_far();
+    f((all - end) * row, end - begin, non_temporal);
+    if (non_temporal) finish_non_temporal();
   });
 }
 
@@ -132,17 +132,17 @@ void pixel_gradient_sums(const Pixels& p, const char* g, const char* x, const Of
 void affine_pixels(const Pixels& p, const char* x, const OfChannels& center, const OfChannels& scale,
                    const OfChannels& shift, char* y) {
   const std::vector<char> m = narrowed(p, center), a = narrowed(p, scale), b = narrowed(p, shift);
-  over_pixels(p, y, [&](int64_t at, int64_t n, bool far) {
-    row_kernels(p.dtype).affine_pixels(x + at, m.data(), a.data(), b.data(), y + at, n, p.channels, far);
+  over_pixels(p, y, [&](int64_t at, int64_t n, bool non_temporal) {
+    row_kernels(p.dtype).affine_pixels(x + at, m.data(), a.data(), b.data(), y + at, n, p.channels, non_temporal);
   });
 }
 
 void combine_pixels(const Pixels& p, const char* g, const char* x, const OfChannels& center, const OfChannels& a,
                     const OfChannels& b, const OfChannels& c, char* gx) {
   const std::vector<char> m = narrowed(p, center), va = narrowed(p, a), vb = narrowed(p, b), vc = narrowed(p, c);
-  over_pixels(p, gx, [&](int64_t at, int64_t n, bool far) {
+  over_pixels(p, gx, [&](int64_t at, int64_t n, bool non_temporal) {
     row_kernels(p.dtype).combine_pixels(g + at, x + at, m.data(), va.data(), vb.data(), vc.data(), gx + at, n,
-                                        p.channels, far);
+                                        p.channels, non_temporal);
   });
 }
 

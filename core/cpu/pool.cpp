@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/pool_kernels.h>
@@ -366,7 +366,7 @@ bool pool_values_of_planes(const Tensor& x, const Window& each, const Tensor& y)
   std::atomic<bool> good{true};
   PoolPlane<T> all = plane_of_window<T>(w);
   all.line = line;
-  all.far = is_far_in_lines(y.impl()->data(), y.numel() / w.out[2], w.out[2] * itemsize(y.dtype()));
+  all.non_temporal = rows_bypass_caches(y.impl()->data(), y.numel() / w.out[2], w.out[2] * itemsize(y.dtype()));
   const int64_t work = std::max<int64_t>(1, in / bands);
   parallel_for(y.numel() / out * bands, std::max<int64_t>(1, 32768 / work), [&](int64_t b, int64_t e) {
     for (int64_t t = b; t < e && good.load(std::memory_order_relaxed); ++t) {

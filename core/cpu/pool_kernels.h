@@ -62,7 +62,7 @@ struct PoolPlane {
   std::int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
   std::int64_t first, last, first_row, last_row;
   std::int64_t line;  ///< numbers of a padded line
-  bool far;  ///< whether rows of the outputs bypass the caches; they are whole lines of the cache then
+  bool non_temporal;  ///< whether rows of the outputs bypass the caches; they are whole lines of the cache then
   compute_t<T>* room;  ///< [(last_row - first_row) * out[2] + kPoolLines * line + 2 * kPoolSlack]
 };
 inline constexpr std::int64_t kPoolSlack = 16, kPoolLines = 8;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <vesta/core/cpu/convert.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -96,9 +96,9 @@ class Blocks {
   /// Whether all blocks have as many results as there are lanes.
   bool whole() const { return whole_; }
   /// Computes a line. `room` is for `window` elements.
-  void line(const T* x, T* y, T* room, bool far) const {
+  void line(const T* x, T* y, T* room, bool non_temporal) const {
     if (in_ < resample_kernels<T>().window) x = std::copy_n(x, in_, room) - in_;
-    resample_kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y, far);
+    resample_kernels<T>().line(x, blocks_.data(), int64_t(blocks_.size()), y, non_temporal);
   }
 
  private:
@@ -231,11 +231,11 @@ bool run_lines(const Resampled<T>& p, const T* x, T* y, int64_t outer, int64_t g
     if (resample_kernels<T>().lanes == 0 || outer < kLeastLines || p.in == 0) return false;
     const Blocks<T> blocks(p);
     if (!blocks.fit()) return false;
-    const bool far = blocks.whole() && is_far_in_lines(y, outer, p.size * int64_t(sizeof(T)));
+    const bool non_temporal = blocks.whole() && rows_bypass_caches(y, outer, p.size * int64_t(sizeof(T)));
     parallel_for(outer, std::max<int64_t>(1, grain / p.size), [&](int64_t b, int64_t e) {
       T room[2 * kResampleLanes] = {};
-      for (int64_t line = b; line < e; ++line) blocks.line(x + line * p.in, y + line * p.size, room, far);
-      if (far) finish_far();
+      for (int64_t line = b; line < e; ++line) blocks.line(x + line * p.in, y + line * p.size, room, non_temporal);
+      if (non_temporal) finish_non_temporal();
     });
     return true;
   }
@@ -322,13 +322,13 @@ class ResampledPlanes {
   }
 
   /// Whether `planes` results at y bypass the caches.
-  bool is_far(const T* y, int64_t planes) const {
+  bool bypasses_caches(const T* y, int64_t planes) const {
     return blocks_ && line_.whole() && together_.whole() &&
-           is_far_in_lines(y, planes * down_.size, along_.size * int64_t(sizeof(T)));
+           rows_bypass_caches(y, planes * down_.size, along_.size * int64_t(sizeof(T)));
   }
 
   /// Writes rows [begin, end) of the result; x and y are where the plane begins.
-  void run(const T* x, T* y, int64_t begin, int64_t end, bool far) const {
+  void run(const T* x, T* y, int64_t begin, int64_t end, bool non_temporal) const {
     const int64_t width = down_.inner, window = resample_kernels<T>().window;  // 0 where there are no blocks
     const int64_t pitch = width + border_;
     constexpr int64_t kRows = 8, kRoom = 4096;  // elements that stay in the first cache
@@ -355,9 +355,9 @@ class ResampledPlanes {
                                rows,
                                pitch,
                                room,
-                               far};
+                               non_temporal};
       resample_kernels<T>().plane(p, begin, end);
-      if (far) finish_far();
+      if (non_temporal) finish_non_temporal();
       return;
     }
     for (int64_t o = begin; o < end; ++o) {
@@ -422,8 +422,8 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
     const T* const from = x.data_ptr<T>();
     T* const to = y.data_ptr<T>();
     const int64_t out_row = size[1] * inner;
-    bool far = false;
-    if constexpr (std::is_same_v<T, C>) far = p.is_far(to, outer);
+    bool non_temporal = false;
+    if constexpr (std::is_same_v<T, C>) non_temporal = p.bypasses_caches(to, outer);
     const int64_t work = inner * (wide * (1 + weights.numel() / size[0]) + size[1] + column_weights.numel());  // a row
     parallel_for(outer * size[0], std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t b, int64_t e) {
       while (b < e) {
@@ -431,7 +431,7 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
         const T* const a = from + plane * p.in();
         T* const r = to + plane * p.out();
         if constexpr (std::is_same_v<T, C>) {
-          p.run(a, r, first, last, far);
+          p.run(a, r, first, last, non_temporal);
         } else {
           const auto [low, top] = p.sources(first, last);
           const int64_t row = wide * inner, n = (top - low) * row, results = (last - first) * out_row;

@@ -40,7 +40,7 @@ struct ResamplePlane {
       rows;  ///< lines kept at a time: what was stored has left the store buffer when it is read in other pieces
   std::int64_t pitch;  ///< from line to line in `room`: the width and a border
   T* room;  ///< [rows * pitch + window], where the first line begins, behind another border; what no line covers is set
-  bool far;  ///< whether results bypass the caches: whole lines of the cache, all blocks whole
+  bool non_temporal;  ///< whether results bypass the caches: whole lines of the cache, all blocks whole
 };
 
 /// The kernels of one instruction set.
@@ -51,7 +51,7 @@ struct ResampleKernels {
   void (*row)(const T* x, std::int64_t inner, const std::int64_t* places, const T* weights, std::int64_t terms, T* y,
               std::int64_t n, std::int64_t ahead) = nullptr;
   /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.
-  void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y, bool far) = nullptr;
+  void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y, bool non_temporal) = nullptr;
   /// Writes rows [first, last) of a plane's result.
   void (*plane)(const ResamplePlane<T>& p, std::int64_t first, std::int64_t last) = nullptr;
   int lanes = 0;  ///< the most results of a block; 0: there is no `line` and no `plane`

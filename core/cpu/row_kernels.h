@@ -70,16 +70,16 @@ struct ChannelRows {
 };
 
 /// The kernels that work on one contiguous row of n elements. Statistics are double for float64, else float, passed as
-/// double. `far` results bypass the caches, if they are as wide as their statistics (far.h); rows are whole lines
-/// then.
+/// double. `non_temporal` results bypass the caches, if they are as wide as their statistics (non_temporal.h); rows are
+/// whole lines then.
 struct RowKernels {
-  void (*softmax)(const char* x, char* y, int64_t n, bool log, bool far) = nullptr;
+  void (*softmax)(const char* x, char* y, int64_t n, bool log, bool non_temporal) = nullptr;
   /// Computes gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
   void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
   /// Compute softmax, its gradient, and the logarithm of the sum of exponentials, with the bits of rows, for `count`
   /// columns that lie side by side, of n rows that are `step` elements apart; `room` is for count * (slots + 6 + n)
   /// numbers of the dtype of statistics, for the gradient (slots + 6 + 2 n).
-  void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log, bool far,
+  void (*softmax_columns)(const char* x, char* y, int64_t n, int64_t step, int64_t count, bool log, bool non_temporal,
                           char* room) = nullptr;
   void (*softmax_backward_columns)(const char* g, const char* y, char* gx, int64_t n, int64_t step, int64_t count,
                                    bool log, char* room) = nullptr;
@@ -122,17 +122,17 @@ struct RowKernels {
   /// Compute affine(), combine() and gradient_sums() of rows, with the numbers of each row's channel; sums and products
   /// are of each row.
   void (*affine_rows)(const char* x, const ChannelRows& rows, const double* center, const double* scale,
-                      const double* shift, char* y, bool far) = nullptr;
+                      const double* shift, char* y, bool non_temporal) = nullptr;
   void (*combine_rows)(const char* g, const char* x, const ChannelRows& rows, const double* center, const double* a,
-                       const double* b, const double* c, char* gx, bool far) = nullptr;
+                       const double* b, const double* c, char* gx, bool non_temporal) = nullptr;
   void (*gradient_sums_rows)(const char* g, const char* x, const ChannelRows& rows, const double* mean, double* sum,
                              double* dot) = nullptr;
   /// Do the same for each of n pixels, whose channels lie side by side; center, a, b and c have one number per channel,
   /// of the dtype of statistics.
   void (*affine_pixels)(const char* x, const char* center, const char* a, const char* b, char* y, int64_t n,
-                        int64_t channels, bool far) = nullptr;
+                        int64_t channels, bool non_temporal) = nullptr;
   void (*combine_pixels)(const char* g, const char* x, const char* center, const char* a, const char* b, const char* c,
-                         char* gx, int64_t n, int64_t channels, bool far) = nullptr;
+                         char* gx, int64_t n, int64_t channels, bool non_temporal) = nullptr;
   /// Elements of a row that `moments`, `statistics` and `gradient_sums` sum at once: a longer row is made of such
   /// pieces, in order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;
@@ -144,7 +144,7 @@ struct RowKernels {
                                const char* mean, double* sum, double* dot) = nullptr;
   /// Computes y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
   void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y, int64_t n,
-                    bool far) = nullptr;
+                    bool non_temporal) = nullptr;
   /// Returns sum(g * w) and sum(g * w * (x - mean)); adds g * (x - mean) * rstd to gw and g to gb.
   void (*normalize_sums)(const char* g, const char* x, double mean, double rstd, const char* w, char* gw, char* gb,
                          int64_t n, double* sum, double* dot) = nullptr;

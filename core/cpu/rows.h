@@ -26,9 +26,9 @@ VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
 
 /// Does what store_row() does, bypassing the caches if the row is far and of C.
 template <class C, class T>
-VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool far) {
+VESTA_INLINE void store_result(Vec<C> v, T* p, int64_t n, bool non_temporal) {
   if constexpr (std::is_same_v<T, C>) {
-    if (far) return v.stream(p);
+    if (non_temporal) return v.stream(p);
   }
   store_row(v, p, n);
 }

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scan_kernels.h>
@@ -89,14 +89,14 @@ Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   const int64_t wide = together * sets / (2 * num_threads()) / kLines * kLines;
   const int64_t lines = across == 1 ? std::clamp<int64_t>(wide, kLines, kScanBeside) : kLines;
   const int64_t groups = (together + lines - 1) / lines;
-  const bool far = is_far(r.numel() * itemsize(r.dtype()));
+  const bool non_temporal = bypasses_caches(r.numel() * itemsize(r.dtype()));
   visit<kNumbers>(r.dtype(), [&]<class T>() {
     const T* x = plan.input.data_ptr<T>();
     T* y = r.data_ptr<T>();
     parallel_for(sets * groups, std::max<int64_t>(1, kScanGrain / (length * lines)), [&](int64_t b, int64_t e) {
       for (int64_t g = b; g < e; ++g) {
         const int64_t line = g % groups * lines, at = g / groups * length * inner + line * across;
-        scan_lines<op, T>({x + at, y + at, length, inner, std::min(lines, together - line), across, far});
+        scan_lines<op, T>({x + at, y + at, length, inner, std::min(lines, together - line), across, non_temporal});
       }
     });
   });

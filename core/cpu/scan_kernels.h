@@ -15,7 +15,7 @@ struct ScanLines {
   const void* x;
   void* y;
   std::int64_t length, next, lines, across;
-  bool far = false;  // whether the results bypass the caches, which could not hold them
+  bool non_temporal = false;  // whether the results bypass the caches, which could not hold them
 };
 using ScanKernel = void (*)(const ScanLines&);
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include <vesta/core/cpu/copy.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
@@ -31,8 +31,8 @@ constexpr int64_t kExpGrain = 8192;  // elements of exp that make a thread worth
 
 int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kExpGrain / std::max<int64_t>(n, 1)); }
 
-/// Runs `row(x row, second's row, y row, n, whether y is far)` along `dim`: over contiguous memory, the dimension moved
-/// last where it is not.
+/// Runs `row(x row, second's row, y row, n, whether y bypasses the caches)` along `dim`: over contiguous memory, the
+/// dimension moved last where it is not.
 template <class F>
 Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op, F row) {
   check_floating(x, op);
@@ -47,10 +47,11 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
     const char *p = a.impl()->data(), *q = b.defined() ? b.impl()->data() : nullptr;
     char* to = y.impl()->data();
     const int64_t bytes = n * itemsize(x.dtype());
-    const bool far = last && is_far_in_lines(to, y.numel() / n, bytes);
+    const bool non_temporal = last && rows_bypass_caches(to, y.numel() / n, bytes);
     parallel_for(y.numel() / n, rows_per_piece(n), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) row(p + r * bytes, q ? q + r * bytes : nullptr, to + r * bytes, n, far);
-      if (far) finish_far();
+      for (int64_t r = begin; r < end; ++r)
+        row(p + r * bytes, q ? q + r * bytes : nullptr, to + r * bytes, n, non_temporal);
+      if (non_temporal) finish_non_temporal();
     });
   }
   return last ? y : contiguous_values(transpose(y, d, -1));
@@ -148,16 +149,18 @@ Tensor softmax_kernel(const Tensor& input, int64_t dim) {
     Tensor y = result_tensor(x.sizes(), x.dtype(), x.device());
     const auto strip = row_kernels(x.dtype()).softmax_columns;
     char* const to = y.impl()->data();
-    const bool far = !columns.turned && is_far_in_lines(to, columns.outer * columns.n, columns.inner * columns.item);
+    const bool non_temporal =
+        !columns.turned && rows_bypass_caches(to, columns.outer * columns.n, columns.inner * columns.item);
     columns.each_strip(x.impl()->data(), nullptr, to, [&](const Strip& s) {
-      strip(s.in[0], s.out, columns.n, s.step, s.count, log, far, s.room);
-      if (far) finish_far();
+      strip(s.in[0], s.out, columns.n, s.step, s.count, log, non_temporal, s.room);
+      if (non_temporal) finish_non_temporal();
     });
     return y;
   }
   auto f = row_kernels(x.dtype()).softmax;
-  return along(x, {}, dim, log ? "log_softmax" : "softmax",
-               [f](const char* a, const char*, char* y, int64_t n, bool far) { f(a, y, n, log, far); });
+  return along(
+      x, {}, dim, log ? "log_softmax" : "softmax",
+      [f](const char* a, const char*, char* y, int64_t n, bool non_temporal) { f(a, y, n, log, non_temporal); });
 }
 
 Tensor softmax_backward_kernel(const Tensor& of_output, const Tensor& result, int64_t dim, bool log) {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include <vesta/core/cpu/convert.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/destination.h>
@@ -25,7 +25,7 @@ Tensor triangle(const Tensor& input, int64_t diagonal) {
   const char* const from = input.impl()->data();
   char* const to = r.impl()->data();
   const Convert copy = convert(input.dtype(), input.dtype());
-  const bool far = is_far(r.numel() * item);
+  const bool non_temporal = bypasses_caches(r.numel() * item);
   parallel_for(r.numel() / columns, std::max<int64_t>(1, kElementGrain / columns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       // [first, last) is kept
@@ -33,11 +33,11 @@ Tensor triangle(const Tensor& input, int64_t diagonal) {
       const int64_t first = lower ? 0 : cut, last = lower ? cut : columns, at = i * columns * item;
       char* const row = to + at;
       std::memset(row, 0, size_t(first * item));
-      if (far) write_far(row + first * item, from + at + first * item, (last - first) * item);
+      if (non_temporal) write_non_temporal(row + first * item, from + at + first * item, (last - first) * item);
       else copy(from + at + first * item, item, row + first * item, item, last - first);
       std::memset(row + last * item, 0, size_t((columns - last) * item));
     }
-    if (far) finish_far();
+    if (non_temporal) finish_non_temporal();
   });
   return r;
 }

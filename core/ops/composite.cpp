@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include <vesta/core/autograd_port.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -515,9 +516,14 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
 Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value, Out out) {
   const Tensor element = fill_value_of(input, mask, value);
   const bool recorded = layer_state.grad_enabled && (input.requires_grad() || element.requires_grad());
-  if (out.kind == Out::inplace && !recorded &&
+  if (out.kind == Out::inplace && !recorded && !input.impl()->inference &&
       std::ranges::equal(IntSpan(broadcast_shapes(input.sizes(), mask.sizes(), "masked_fill_")), input.sizes())) {
-    return ops::where(mask, element, input, Out{&input, Out::given});
+    if (layer_state.grad_enabled) autograd_port.check_inplace(input, "masked_fill_");
+    PointwiseInfo info = ops::where.info;  // under the name of what was called
+    info.name = "masked_fill_";
+    const Tensor* const in[] = {&mask, &element, &input};
+    const double params[kMaxParams] = {};
+    return pointwise(info, in, params, Out{&input, Out::given});
   }
   // A gradient saves nothing of the operands, but whose history it continues must not be the result itself.
   const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;

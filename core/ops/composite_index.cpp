@@ -126,12 +126,12 @@ TensorVector along(int64_t d, const Tensor& index) {
 }
 
 /// Checks that source has one slice along d per index, of input's shape otherwise. `numbers`: a number and a vector of
-/// one element may stand for each other; indices are int64 then, as PyTorch has it for index_copy.
+/// one element may stand for each other.
 void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, bool numbers,
                   const char* op) {
   VESTA_CHECK(index.dim() <= 1, index, op, ": Index should have dimension 1 or 0, got ", index.dim(), ".");
-  VESTA_CHECK(index.dtype() == DType::int64 || (index.dtype() == DType::int32 && !numbers), runtime, op,
-              ": expected index to have dtype int64", numbers ? "" : " or int32", ", got ", index.dtype(), ".");
+  VESTA_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, runtime, op,
+              ": expected index to have dtype int64 or int32, got ", index.dtype(), ".");
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
   const bool one = numbers && index.numel() == 1 && source.numel() == 1;

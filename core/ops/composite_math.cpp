@@ -75,7 +75,6 @@ Tensor float_power_composite(const Tensor& input, const Tensor& exponent, Out ou
 
 Tensor ldexp_composite(const Tensor& input, const Tensor& other, Out out) {
   broadcast_shapes(input.sizes(), other.sizes(), "ldexp");
-  VESTA_CHECK(other.dtype() != DType::bool_, type, "ldexp: expected exponents that are numbers, got bool (other).");
   return ops::mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())), out);
 }
 

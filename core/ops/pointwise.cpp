@@ -203,7 +203,8 @@ Tensor Call::destination(DType result, Out out) {
     resize_out(t, shape_, op_);
   }
   for (int i = 0; i < inputs_; ++i) {
-    if (in_[i].dim() == 0 && in_[i].device().type == DeviceType::cpu) continue;  // read before anything is written
+    // A number is read before anything is written; a mask is read where it lies.
+    if (in_[i].dim() == 0 && in_[i].device().type == DeviceType::cpu && !typed_[i]) continue;
     if (overlap(t, in_[i]) == Overlap::partial) {
       Tensor copy = empty_tensor(in_[i].sizes(), in_[i].dtype(), in_[i].device());
       copy_into(copy, in_[i], op_);

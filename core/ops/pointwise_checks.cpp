@@ -54,8 +54,9 @@ void check_lerp(const Tensor* const* in) {
   const DType d = in[0]->dtype();
   VESTA_CHECK(is_differentiable(d), type, "lerp: expected a float or complex dtype, got ", d, " (input).");
   for (int i = 1; i < 3; ++i) {
-    VESTA_CHECK(in[i]->dtype() == d || in[i]->impl()->wrapped_number, type, "lerp: expected dtype ", d, " for `",
-                names[i], "` but got dtype ", in[i]->dtype(), ".");
+    const bool is_number = i == 2 && in[i]->dim() == 0;
+    VESTA_CHECK(in[i]->dtype() == d || is_number, type, "lerp: expected dtype ", d, " for `", names[i],
+                "` but got dtype ", in[i]->dtype(), ".");
   }
 }
 

@@ -31,7 +31,7 @@ Tensor as_numbers(const char* op, const char* name, const Tensor& mask, DType dt
   VESTA_CHECK(mask.dtype() == DType::bool_ || is_float(mask.dtype()), value, op, ": only bool and floating types of ",
               name, " are supported, got ", mask.dtype(), ".");
   if (mask.dtype() != DType::bool_) return mask;
-  return zeros(mask.sizes(), dtype, mask.device()).masked_fill_(mask, -std::numeric_limits<double>::infinity());
+  return masked_fill(zeros(mask.sizes(), dtype, mask.device()), mask, -std::numeric_limits<double>::infinity());
 }
 
 /// Turns [length, batch, count / batch * size] into [count, length, size].

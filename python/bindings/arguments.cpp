@@ -40,7 +40,7 @@ PyObject* extra_key(int e) {
 }
 
 /// Returns whether a tensor is one integer.
-bool is_int(const Tensor& t) { return t.numel() == 1 && is_integral(t.dtype()); }
+bool is_int(const Tensor& t) { return t.numel() == 1 && is_integral(t.dtype()) && t.dtype() != DType::bool_; }
 bool is_int(PyObject* o) {
   if (PyLong_Check(o)) return true;
   return is_tensor(o) ? is_int(unwrap(o)) : !PySequence_Check(o) && PyIndex_Check(o);
@@ -177,7 +177,8 @@ bool accepts(const Param& p, PyObject* o) {
     case Kind::tensors: return all_of(o, [](PyObject* item) { return is_tensor(item); });
     case Kind::maybe_tensors: return all_of(o, [](PyObject* item) { return item == Py_None || is_tensor(item); });
     case Kind::integer: return is_whole(o);
-    case Kind::integers: return is_whole(o) || all_of(o, is_whole);
+    case Kind::integers:
+      return !PyBool_Check(o) && (is_int(o) || all_of(o, [](PyObject* item) { return is_int(item); }));
     case Kind::real:
     case Kind::number:
     case Kind::number_as_real: return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0);
@@ -231,11 +232,8 @@ bool number_of(PyObject* o, Scalar& number) {
   return true;
 }
 
-namespace {
-
-/// Converts an integer, or a tensor of one.
-int64_t to_whole(const Table& t, int i, PyObject* o) {
-  if (PyBool_Check(o)) wrong_type(t, i, "int", o);
+int64_t to_int(const Table& t, int i, PyObject* o) {
+  if (PyBool_Check(o) || (is_tensor(o) && !is_int(unwrap(o)))) wrong_type(t, i, "int", o);
   if (!PyLong_Check(o)) {
     if (!PyIndex_Check(o)) wrong_type(t, i, "int", o);
     Ref number(PyNumber_Index(o));
@@ -244,7 +242,7 @@ int64_t to_whole(const Table& t, int i, PyObject* o) {
       wrong_type(t, i, "int", o);
     }
     if (!number) throw_current();
-    return to_whole(t, i, number.get());
+    return to_int(t, i, number.get());
   }
   int overflow;
   long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -253,16 +251,13 @@ int64_t to_whole(const Table& t, int i, PyObject* o) {
   return v;
 }
 
+namespace {
+
 /// Returns whether an object is a tensor with dimensions, which is no number where one is asked for, even of one
 /// element.
 bool has_dimensions(PyObject* o) { return is_tensor(o) && unwrap(o).dim() > 0; }
 
 }  // namespace
-
-int64_t to_int(const Table& t, int i, PyObject* o) {
-  if (!PyLong_Check(o) && has_dimensions(o)) wrong_type(t, i, "int", o);
-  return to_whole(t, i, o);
-}
 
 double to_double(const Table& t, int i, PyObject* o) {
   if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
@@ -292,7 +287,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   if (i == t.varargs && b.rest) {
     for (Py_ssize_t k = 0; k < b.rest_count; ++k) {
       if (PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
-      dims.push_back(to_whole(t, i, b.rest[k]));
+      dims.push_back(to_int(t, i, b.rest[k]));
     }
     return dims;
   }
@@ -301,7 +296,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   if (!o || (o == Py_None && is_list_or_none(p))) return p.list;
   if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
-    dims.push_back(to_whole(t, i, o));
+    dims.push_back(to_int(t, i, o));
   } else if (PyTuple_Check(o) || PyList_Check(o)) {
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, k);
@@ -310,7 +305,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
                        std::string("tuple of ints, but found element of type ") + Py_TYPE(item)->tp_name + " at pos " +
                            std::to_string(k));
       }
-      dims.push_back(to_whole(t, i, item));
+      dims.push_back(to_int(t, i, item));
     }
   } else {
     wrong_type(t, i, "tuple of ints", o);

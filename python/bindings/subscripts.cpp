@@ -146,7 +146,10 @@ Py_ssize_t length(PyObject* self) {
       [&] {
         if (torch_function_seen && overrides_in(self)) {
           Ref r(checked(overridden("__len__", self, nullptr, nullptr)));
-          return PyNumber_AsSsize_t(r.get(), PyExc_OverflowError);
+          const Py_ssize_t n = PyNumber_AsSsize_t(r.get(), PyExc_OverflowError);
+          if (n == -1 && PyErr_Occurred()) throw_current();
+          VESTA_CHECK(n >= 0, value, "__len__() should return >= 0");
+          return n;
         }
         const Tensor& t = unwrap(self);
         if (t.dim() == 0) type_error("len() of a 0-d tensor");

@@ -16,7 +16,7 @@ from typing import Any, Callable, TypeVar
 
 from ._C import Tensor
 
-__all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs", "number", "numbers"]
+__all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs", "python_number", "python_numbers"]
 
 _NAME = re.compile(r"[a-z0-9_.]+(\(\))?: ")  # of an op, at the beginning of a message
 
@@ -39,7 +39,7 @@ def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
 
 
-def number(value: Any) -> Any:
+def python_number(value: Any) -> Any:
     """Returns the Python number in a 0-d tensor or a scalar of NumPy; anything else as it is."""
     if isinstance(value, (bool, int, float, complex)):
         return value
@@ -48,9 +48,9 @@ def number(value: Any) -> Any:
     return value
 
 
-def numbers(value: Any) -> Any:
-    """Returns a number, or a list or tuple of them, as ``number`` returns each."""
-    return type(value)(map(number, value)) if type(value) in (list, tuple) else number(value)
+def python_numbers(value: Any) -> Any:
+    """Returns a number, or a list or tuple of them, as ``python_number`` returns each."""
+    return type(value)(map(python_number, value)) if type(value) in (list, tuple) else python_number(value)
 
 
 def called(op: str, function: AnyCallable, *args: Any) -> Any:
@@ -85,8 +85,8 @@ def class_of(made: Any) -> str:
 
 
 def _is_int(value: Any, classes: Any) -> bool:
-    """Returns whether a value is a 0-d tensor of an integer where integers are among ``classes``."""
-    return Integral in classes and isinstance(value, Tensor) and value.dim() == 0 and isinstance(value.item(), int)
+    """Returns whether a value is a tensor of one integer where integers are among ``classes``."""
+    return Integral in classes and isinstance(value, Tensor) and value.numel() == 1 and type(value.item()) is int
 
 
 def _rule(annotation: Any, scope: dict[str, Any]) -> tuple[tuple[type, ...], str] | None:

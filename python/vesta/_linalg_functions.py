@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _C, return_types
-from ._arguments import called, checked, expect
+from ._arguments import called, checked, expect, python_numbers
 from ._C import Tensor, _linalg, _ops
 
 if TYPE_CHECKING:
@@ -315,6 +315,7 @@ def norm(
                 "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " f"{input.dim()}D."
             )
         dim = (0,) if input.dim() == 1 else (0, 1)
+    dim = python_numbers(dim)
     expect("linalg.norm", "dim", dim, (int, tuple, list), "an integer or a tuple of them")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dim) == 2:

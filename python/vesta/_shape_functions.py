@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _C
-from ._arguments import called
+from ._arguments import called, python_number
 from ._C import Size, Tensor
 from ._functions import _expect_tensor
 
@@ -230,6 +230,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """
     if not isinstance(input, Tensor) or input.dim() != 1:
         raise RuntimeError("combinations: expected a 1-d tensor (input).")
+    r = python_number(r)
     if not isinstance(r, Integral):
         raise TypeError(f"combinations: expected int, got {type(r).__name__} (r).")
     if r < 0:

@@ -582,3 +582,66 @@ def test_rows_with_numbers_are_those_of_whole_operands(columns: int, dtype: str)
             assert_same(places.contiguous(), vesta.maximum(*whole))
             chosen = vesta.where(mask.expand(shape).contiguous(), *whole)
             assert_same(vesta.where(mask, a, b), chosen)
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16, vesta.int64, vesta.bool, vesta.complex64])
+def test_masked_fill_in_place(dtype: vesta.dtype) -> None:
+    """Views, broadcast masks, masks and values of the tensor's own memory; the memory and one version stay."""
+    x = vesta.arange(24).reshape(4, 6).to(dtype)
+    mask = vesta.tensor([True, False, True, False, False, True])
+    for view in (lambda t: t, lambda t: t.t(), lambda t: t[1:3, ::2], lambda t: t[:, :3]):
+        place = view(x)
+        m = mask[: place.shape[-1]] if place.shape[-1] != 4 else mask[:4]
+        for value in (1, vesta.tensor(3.0 if dtype.is_floating_point else 1)):
+            place = view(a := x.clone())
+            want, pointer, version = place.masked_fill(m, value), a.data_ptr(), a._version
+            assert place.masked_fill_(m, value) is place
+            assert vesta.equal(place, want) and a.data_ptr() == pointer and a._version == version + 1
+    flags = vesta.tensor([True, False, True])
+    assert flags.masked_fill_(flags, False).tolist() == [False, False, False]
+    y = vesta.tensor([1.0, 2.0, 3.0])
+    y[y > 1] = 0
+    assert y.masked_fill_(y == 1, y[0] * 5).tolist() == [5.0, 0.0, 0.0]
+
+
+def test_masked_fill_in_place_of_what_it_must_not_write() -> None:
+    leaf = vesta.ones(3, requires_grad=True)
+    mask = vesta.tensor([True, False, True])
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.masked_fill_(mask, 0.0)
+    with vesta.no_grad():
+        leaf.masked_fill_(mask, 0.0)
+    assert leaf.tolist() == [0.0, 1.0, 0.0]
+    y = leaf * 2
+    y.masked_fill_(mask, 5.0)
+    y.sum().backward()
+    assert y.tolist() == [5.0, 2.0, 5.0] and leaf.grad.tolist() == [0.0, 2.0, 0.0]
+    value = vesta.tensor(7.0, requires_grad=True)
+    z = vesta.zeros(3)
+    z.masked_fill_(mask, value)
+    z.sum().backward()
+    assert value.grad.item() == 2.0
+    with vesta.inference_mode():
+        frozen = vesta.zeros(3)
+    x = vesta.zeros(4, requires_grad=True)
+    y = x * 1
+    with vesta.no_grad():
+        view = y[:3]
+    for refused in (frozen, view):
+        with pytest.raises(RuntimeError):
+            refused.masked_fill_(mask, 1.0)
+        with pytest.raises(RuntimeError):
+            refused[mask] = 1.0
+    flags = vesta.ones(10**5, dtype=vesta.bool)
+    assert flags.masked_fill_(flags[0], False).sum().item() == 0
+    saved = (leaf * 2).exp()
+    saved.detach().masked_fill_(mask, 0.0)
+    with pytest.raises(RuntimeError, match="masked_fill_"):
+        saved.sum().backward()
+    row = vesta.ones(3)
+    for wrong in (vesta.ones(2, 3, dtype=vesta.bool), vesta.ones(2, dtype=vesta.bool), vesta.ones(3)):
+        with pytest.raises(RuntimeError):
+            row.masked_fill_(wrong, 0.0)
+    with pytest.raises(RuntimeError):
+        vesta.ones(1).expand(3).masked_fill_(mask, 0.0)
+    assert row.tolist() == [1.0, 1.0, 1.0]

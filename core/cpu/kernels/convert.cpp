@@ -41,11 +41,11 @@ VESTA_INLINE To convert_value(From v) {
 
 /// Copies n bytes. Not memcpy: the string instruction that it takes copies a byte at a time, 12 times as slowly, where
 /// `to` lies less than 64 bytes behind `from` in another page (benchmarks/compare_torch.py, roll and writes to slices).
-/// From kFar on memcpy passes by the cache.
+/// From kNonTemporalBytes on memcpy passes by the cache.
 void copy_bytes(char* to, const char* from, size_t n) {
-  constexpr size_t kFar = 4 << 20;
+  constexpr size_t kNonTemporalBytes = 4 << 20;
   size_t i = 0;
-  if (n < kFar) {
+  if (n < kNonTemporalBytes) {
     for (; i + 2 * 64 <= n; i += 2 * 64) move_line(to + i, from + i), move_line(to + i + 64, from + i + 64);
   }
   if (i < n) std::memcpy(to + i, from + i, n - i);

@@ -8,7 +8,7 @@
 
 #include <vesta/core/base/macros.h>
 #include <vesta/core/cpu/elements.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 
@@ -79,7 +79,7 @@ void reverse_items(char* to, const char* from, int64_t n) {
 
 /// reverse_items() of whole lines of the cache, past the caches; finish() must follow before another thread reads.
 template <class T>
-void reverse_items_far(char* to, const char* from, int64_t n) {
+void reverse_items_non_temporal(char* to, const char* from, int64_t n) {
   constexpr int64_t kItems = kLine / int64_t(sizeof(T));
   const T* q = reinterpret_cast<const T*>(from) + n - 1;
   for (int64_t i = 0; i < n; i += kItems, q -= kItems) {
@@ -92,7 +92,7 @@ void reverse_items_far(char* to, const char* from, int64_t n) {
   }
 }
 
-/// write_far(); finish() must follow before another thread reads.
+/// write_non_temporal(); finish() must follow before another thread reads.
 VESTA_INLINE void stream_bytes(char* to, const char* from, int64_t n) {
   const int64_t before = std::min(n, int64_t(-reinterpret_cast<uintptr_t>(to) % kLine));
   if (before) std::memcpy(to, from, size_t(before));
@@ -191,7 +191,8 @@ void transpose_items(const Transposition& t) {
       int64_t columns = t.columns - j < kTile ? t.columns - j : kTile;
       const char* from = t.from + i * t.from_row + j * kSize;
       char* to = t.to + j * t.to_row + i * kSize;
-      if (t.far) expect_tile(from + kTile * kSize, t.from_row, rows, std::min(kTile, t.columns - j - columns) * kSize);
+      if (t.non_temporal)
+        expect_tile(from + kTile * kSize, t.from_row, rows, std::min(kTile, t.columns - j - columns) * kSize);
       auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
         for (; c < end; ++c) {
           for (int64_t k = r; k < r + n; ++k)
@@ -210,12 +211,12 @@ void transpose_items(const Transposition& t) {
       }
       items(r, rows - r, 0, columns);
       for (int64_t c = 0; c < columns; ++c) {
-        if (t.far) stream_bytes(to + c * t.to_row, tile + c * kRow, rows * kSize);
+        if (t.non_temporal) stream_bytes(to + c * t.to_row, tile + c * kRow, rows * kSize);
         else copy_row(to + c * t.to_row, tile + c * kRow, rows * kSize);
       }
     }
   }
-  if (t.far) finish();
+  if (t.non_temporal) finish();
 }
 
 /// Calls f<S>() with the number of lines that a loop takes together.
@@ -282,7 +283,7 @@ void copy_plane(const CopiedPlane& c) {
 void stream(char* to, const char* from, int64_t n) { stream_bytes(to, from, n); }
 
 void copy_lines(const CopiedLines& l) {
-  if (l.far) {
+  if (l.non_temporal) {
     for (int64_t i = 0; i < l.lines; ++i) stream_bytes(l.to + i * l.to_step, l.from + i * l.from_step, l.bytes);
     return finish();
   }
@@ -307,10 +308,10 @@ void join_items(const JoinedRows& j, int64_t row_bytes) {
 }  // namespace
 
 void join_rows(const JoinedRows& j) {
-  constexpr int64_t kFarPiece = 1024;  // bytes of a piece that are mostly whole lines
+  constexpr int64_t kNonTemporalPiece = 1024;  // bytes of a piece that are mostly whole lines
   char* to = j.to;
   int64_t row_bytes = 0;
-  bool items = !j.far, lines = j.count > 1 && j.count < kFewLines;
+  bool items = !j.non_temporal, lines = j.count > 1 && j.count < kFewLines;
   for (int64_t k = 0; k < j.count; ++k) {
     const RowPiece& p = j.pieces[k];
     row_bytes += p.bytes;
@@ -327,16 +328,18 @@ void join_rows(const JoinedRows& j) {
     for (int64_t k = 0; k < j.count; ++k) {
       const RowPiece& piece = j.pieces[k];
       const char* const from = piece.from + i * piece.step;
-      if (j.far && piece.bytes >= kFarPiece) stream_bytes(to, from, piece.bytes);
+      if (j.non_temporal && piece.bytes >= kNonTemporalPiece) stream_bytes(to, from, piece.bytes);
       else copy_row(to, from, piece.bytes);
       to += piece.bytes;
     }
   }
-  if (j.far) finish();
+  if (j.non_temporal) finish();
 }
 
-void reverse(char* to, const char* from, int64_t item, int64_t n, bool far) {
-  of_size(item, [&]<class T>() { far ? reverse_items_far<T>(to, from, n) : reverse_items<T>(to, from, n); });
+void reverse(char* to, const char* from, int64_t item, int64_t n, bool non_temporal) {
+  of_size(item, [&]<class T>() {
+    non_temporal ? reverse_items_non_temporal<T>(to, from, n) : reverse_items<T>(to, from, n);
+  });
 }
 
 void transpose(const Transposition& t) {

@@ -4,7 +4,7 @@
 
 #include <vesta/core/base/macros.h>
 #include <vesta/core/cpu/elements.h>
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/rows.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/rows.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -117,12 +117,12 @@ VESTA_INLINE void along(const C* line, std::int64_t any, std::int64_t any_taps, 
 
 /// Writes the largest of `taps` lines that are `step` apart.
 template <int taps, class C, class T>
-VESTA_INLINE void down(const C* lines, std::int64_t step, std::int64_t n, T* y, bool far) {
+VESTA_INLINE void down(const C* lines, std::int64_t step, std::int64_t n, T* y, bool non_temporal) {
   each_vector<C>(n, [&](std::int64_t j, std::int64_t w) __attribute__((always_inline)) {
     Vec<C> best = Vec<C>::load(lines + j);
     for (int k = 1; k < taps; ++k) best = higher_or_first(best, Vec<C>::load(lines + k * step + j));
     if constexpr (std::is_same_v<T, C>) {
-      if (far) return best.stream(y + j);
+      if (non_temporal) return best.stream(y + j);
     }
     store_row<C>(best, y + j, w);
   });
@@ -205,9 +205,9 @@ bool pool_values(const PoolPlane<T>& p) {
     };
     const bool flat = layers.last - layers.first == 1;
     if (flat && count == 3) {
-      down<3>(first(layers.first), step, out, y, p.far);
+      down<3>(first(layers.first), step, out, y, p.non_temporal);
     } else if (flat && count == 2) {
-      down<2>(first(layers.first), step, out, y, p.far);
+      down<2>(first(layers.first), step, out, y, p.non_temporal);
     } else {
       each_vector<C>(out, [&](std::int64_t j, std::int64_t w) __attribute__((always_inline)) {
         V best = lowest<C>();
@@ -219,7 +219,7 @@ bool pool_values(const PoolPlane<T>& p) {
       });
     }
   }
-  if (p.far) finish_far();
+  if (p.non_temporal) finish_non_temporal();
   return true;
 }
 

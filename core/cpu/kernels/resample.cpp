@@ -97,12 +97,12 @@ struct Lines {
   std::int64_t in;
   T* y;
   std::int64_t out;
-  bool far;
+  bool non_temporal;
 };
 
 template <class T>
-VESTA_INLINE void store_block(Vec<T> v, T* y, int64_t count, bool far) {
-  if (far) v.stream(y);
+VESTA_INLINE void store_block(Vec<T> v, T* y, int64_t count, bool non_temporal) {
+  if (non_temporal) v.stream(y);
   else if (count == Vec<T>::N) [[likely]] v.store(y);
   else v.store_partial(y, count);
 }
@@ -115,7 +115,7 @@ const ResampleBlock<T>* blocks_of(const Lines<T>& l, const ResampleBlock<T>* b, 
   using Terms = typename ResampleBlock<T>::Terms;
   const T* const x = l.x;
   const int64_t in = l.in, out = l.out;
-  const bool far = l.far;
+  const bool non_temporal = l.non_temporal;
   for (; b < end && b->kind == kind && (known == 0 || b->terms == known); y += b->count, ++b) {
     const T* const base = x + b->base;
     V sum[lines];
@@ -138,14 +138,14 @@ const ResampleBlock<T>* blocks_of(const Lines<T>& l, const ResampleBlock<T>* b, 
 #pragma GCC unroll 4
     for (int k = 1; k < (known ? known : b->terms); ++k) add(k, false);
 #pragma GCC unroll 2
-    for (int i = 0; i < lines; ++i) store_block(sum[i], y + i * out, b->count, far);
+    for (int i = 0; i < lines; ++i) store_block(sum[i], y + i * out, b->count, non_temporal);
   }
   return b;
 }
 
 /// Computes one block of a line some of whose results leave terms out.
 template <class T>
-void some_terms(const T* x, const ResampleBlock<T>& b, T* y, bool far) {
+void some_terms(const T* x, const ResampleBlock<T>& b, T* y, bool non_temporal) {
   using V = Vec<T>;
   using Bits = typename V::Bits;
   const V low = V::load(x + b.base), high = V::load(x + b.base + V::N);
@@ -158,7 +158,7 @@ void some_terms(const T* x, const ResampleBlock<T>& b, T* y, bool far) {
     const V next = k == 0 ? term : sum + term;
     sum = V::from_bits((sum.bits() & left_out) | (next.bits() & ~left_out));
   }
-  store_block(sum, y, b.count, far);
+  store_block(sum, y, b.count, non_temporal);
 }
 
 template <int lines, class T>
@@ -181,15 +181,15 @@ void lines_of(const Lines<T>& l, const ResampleBlock<T>* blocks, int64_t count) 
                              : blocks_of<lines, 0, Terms::all>(l, b, end, y);
         break;
       case Terms::some:
-        for (int i = 0; i < lines; ++i) some_terms(l.x + i * l.in, *b, y + i * l.out, l.far);
+        for (int i = 0; i < lines; ++i) some_terms(l.x + i * l.in, *b, y + i * l.out, l.non_temporal);
     }
     for (; b < next; ++b) y += b->count;
   }
 }
 
 template <class T>
-void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y, bool far) {
-  lines_of<1, T>({x, 0, y, 0, far}, blocks, count);
+void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y, bool non_temporal) {
+  lines_of<1, T>({x, 0, y, 0, non_temporal}, blocks, count);
 }
 
 template <class T>
@@ -203,7 +203,7 @@ void plane(const ResamplePlane<T>& p, int64_t first, int64_t last) {
     T* const y = p.y + o * p.out_width;
     int64_t l = 0;
     const auto lines_at = [&](int64_t apart) {
-      return Lines<T>{p.room + l * p.pitch, apart * p.pitch, y + l * p.out_width, apart * p.out_width, p.far};
+      return Lines<T>{p.room + l * p.pitch, apart * p.pitch, y + l * p.out_width, apart * p.out_width, p.non_temporal};
     };
     for (; l + 2 * p.lines <= rows; l += 2 * p.lines) {
       lines_of<2>(lines_at(p.lines), p.lines_together, p.together_blocks);

@@ -239,7 +239,7 @@ void logsumexp_columns(const char* xb, int64_t n, int64_t step, int64_t count, d
 }
 
 template <class T>
-void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, bool far,
+void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t count, bool log, bool non_temporal,
                      char* bytes) {
   using C = compute_t<T>;
   T* y = reinterpret_cast<T*>(yb);
@@ -257,8 +257,8 @@ void softmax_columns(const char* xb, char* yb, int64_t n, int64_t step, int64_t 
   for (int64_t r = 0; r < n; ++r) {
     each_vector<C>(count, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
       const Vec<C> factor = load_row<C>(room.factor + i, w), v = load_row<C>(kept + r * count + i, w);
-      if (!far) __builtin_prefetch(y + (r + 4) * step + i, 1);
-      store_result<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w, far);
+      if (!non_temporal) __builtin_prefetch(y + (r + 4) * step + i, 1);
+      store_result<C>(log ? v - load_row<C>(room.top + i, w) - factor : v * factor, y + r * step + i, w, non_temporal);
     });
   }
 }

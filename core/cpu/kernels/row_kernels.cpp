@@ -76,7 +76,7 @@ ExpSum weights(char* bytes, int64_t n) {
 }
 
 template <class T>
-void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
+void softmax(const char* xb, char* yb, int64_t n, bool log, bool non_temporal) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   T* y = reinterpret_cast<T*>(yb);
@@ -92,7 +92,7 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
   if (log) {
     const Vec<C> rest{C(log_of_sum<C>(sum_exponentials<C>(n, shifted, nowhere)))};
     each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
-      store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, far);
+      store_result<C>(load_row<C>(x + i, w) - shift - rest, y + i, w, non_temporal);
     });
     return;
   }
@@ -106,9 +106,9 @@ void softmax(const char* xb, char* yb, int64_t n, bool log, bool far) {
       store_result<C>(load_row<C>(kept + i, w) * scale, y + i, w, past);
     });
   };
-  if (n <= kKept && (far || !std::is_same_v<T, C>)) {
+  if (n <= kKept && (non_temporal || !std::is_same_v<T, C>)) {
     alignas(64) C kept[kKept];
-    return with_kept(kept, far);
+    return with_kept(kept, non_temporal);
   }
   if constexpr (std::is_same_v<T, C>) {
     if (n * int64_t(sizeof(C)) <= kNear) return with_kept(y, false);
@@ -292,12 +292,13 @@ void statistics(const char* xb, int64_t rows, int64_t n, double* mean, double* s
 
 template <class T>
 VESTA_INLINE void affine_row(const char* xb, double center, double scale, double shift, char* out, int64_t n,
-                             bool far) {
+                             bool non_temporal) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   T* y = reinterpret_cast<T*>(out);
   const Vec<C> m{C(center)}, a{C(scale)}, b{C(shift)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_result<C>((load_row<C>(x + i, w) - m) * a + b, y + i, w, far); });
+  each_vector<C>(
+      n, [&](int64_t i, int64_t w) { store_result<C>((load_row<C>(x + i, w) - m) * a + b, y + i, w, non_temporal); });
 }
 template <class T>
 void affine(const char* x, double center, double scale, double shift, char* out, int64_t n) {
@@ -316,13 +317,13 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
 
 template <class T>
 VESTA_INLINE void combine_row(const char* gb, const char* xb, double center, double a, double b, double c, char* out,
-                              int64_t n, bool far) {
+                              int64_t n, bool non_temporal) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   T* gx = reinterpret_cast<T*>(out);
   const Vec<C> m{C(center)}, va{C(a)}, vb{C(b)}, vc{C(c)};
   each_vector<C>(n, [&](int64_t i, int64_t w) {
-    store_result<C>(load_row<C>(g + i, w) * va + (load_row<C>(x + i, w) - m) * vb + vc, gx + i, w, far);
+    store_result<C>(load_row<C>(g + i, w) * va + (load_row<C>(x + i, w) - m) * vb + vc, gx + i, w, non_temporal);
   });
 }
 template <class T>
@@ -332,21 +333,21 @@ void combine(const char* g, const char* x, double center, double a, double b, do
 
 template <class T>
 void affine_rows(const char* xb, const ChannelRows& rows, const double* center, const double* scale,
-                 const double* shift, char* out, bool far) {
+                 const double* shift, char* out, bool non_temporal) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, c = rows.channel; r < rows.count; ++r, ++c) {
     if (c == rows.channels) c = 0;
-    affine_row<T>(xb + r * bytes, center[c], scale[c], shift[c], out + r * bytes, rows.n, far);
+    affine_row<T>(xb + r * bytes, center[c], scale[c], shift[c], out + r * bytes, rows.n, non_temporal);
   }
 }
 
 template <class T>
 void combine_rows(const char* gb, const char* xb, const ChannelRows& rows, const double* center, const double* a,
-                  const double* b, const double* c, char* out, bool far) {
+                  const double* b, const double* c, char* out, bool non_temporal) {
   const int64_t bytes = rows.n * int64_t(sizeof(T));
   for (int64_t r = 0, k = rows.channel; r < rows.count; ++r, ++k) {
     if (k == rows.channels) k = 0;
-    combine_row<T>(gb + r * bytes, xb + r * bytes, center[k], a[k], b[k], c[k], out + r * bytes, rows.n, far);
+    combine_row<T>(gb + r * bytes, xb + r * bytes, center[k], a[k], b[k], c[k], out + r * bytes, rows.n, non_temporal);
   }
 }
 
@@ -386,7 +387,7 @@ void gradient_sums_rows(const char* gb, const char* xb, const ChannelRows& rows,
 
 template <class T>
 void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n,
-               bool far) {
+               bool non_temporal) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   const C *weight = reinterpret_cast<const C*>(wb), *bias = reinterpret_cast<const C*>(bb);
@@ -398,7 +399,7 @@ void normalize(const char* xb, double mean, double rstd, const char* wb, const c
     if (rest != 0) v = v + shift;
     if (weight) v = v * load_row<C>(weight + i, w);
     if (bias) v = v + load_row<C>(bias + i, w);
-    store_result<C>(v, y + i, w, far);
+    store_result<C>(v, y + i, w, non_temporal);
   });
 }
 

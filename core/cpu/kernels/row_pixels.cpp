@@ -168,7 +168,7 @@ void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t cha
 
 template <class T>
 void affine_pixels(const char* xb, const char* mb, const char* ab, const char* bb, char* out, int64_t n,
-                   int64_t channels, bool far) {
+                   int64_t channels, bool non_temporal) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
@@ -176,14 +176,14 @@ void affine_pixels(const char* xb, const char* mb, const char* ab, const char* b
   for (int64_t p = 0; p < n; ++p, x += channels, y += channels) {
     each_vector<C>(channels, [&](int64_t i, int64_t w) {
       const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
-      store_result<C>(d * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w, far);
+      store_result<C>(d * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w, non_temporal);
     });
   }
 }
 
 template <class T>
 void combine_pixels(const char* gb, const char* xb, const char* mb, const char* ab, const char* bb, const char* cb,
-                    char* out, int64_t n, int64_t channels, bool far) {
+                    char* out, int64_t n, int64_t channels, bool non_temporal) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   const C *m = reinterpret_cast<const C*>(mb), *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb),
@@ -193,7 +193,7 @@ void combine_pixels(const char* gb, const char* xb, const char* mb, const char* 
     each_vector<C>(channels, [&](int64_t i, int64_t w) {
       const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(m + i, w);
       store_result<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + d * load_row<C>(b + i, w) + load_row<C>(c + i, w),
-                      gx + i, w, far);
+                      gx + i, w, non_temporal);
     });
   }
 }

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 #include <vesta/core/cpu/simd.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -110,8 +110,8 @@ void lines_beside(const T* x, T* y, std::int64_t length, std::int64_t next, std:
   for (; i < length; ++i, x += next, y += next) rows(std::integral_constant<std::int64_t, 1>{});
 }
 
-/// Scans N dense lines, `across` apart, a square at a time; `far` results bypass the caches.
-template <bool product, bool far, class T>
+/// Scans N dense lines, `across` apart, a square at a time; `non_temporal` results bypass the caches.
+template <bool product, bool non_temporal, class T>
 void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across) {
   using L = DenseLanes<T>;
   constexpr int N = L::N;
@@ -135,7 +135,7 @@ void lines_apart(const T* x, T* y, std::int64_t length, std::int64_t across) {
 #pragma GCC unroll 4
     for (int r = 0; r < N; ++r) {
       T* const to = y + r * across + i;
-      if constexpr (far) L::stream(v[r], to);
+      if constexpr (non_temporal) L::stream(v[r], to);
       else L::store(v[r], to);
     }
   }
@@ -157,14 +157,14 @@ void scan(const ScanLines& s) {
   } else if (s.next == 1) {
     constexpr int N = DenseLanes<T>::N;
     const auto begin = reinterpret_cast<std::uintptr_t>(y), step = static_cast<std::uintptr_t>(s.across) * sizeof(T);
-    const bool far = s.far && (begin | step) % 64 == 0;  // results are whole lines of the cache
+    const bool non_temporal = s.non_temporal && (begin | step) % 64 == 0;  // results are whole lines of the cache
     for (; s.lines - line >= N; line += N) {
       const T* const from = x + line * s.across;
       T* const to = y + line * s.across;
-      if (far) lines_apart<product, true>(from, to, s.length, s.across);
+      if (non_temporal) lines_apart<product, true>(from, to, s.length, s.across);
       else lines_apart<product, false>(from, to, s.length, s.across);
     }
-    if (far) finish_far();
+    if (non_temporal) finish_non_temporal();
   }
   for (; line < s.lines; ++line) {
     one_line<product>(x + line * s.across, y + line * s.across, 0, s.length, s.next, product ? 1 : 0);

@@ -34,7 +34,7 @@
   OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite, accepts(kFloats))                             \
   OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional, accepts(kFloats))                          \
   OP(METHOD, Tensor, softsign, (), (), composite, functional, accepts(kNumbers), gives(Gives::floating))               \
-  OP(METHOD, Tensor, tanhshrink, (), (), composite, functional, gives(Gives::floating))                                \
+  OP(METHOD, Tensor, tanhshrink, (), (), composite, functional, accepts(kNumbers), gives(Gives::floating))             \
   OP(FUNCTION, Tensor, rrelu,                                                                                          \
      (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,     \
       Generator* generator = nullptr), (input, lower, upper, training, generator), composite, accepts(kFloats))        \

@@ -21,14 +21,14 @@
      accepts(kBool | kReals))                                                                                          \
   OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out,               \
      accepts(kBool | kReals))                                                                                          \
-  OP(METHOD_AS, Tensor, any, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out,       \
+  OP(METHOD_AS, Tensor, any, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient, gives(Gives::truth))                                                                                 \
-  OP(METHOD_AS, Tensor, all, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out,       \
+  OP(METHOD_AS, Tensor, all, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient, gives(Gives::truth))                                                                                 \
-  OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, exact_out,                     \
-     no_gradient, gives(Gives::truth))                                                                                 \
-  OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, exact_out,                     \
-     no_gradient, gives(Gives::truth))                                                                                 \
+  OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, out, no_gradient,              \
+     gives(Gives::truth))                                                                                              \
+  OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient,              \
+     gives(Gives::truth))                                                                                              \
   OP(METHOD_OUT_AS, max, other, (const Tensor& other), (other), accepts(kBool | kReals))                               \
   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), exact_out,                  \
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
@@ -38,9 +38,9 @@
      fields("values", "indices"), accepts(kBool | kReals), gives(Gives::same, Gives::int64))                           \
   OP(METHOD, Tensor, min, (), (), composite, out, accepts(kBool | kReals))                                             \
   OP(METHOD, Tensor, argmax, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), exact_out, no_gradient,        \
-     accepts(kReals), gives(Gives::int64))                                                                     \
+     accepts(kReals), gives(Gives::int64))                                                                             \
   OP(METHOD, Tensor, argmin, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), exact_out, no_gradient,        \
-     accepts(kReals), gives(Gives::int64))                                                                     \
+     accepts(kReals), gives(Gives::int64))                                                                             \
   OP(METHOD, TensorPair, _moments, (const MaybeDims& dim, bool keepdim), (dim, keepdim), composite, hidden,            \
      accepts(kFloats | kComplexes), gives(Gives::real))                                                                \
   OP(METHOD, Tensor, _sum_of_squares, (const MaybeDims& dim, bool keepdim), (dim, keepdim), composite, hidden,         \

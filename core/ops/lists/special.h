@@ -8,7 +8,7 @@
   OP(POINTWISE, polygamma, Polygamma, (int64_t n), (n), inplace, tensor_only)                                          \
   OP(FORM, Tensor, polygamma, n, (int64_t n, const Tensor& input), (n, input), polygamma(input, n), out,               \
      accepts(kBool | kReals), gives(Gives::floating))                                                                  \
-  OP(METHOD_INPLACE, Tensor, mvlgamma, (int64_t p), (p), composite, out, accepts(kBool | kReals),                      \
+  OP(METHOD_INPLACE, Tensor, mvlgamma, (int64_t p), (p), composite, out, accepts(kReals),                              \
      gives(Gives::floating))                                                                                           \
   OP(POINTWISE, erfinv, Erfinv, (), (), inplace, out, casts(none, float32))                                            \
   OP(POINTWISE, ndtr, Ndtr, (), (), in_special, no_method, out)                                                        \

@@ -153,10 +153,10 @@ struct Heaviside {
   }
 };
 
-// From the nearer end, so that weights 0 and 1 give the ends exactly, as PyTorch has it.
 /// Raises where the tensors are not of one dtype, a float or complex one.
 VESTA_API void check_lerp(const Tensor* const* in);
 
+// From the nearer end, so that weights 0 and 1 give the ends exactly, as PyTorch has it.
 struct Lerp {
   static constexpr auto doc =
       "lerp(input, end, weight): x + weight * (end - x), elementwise with broadcasting; weight is a tensor or a "

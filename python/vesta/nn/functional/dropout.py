@@ -8,7 +8,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import called, expect, number
+from vesta._arguments import called, expect, python_number
 
 from .ops import ops
 
@@ -19,7 +19,7 @@ _DEPTH = 1.7580993408473766  # scale * alpha of selu: its limit at minus infinit
 
 def _check(op: str, input: Tensor, p: Any) -> float:
     """Checks the arguments; returns the probability."""
-    p = number(p)
+    p = python_number(p)
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
@@ -39,7 +39,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         >>> vesta.nn.functional.dropout(vesta.ones(2), p=0.5, training=False)
         tensor([1., 1.])
     """
-    p = number(p)
+    p = python_number(p)
     expect("dropout", "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

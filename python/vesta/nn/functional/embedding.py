@@ -6,7 +6,7 @@ import warnings
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import called, checked, expect, number
+from vesta._arguments import called, checked, expect, python_number
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -29,7 +29,7 @@ def _padding_row(op: str, padding_idx: int | None, weight: Tensor, outside: str)
     """Returns the number of the padding row, counted from the start; ``outside`` is the error where there is none."""
     if padding_idx is None:
         return None
-    padding_idx = number(padding_idx)
+    padding_idx = python_number(padding_idx)
     expect(op, "padding_idx", padding_idx, int, "int or None")
     rows = weight.size(0)
     if not -rows <= padding_idx < rows:
@@ -66,7 +66,7 @@ def embedding(
     expect("embedding", "input", input, Tensor, "Tensor")
     padding_idx = _padding_row("embedding", padding_idx, weight, "Padding_idx must be within num_embeddings")
     if max_norm is not None:
-        max_norm, norm_type = number(max_norm), number(norm_type)
+        max_norm, norm_type = python_number(max_norm), python_number(norm_type)
         expect("embedding", "max_norm", max_norm, (float, int), "float or None")
         expect("embedding", "norm_type", norm_type, (float, int), "float")
         _renorm(weight, input, max_norm, norm_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect, number
+from vesta._arguments import expect, python_number
 
 from .ops import ops
 
@@ -100,7 +100,7 @@ def group_norm(
         >>> vesta.nn.functional.group_norm(vesta.tensor([[1.0, 3.0]]), 1, eps=0.0)
         tensor([[-1.,  1.]])
     """
-    num_groups = number(num_groups)
+    num_groups = python_number(num_groups)
     expect("group_norm", "input", input, Tensor, "Tensor")
     expect("group_norm", "num_groups", num_groups, int, "int")
     if input.dim() < 2:
@@ -125,7 +125,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         >>> vesta.nn.functional.local_response_norm(vesta.ones(1, 2, 1), 2, alpha=2.0, beta=1.0).flatten()
         tensor([0.5000, 0.3333])
     """
-    size, alpha, beta, k = number(size), number(alpha), number(beta), number(k)
+    size, alpha, beta, k = python_number(size), python_number(alpha), python_number(beta), python_number(k)
     expect("local_response_norm", "input", input, Tensor, "Tensor")
     expect("local_response_norm", "size", size, int, "int")
     for name, value in (("alpha", alpha), ("beta", beta), ("k", k)):

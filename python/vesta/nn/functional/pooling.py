@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect, number, numbers
+from vesta._arguments import expect, python_number, python_numbers
 from vesta._memory_format import channels_last_of
 
 from .ops import ops
@@ -248,7 +248,7 @@ def max_pool3d_with_indices(
 def _lp(input: Tensor, dims: int, norm_type: Any, kernel_size: Ints, stride: Any, ceil_mode: bool) -> Tensor:
     """Returns (sum of x ** p) ** (1 / p) of each window, as the mean times the window's size."""
     op = f"lp_pool{dims}d"
-    norm_type, kernel_size = number(norm_type), numbers(kernel_size)
+    norm_type, kernel_size = python_number(norm_type), python_numbers(kernel_size)
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "norm_type", norm_type, (int, float), "float")
     if norm_type == 0:
@@ -312,7 +312,7 @@ def lp_pool3d(
 def _filled(op: str, input: Tensor, output_size: Sizes, dims: int) -> list[int]:
     """Returns the output size with None replaced by the input's size."""
     expect(op, "input", input, Tensor, "Tensor")
-    output_size = numbers(output_size)
+    output_size = python_numbers(output_size)
     expect(op, "output_size", output_size, (int, tuple, list, type(None)), "an integer or None, or one for each size")
     sizes = (output_size,) * dims if output_size is None or isinstance(output_size, int) else tuple(output_size)
     if len(sizes) != dims or input.dim() <= dims:
@@ -456,7 +456,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Sizes, return_indices: bool 
 
 def _each(op: str, name: str, value: Any, count: int, kind: Any) -> tuple[Any, ...]:
     """Converts a number, or one for each dimension, to a tuple."""
-    value = numbers(value)
+    value = python_numbers(value)
     expect(op, name, value, (int, float, tuple, list), "a number, or one for each dimension")
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     for entry in values:
@@ -672,7 +672,7 @@ def _unpool(
 def _unpooled_size(op: str, output_size: Sequence[int], default: list[int], strides: Any, dims: int) -> list[int]:
     """Returns the sizes of an ``output_size`` that may name the batch too, each within a stride of the smallest."""
     expect(op, "output_size", output_size, (tuple, list), "a list of integers")
-    sizes = [number(size) for size in output_size]
+    sizes = [python_number(size) for size in output_size]
     sizes = sizes[-dims:] if len(sizes) == dims + 2 else sizes
     if len(sizes) != dims:
         raise ValueError(

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
-from vesta._arguments import called, expect, number
+from vesta._arguments import called, expect, python_number, python_numbers
 
 from .ops import ops
 
@@ -36,7 +36,7 @@ def _for_each_dimension(name: str, value: Any, dims: int, input: Tensor) -> list
         return None
     if not isinstance(value, (list, tuple)):
         value = [value] * dims
-    value = [number(entry) for entry in value]
+    value = [python_number(entry) for entry in value]
     if len(value) != dims:
         raise ValueError(
             f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
@@ -231,6 +231,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
                 [ 0.5000,  0.0000]])
     """
     expect("affine_grid", "theta", theta, Tensor, "Tensor")
+    size = python_numbers(size)
     expect("affine_grid", "size", size, (tuple, list), "a list of integers")
     if align_corners is None:
         warnings.warn(_UNALIGNED, stacklevel=2)
@@ -294,5 +295,6 @@ def fold(
 
 
 def _pair(op: str, value: Any) -> list[int]:
+    value = python_numbers(value)
     expect(op, "sizes", value, (int, tuple, list), "an integer or two of them")
     return [value, value] if isinstance(value, int) else list(value)

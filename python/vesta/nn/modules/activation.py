@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect
+from vesta._arguments import checked, expect, python_number
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.attention import MultiheadAttention
@@ -719,6 +719,7 @@ class PReLU(Module):
         self, num_parameters: int = 1, init: float = 0.25, device: Device | None = None, dtype: DType | None = None
     ) -> None:
         super().__init__()
+        num_parameters, init = python_number(num_parameters), python_number(init)
         expect("PReLU", "num_parameters", num_parameters, int, "int")
         expect("PReLU", "init", init, (float, int), "float")
         self.num_parameters = num_parameters

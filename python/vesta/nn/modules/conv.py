@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect, number
+from vesta._arguments import checked, expect, python_number
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.lazy import LazyModuleMixin
@@ -243,7 +243,7 @@ class _ConvTransposeNd(_ConvNd):
                 f"(got {len(output_size)})"
             )
         result = []
-        for i, size in enumerate(map(number, wanted)):
+        for i, size in enumerate(map(python_number, wanted)):
             expect(op, "output_size", size, int, "a list of integers")
             least = (input.size(i + lead) - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + 1
             if not least <= size < least + stride[i]:

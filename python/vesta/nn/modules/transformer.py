@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect, number
+from vesta._arguments import checked, expect, python_number
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.activation import GELU, ReLU
@@ -296,6 +296,7 @@ class TransformerEncoder(Module):
     ) -> None:
         super().__init__()
         expect("TransformerEncoder", "encoder_layer", encoder_layer, Module, "Module")
+        num_layers = python_number(num_layers)
         expect("TransformerEncoder", "num_layers", num_layers, int, "int")
         expect("TransformerEncoder", "norm", norm, (Module, type(None)), "Module or None")
         self.layers = _get_clones(encoder_layer, num_layers)
@@ -372,6 +373,7 @@ class TransformerDecoder(Module):
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         expect("TransformerDecoder", "decoder_layer", decoder_layer, Module, "Module")
+        num_layers = python_number(num_layers)
         expect("TransformerDecoder", "num_layers", num_layers, int, "int")
         expect("TransformerDecoder", "norm", norm, (Module, type(None)), "Module or None")
         self.layers = _get_clones(decoder_layer, num_layers)
@@ -497,7 +499,7 @@ class Transformer(Module):
             tensor([[0., -inf],
                     [0., 0.]])
         """
-        sz = number(sz)
+        sz = python_number(sz)
         expect("generate_square_subsequent_mask", "sz", sz, int, "int")
         return _generate_square_subsequent_mask(sz, device, dtype)
 

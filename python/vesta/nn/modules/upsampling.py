@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import expect, python_numbers
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 
@@ -48,6 +48,7 @@ class Upsample(FunctionLayer):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         self.name = type(self).__name__
+        scale_factor = python_numbers(scale_factor)
         several = isinstance(scale_factor, (tuple, list))
         for factor in scale_factor if several else [0 if scale_factor is None else scale_factor]:
             expect(self.name, "scale_factor", factor, (int, float), "a number, or one for each dimension")

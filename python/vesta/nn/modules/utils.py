@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from vesta._arguments import number, numbers
+from vesta._arguments import python_number, python_numbers
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
@@ -43,7 +43,7 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 def sizes(op: str, name: str, value: Any, count: int) -> tuple[int, ...]:
     """Converts an integer, or one for each of ``count`` dimensions, to a tuple of ``count``."""
-    value = numbers(value)
+    value = python_numbers(value)
     if not isinstance(value, (int, tuple, list)):
         raise TypeError(f"{op}: expected an integer or {count} of them, got {type(value).__name__} ({name}).")
     entries = (value,) * count if isinstance(value, int) else tuple(value)
@@ -54,7 +54,7 @@ def sizes(op: str, name: str, value: Any, count: int) -> tuple[int, ...]:
 
 def count(op: str, name: str, value: Any) -> int:
     """Checks a number of things that are made one by one."""
-    value = number(value)
+    value = python_number(value)
     if not isinstance(value, int):
         raise TypeError(f"{op}: expected int, got {type(value).__name__} ({name}).")
     if value >= 2**31:

@@ -1,4 +1,4 @@
-#include <vesta/core/cpu/far.h>
+#include <vesta/core/cpu/non_temporal.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -41,19 +41,19 @@ const LastLevel& last_level() {
 
 int64_t last_level_bytes() { return last_level().bytes; }
 
-bool is_far(int64_t bytes) {
+bool bypasses_caches(int64_t bytes) {
   const LastLevel& level = last_level();
   if (bytes <= level.bytes) return false;  // most results, without a look at the threads
   return bytes > level.bytes * ((num_threads() + level.sharers - 1) / level.sharers);
 }
 
-bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes) {
-  return (reinterpret_cast<uintptr_t>(to) | uintptr_t(row_bytes)) % kLine == 0 && is_far(rows * row_bytes);
+bool rows_bypass_caches(const void* to, int64_t rows, int64_t row_bytes) {
+  return (reinterpret_cast<uintptr_t>(to) | uintptr_t(row_bytes)) % kLine == 0 && bypasses_caches(rows * row_bytes);
 }
 
-void write_far(char* to, const char* from, int64_t n) { VESTA_ON_AVX2_AT_MOST(stream, to, from, n); }
+void write_non_temporal(char* to, const char* from, int64_t n) { VESTA_ON_AVX2_AT_MOST(stream, to, from, n); }
 
-void finish_far() {
+void finish_non_temporal() {
 #if defined(__x86_64__)
   _mm_sfence();
 #endif

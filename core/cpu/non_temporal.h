@@ -16,17 +16,17 @@ int64_t last_level_bytes();
 /// A plain store reads a line before it is written, a third of the traffic of a copy (build/bin/bandwidth clone, 64
 /// MiB: as fast as a plain loop, 1.1 to 1.3 times so). Reading and writing must alternate by a few hundred bytes:
 /// through a buffer of 8 KiB element-wise ops took 1.2 to 1.4 times as long wherever memory was not the limit.
-bool is_far(int64_t bytes);
+bool bypasses_caches(int64_t bytes);
 
 /// Returns the same for rows; false unless they are whole cache lines.
-bool is_far_in_lines(const void* to, int64_t rows, int64_t row_bytes);
+bool rows_bypass_caches(const void* to, int64_t rows, int64_t row_bytes);
 
-/// Copies n bytes with non-temporal stores, as far as they are whole cache lines. finish_far() must follow before
-/// another thread reads them.
-void write_far(char* to, const char* from, int64_t n);
+/// Copies n bytes with non-temporal stores, as far as they are whole cache lines. finish_non_temporal() must follow
+/// before another thread reads them.
+void write_non_temporal(char* to, const char* from, int64_t n);
 
 /// Orders this thread's non-temporal stores before its later stores.
-void finish_far();
+void finish_non_temporal();
 
 }  // namespace vesta::cpu
 
