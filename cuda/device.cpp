@@ -57,7 +57,7 @@ std::string why_no_device() {
 int current_device() {
   int device = current;
   if (forked || visible_devices() == 0 || rt::get_device(&device) != rt::Status::success) return current;
-  if (device != left_by_guard) current = device;
+  if (device != left_by_guard) current = device, left_by_guard = -1;
   return current;
 }
 
@@ -97,7 +97,7 @@ DeviceGuard::DeviceGuard(int device) : before_(current_device()), was_set_(curre
 
 DeviceGuard::~DeviceGuard() {
   if (before_ == current) return;
-  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));
+  if (was_set_ || before_ != 0) VESTA_CUDA_IGNORE(rt::set_device(before_));
   else left_by_guard = current;  // nobody asked for the one before, so it gets no context now
   current = before_, current_is_set = was_set_;
 }

@@ -389,7 +389,8 @@ Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const T
 Tensor _cumprod_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
   const Tensor zero = eq(input, 0), before = cumsum(zero.to(DType::int64), dim);
   const Tensor clean = eq(before, 0), first = logical_and(zero, eq(before, 1));
-  const Tensor ordinary = div(_reverse_cumsum(mul(grad, conj(result)), dim), conj(where(clean, input, wrapped(1.0))));
+  const Tensor products = where(clean, mul(grad, conj(result)), wrapped(0.0));  // behind a zero NaN is no part of them
+  const Tensor ordinary = div(_reverse_cumsum(products, dim), conj(where(clean, input, wrapped(1.0))));
   const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
   const Tensor at_zero = _reverse_cumsum(where(clean, wrapped(0.0), mul(grad, conj(others))), dim);
   return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));

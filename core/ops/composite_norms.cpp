@@ -131,10 +131,13 @@ Tensor _unit_vectors_backward_composite(const Tensor& grad, const Tensor& input,
   const bool recorded = layer_state.grad_enabled && input.requires_grad();
   const Tensor length = recorded ? norm(input, 2, MaybeDims(dim), true, wide) : size.to(wide);
   Tensor raised = clamp_min(length, wrapped(eps));
-  if (recorded && raises_value) raised = add(length, sub(raised, length).detach());
+  if (recorded && raises_value) {
+    const Tensor missing = where(lt(length, eps), sub(raised, length), wrapped(0.0));  // inf - inf is no number
+    raised = add(length, missing.detach());
+  }
   const Tensor x = input.to(wide), g = grad.to(wide);
   const Tensor along = div(sum(mul(g, x), MaybeDims(dim), true), raised);
-  const Tensor counts = raises_value ? gt(length, 0) : ge(length, eps);
+  const Tensor counts = gt(length, raises_value ? 0.0 : eps);  // at eps the gradient is that of clamp_min
   const Tensor part = where(counts, div(along, where(counts, length, wrapped(1.0))), wrapped(0.0));
   return div(sub(g, mul(part, x)), raised).to(input.dtype());
 }
@@ -143,7 +146,7 @@ Tensor normalize_composite(const Tensor& input, double p, IntList dim, double ep
   VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
               "normalize: expected a floating-point or complex dtype, got ", input.dtype(), " (input).");
   if (p == 2 && dim.size() == 1 && is_float(input.dtype()) && input.dim() > 0) {
-    return std::get<0>(_unit_vectors(input, dim[0], eps, false));
+    return named_step(std::get<0>(_unit_vectors(input, dim[0], eps, false)), "DivBackward0");
   }
   return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }

@@ -32,7 +32,7 @@ VESTA_KERNEL void unit_vectors_kernel(UnitVectors l, int64_t vectors, unsigned w
   const C eps = C(l.eps), length = gradient ? *size : math::sqrt(sum);
   const C raised = length < eps ? eps : length;  // NaN stays
   if constexpr (gradient) {
-    const bool counts = l.raises_value ? length > C(0) : length >= eps;
+    const bool counts = l.raises_value ? length > C(0) : length > eps;
     const C part = counts ? sum / raised / length : C(0);
     for (int64_t i = team.rank; i < n; i += team.size) {
       out[i * step] = convert<T>((convert<C>(g[i * step]) - part * convert<C>(x[i * step])) / raised);

@@ -94,7 +94,7 @@ struct Plans {
     }
     std::list<Entry> made;
     Status s = made.emplace_front(shape).plan.make(shape);
-    if (s == kAllocationFailed) {  // of its tables: the memory that we keep is given back
+    if (s != kSuccess) {  // short of memory, cuFFT says so or speaks of an internal error: what we keep is given back
       made.clear();
       keep(0);
       allocator(device).empty_cache();

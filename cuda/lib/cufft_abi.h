@@ -7,7 +7,7 @@ namespace vesta::cuda::cufft {
 using Handle = int;  // of a plan
 using Status = int;
 
-constexpr Status kSuccess = 0, kAllocationFailed = 2;
+constexpr Status kSuccess = 0, kAllocationFailed = 2, kInternalError = 5;
 
 enum DataType : int { r_32f = 0, r_64f = 1, c_32f = 4, c_64f = 5 };
 enum Direction : int { forward = -1, inverse = 1 };

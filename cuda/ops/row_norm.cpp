@@ -153,8 +153,16 @@ UnitVectors launch_of(const Tensor& x, int64_t dim, double eps, bool raises_valu
   return l;
 }
 
+/// Returns whether a tensor has so few long vectors that reductions over pieces of them are faster, and more exact,
+/// than a block for each.
+bool has_few_long(const Tensor& x, int64_t dim) {
+  const int64_t n = x.size(wrap_dim(dim, x.dim(), "_unit_vectors"));
+  return n > 65536 && x.numel() / n < 128;
+}
+
 TensorPair unit_vectors(const Tensor& input, int64_t dim, double eps, bool raises_value) {
-  if (input.dim() == 0 || input.numel() == 0) return ops::_unit_vectors.body()(input, dim, eps, raises_value);
+  if (input.dim() == 0 || input.numel() == 0 || has_few_long(input, dim))
+    return ops::_unit_vectors.body()(input, dim, eps, raises_value);
   const OperandDevice device(input);
   const int64_t d = wrap_dim(dim, input.dim(), "_unit_vectors");
   const Tensor x = contiguous_values(input);
@@ -170,7 +178,7 @@ Tensor unit_vectors_backward(const Tensor& grad, const Tensor& input, const Tens
                              bool raises_value) {
   const bool same = grad.dtype() == input.dtype() && size.dtype() == statistics_dtype(input.dtype()) &&
                     std::ranges::equal(grad.sizes(), input.sizes());
-  if (!same || input.dim() == 0 || input.numel() == 0) {
+  if (!same || input.dim() == 0 || input.numel() == 0 || has_few_long(input, dim)) {
     return ops::_unit_vectors_backward.body()(grad, input, size, dim, eps, raises_value);
   }
   const OperandDevice device(input);

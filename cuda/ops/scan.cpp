@@ -139,6 +139,10 @@ Tensor product_gradient(const Tensor& grad, const Tensor& input, const Tensor& r
   return out;
 }
 Tensor prod_backward(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const int64_t n = input.dim() ? input.size(wrap_dim(dim, input.dim(), "_prod_backward")) : 0;
+  if (n > 65536 && input.numel() / n < 128) {  // a block for each line would leave the device idle
+    return ops::_prod_backward.body()(grad, input, result, dim);
+  }
   return product_gradient<ops::_prod_backward>(grad, input, result, dim, run_product_gradient, false);
 }
 Tensor cumprod_backward(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {

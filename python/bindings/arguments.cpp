@@ -181,7 +181,8 @@ bool accepts(const Param& p, PyObject* o) {
       return !PyBool_Check(o) && (is_int(o) || all_of(o, [](PyObject* item) { return is_int(item); }));
     case Kind::real:
     case Kind::number:
-    case Kind::number_as_real: return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0);
+    case Kind::number_as_real:
+      return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0 && !unwrap(o).requires_grad());
     case Kind::boolean: return is_bool(o);
     case Kind::dtype: {
       DType d;
@@ -257,6 +258,11 @@ namespace {
 /// element.
 bool has_dimensions(PyObject* o) { return is_tensor(o) && unwrap(o).dim() > 0; }
 
+void check_number_without_gradient(const Table& t, int i, const Tensor& number) {
+  VESTA_CHECK(!number.requires_grad(), runtime, t.op, ": expected a number without a gradient (",
+              t.params[size_t(i)].name, "), got a tensor that requires grad. Use .item() or .detach().");
+}
+
 }  // namespace
 
 double to_double(const Table& t, int i, PyObject* o) {
@@ -264,6 +270,7 @@ double to_double(const Table& t, int i, PyObject* o) {
   Scalar s;
   if (number_of(o, s)) return s.to<double>(t.op);
   if (!is_tensor(o) || has_dimensions(o)) wrong_type(t, i, "float", o);
+  check_number_without_gradient(t, i, unwrap(o));
   return unwrap(o).item<double>();
 }
 
@@ -277,8 +284,7 @@ Scalar to_scalar(const Table& t, int i, PyObject* o) {
   Scalar s;
   if (number_of(o, s)) return s;
   if (!is_tensor(o) || has_dimensions(o)) wrong_type(t, i, "Number", o);
-  VESTA_CHECK(!unwrap(o).requires_grad(), runtime, t.op, ": expected a number without a gradient (",
-              t.params[size_t(i)].name, "), got a tensor that requires grad. Use .item() or .detach().");
+  check_number_without_gradient(t, i, unwrap(o));
   return unwrap(o).item();
 }
 

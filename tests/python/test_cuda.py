@@ -103,7 +103,7 @@ def test_a_tensor_elsewhere_is_an_error_of_the_op_that_was_called() -> None:
     x, m, t = vesta.ones(4, 4).cuda(), vesta.ones(4, 4) > 0, vesta.arange(4)
     y = x.cpu()
     calls = {
-        "masked_fill": lambda: x.masked_fill(m, 1.0), "masked_fill_": lambda: x.masked_fill_(m, 1.0),
+        "masked_fill": lambda: x.masked_fill(m, 1.0), "masked_fill_?": lambda: x.masked_fill_(m, 1.0),
         "isclose": lambda: vesta.isclose(x, y), "allclose": lambda: vesta.allclose(x, y),
         "equal": lambda: vesta.equal(x, y),
         "mm": lambda: x.mm(y), "bmm": lambda: x[None].bmm(y[None]), "addmm": lambda: vesta.addmm(y, x, x),

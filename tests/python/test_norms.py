@@ -268,3 +268,40 @@ def test_rms_norm_of_an_infinity_spares_the_others(dtype, device):
     x = vesta.tensor([[1.0, 2.0, math.inf, 3.0]], dtype=dtype, device=device)
     y = F.rms_norm(x, (4,), eps=1e-5)
     assert y[0, [0, 1, 3]].tolist() == [0, 0, 0] and math.isnan(y[0, 2].item())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_vector_as_long_as_eps_has_the_gradient_of_clamp_min(device: str) -> None:
+    for values, eps, weights, want in (
+        ([1.0, 0.0], 1.0, [1.0, 2.0], [1.0, 2.0]),
+        ([3.0, 4.0], 5.0, [1.0, 2.0], [0.2, 0.4]),
+        ([3.0, 4.0], 4.0, [1.0, 2.0], [-0.064, 0.048]),
+    ):
+        x = vesta.tensor(values, device=device, requires_grad=True)
+        y = F.normalize(x, dim=0, eps=eps)
+        (y * vesta.tensor(weights, device=device)).sum().backward()
+        assert x.grad.tolist() == pytest.approx(want, abs=1e-6), (values, eps)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_length_that_overflows_has_a_recorded_gradient_too(device: str) -> None:
+    x = vesta.tensor([1e25, 1e25], device=device, requires_grad=True)
+    y = F.cosine_similarity(x, vesta.tensor([1.0, 2.0], device=device), dim=0)
+    (grad,) = vesta.autograd.grad(y, x, create_graph=True)
+    assert grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_behind_a_zero_has_no_part_in_a_gradient_of_products(device: str) -> None:
+    x = vesta.tensor([2.0, 0.0, math.nan, 3.0], device=device, requires_grad=True)
+    x.cumprod(0)[:2].sum().backward()
+    got = x.grad.tolist()
+    assert got[0] == 1.0 and math.isnan(got[1]) and got[2:] == [0.0, 0.0]
+
+
+def test_a_rank_that_requires_grad_is_no_number() -> None:
+    x, q = vesta.tensor([3.0, 1.0, 2.0, 5.0]), vesta.tensor(0.3, requires_grad=True)
+    vesta.quantile(x, q).backward()
+    assert q.grad.item() == pytest.approx(3.0)
+    with pytest.raises(RuntimeError, match="without a gradient"):
+        F.leaky_relu(x, vesta.tensor(0.1, requires_grad=True))

@@ -40,9 +40,15 @@ def nonempty(row: Row, dtype: str) -> Iterator[Sample]:
             yield sample
 
 
+# Written in place only over operands of the result's dtype, as in PyTorch.
+EXACT_IN_PLACE = ("float_power",)
+
+
 def fits_in_place(row: Row, dtype: str) -> bool:
     """Returns whether the result's dtype can be written into an operand of this dtype (abs_ of complex is refused)."""
     narrowed = row.result == "real" and dtype in REAL_OF
+    if row.name in EXACT_IN_PLACE and row.result_dtype(dtype) != dtype:
+        return False
     return row.accepts(dtype) and can_write(row.result_dtype(dtype), dtype) and not narrowed
 
 
@@ -122,7 +128,8 @@ def test_in_place_refuses_a_wider_result(row: Row, dtype: str) -> None:
 @pytest.mark.parametrize("row", single(row for row in IN_PLACE if row.kind == "binary"))
 def test_in_place_does_not_grow(row: Row) -> None:
     """An in-place op raises if its other operand would broadcast the first one to a larger shape."""
-    dtype = vesta.float32 if row.accepts("float32") else vesta.int32
+    names = (name for name in ("float32", "float64", "int32") if fits_in_place(row, name))
+    dtype = check.vdtype(next(names))
     x, y = vesta.ones(3, dtype=dtype), vesta.ones(2, 3, dtype=dtype)
     with pytest.raises(RuntimeError) as caught:
         getattr(x, f"{row.name}_")(y)

@@ -30,7 +30,7 @@
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(METHOD_INPLACE_OUT_AS, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                     \
-     (other, rounding_mode), number_first, gives(Gives::floating))                                                                   \
+     (other, rounding_mode), number_first, gives(Gives::floating))                                                     \
   OP(POINTWISE, floor_divide, FloorDivide, (const Operand& other), (other), inplace, out, number_first)                \
   OP(POINTWISE, _trunc_divide, TruncDivide, (const Operand& other), (other), hidden)                                   \
   OP(POINTWISE, remainder, Remainder, (const Operand& other), (other), inplace, out)                                   \

@@ -32,9 +32,9 @@
      (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(METHOD, bool, allclose, (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),  \
      (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
-  OP(POINTWISE, signbit, SignBit, (), (), exact_out)                                                                         \
-  OP(POINTWISE, isposinf, IsPosInf, (), (), exact_out)                                                                       \
-  OP(POINTWISE, isneginf, IsNegInf, (), (), exact_out)                                                                       \
+  OP(POINTWISE, signbit, SignBit, (), (), exact_out)                                                                   \
+  OP(POINTWISE, isposinf, IsPosInf, (), (), exact_out)                                                                 \
+  OP(POINTWISE, isneginf, IsNegInf, (), (), exact_out)                                                                 \
   OP(POINTWISE, bitwise_left_shift, LeftShift, (const Operand& other), (other), inplace, out)                          \
   OP(POINTWISE, bitwise_right_shift, RightShift, (const Operand& other), (other), inplace, out)                        \
   OP(FORM, Tensor, bitwise_left_shift, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),               \

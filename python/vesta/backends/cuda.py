@@ -71,6 +71,8 @@ class _PlanCache:
 
     @max_size.setter
     def max_size(self, value: int) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"cufft_plan_cache: expected int, got {type(value).__name__} (max_size).")
         native.native().set_fft_plan_limit(native.index(self._device), value)
 
     def clear(self) -> None:

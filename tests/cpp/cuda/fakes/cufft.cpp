@@ -246,7 +246,7 @@ EXPORT Status cufftXtMakePlanMany(fft::Handle h, int rank, long long* n, long lo
   Plan* p = find(h);
   if (!p || p->is_made || p->allocates) return kInvalidPlan;
   if (told("refuse")) return kInternalError;
-  if (told("small") && plans.size() > 3) return fft::kAllocationFailed;
+  if (told("small") && plans.size() > 3) return plans.size() % 2 ? fft::kAllocationFailed : fft::kInternalError;
   const bool same = is_double(in_type) == is_double(out_type) && is_double(in_type) == is_double(execution_type);
   if (!same || !is_complex(execution_type) || (!is_complex(in_type) && !is_complex(out_type))) return kInvalidType;
   if (rank < 1 || rank > 3 || batch < 1 || !work_size) return kInvalidValue;
