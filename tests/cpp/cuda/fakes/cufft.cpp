@@ -113,7 +113,7 @@ template <class F>
 void for_points(const Plan& p, const Side& side, long long b, const F& f) {
   std::array<long long, 3> n = {1, 1, 1}, count = {1, 1, 1}, embed = {1, 1, 1};  // the last `rank` ones are used
   for (int d = 0; d < p.rank; ++d) {
-    const auto at = size_t(3 - p.rank + d);
+    const auto at = size_t(3 - p.rank) + size_t(d);
     n[at] = p.n[size_t(d)], count[at] = p.points(side, d), embed[at] = side.embed[size_t(d)];
   }
   for (long long i = 0; i < count[0]; ++i) {
