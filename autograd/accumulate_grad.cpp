@@ -13,7 +13,7 @@ intrusive_ptr<AccumulateGrad> grad_accumulator(const Tensor& leaf) {
   GradMeta& m = *meta(leaf);
   std::lock_guard lock(m.lock);
   if (m.accumulator && m.accumulator->try_retain()) return intrusive_ptr<AccumulateGrad>::adopt(m.accumulator);
-  intrusive_ptr<AccumulateGrad> fresh(new AccumulateGrad(leaf));
+  auto fresh = intrusive_ptr<AccumulateGrad>::first(new AccumulateGrad(leaf));
   m.accumulator = fresh.get();
   return fresh;
 }

@@ -101,11 +101,23 @@ void Node::leave(bool release) noexcept {
   if (released && (before & ~kReleased) == 1) release_saved();
 }
 
+[[gnu::noinline]] void TensorMeta::copy_to_heap(const int64_t* sizes) {
+  heap_ = new int64_t[ndim_];
+  std::copy_n(sizes, ndim_, heap_);
+}
+
 void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
+  if (count > 1 || output.device().type != DeviceType::cpu) [[unlikely]]
+    return set_any_meta(i, count, output);
+  num_metas_ = count;
+  meta_.set(output);
+}
+
+[[gnu::noinline]] void Node::set_any_meta(uint32_t i, uint32_t count, const Tensor& output) {
   if (count > 1 && !more_metas_) more_metas_ = new TensorMeta[count - 1];
   num_metas_ = count;
   (i == 0 ? meta_ : more_metas_[i - 1]).set(output);
-  if (output.device().type != DeviceType::cpu) [[unlikely]]
+  if (output.device().type != DeviceType::cpu)
     stream_ = uint16_t(backend(output.device().type).current_stream(output.device()));
 }
 

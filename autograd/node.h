@@ -102,8 +102,10 @@ class VESTA_API TensorMeta {
   }
   void set(const Tensor& t) {
     ndim_ = uint8_t(t.dim()), dtype_ = t.dtype(), device_ = t.device();
-    int64_t* to = ndim_ <= kInline ? inline_ : heap_ = new int64_t[ndim_];
-    for (int i = 0; i < ndim_; ++i) to[i] = t.sizes()[size_t(i)];
+    const int64_t* from = t.sizes().data();
+    if (ndim_ > kInline) [[unlikely]]
+      return copy_to_heap(from);
+    for (int i = 0; i < ndim_; ++i) inline_[i] = from[i];
   }
   IntSpan sizes() const { return {ndim_ <= kInline ? inline_ : heap_, ndim_}; }
   DType dtype() const { return dtype_; }
@@ -116,6 +118,7 @@ class VESTA_API TensorMeta {
 
  private:
   static constexpr int kInline = 4;
+  void copy_to_heap(const int64_t* sizes);
   DType dtype_ = DType::float32;
   Device device_;
   uint8_t ndim_ = 0;
@@ -210,6 +213,7 @@ class VESTA_API Node : public pool::Pooled {
 
   // Reference counting, for intrusive_ptr.
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void retain_first() const noexcept { refs_.store(1, std::memory_order_relaxed); }
   bool release() const noexcept {
     if (!accumulates_ &&
         refs_.load(std::memory_order_acquire) == 1) {  // a leaf may revive its accumulator: no shortcut
@@ -255,6 +259,7 @@ class VESTA_API Node : public pool::Pooled {
 
  private:
   static constexpr uint32_t kReleased = 0xffff0000u, kOneRelease = 0x10000u;
+  void set_any_meta(uint32_t i, uint32_t count, const Tensor& output);
   static uint64_t next_sequence_nr();
 
   mutable std::atomic<uint32_t> refs_{0};

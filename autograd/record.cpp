@@ -170,7 +170,7 @@ Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const do
   const bool stands_in = info.result_stands_in && info.result_stands_in(params);
   intrusive_ptr<PointwiseNode> node;
   if (is_differentiable(self.dtype())) {
-    node = intrusive_ptr<PointwiseNode>(new PointwiseNode(rule, params, wanted));
+    node = intrusive_ptr<PointwiseNode>::first(new PointwiseNode(rule, params, wanted));
     for (int k = 0; k < info.inputs; ++k) {
       if (node->uses_input(k) && !stands_in) {
         node->save(k, Saved(same_memory(*in[k], self) ? clone(*in[k]) : *in[k]));
@@ -210,7 +210,7 @@ Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const 
   Tensor result = run_below(rule, in, params, out);
   if (!wanted || !is_differentiable(result.dtype())) return result;
   auto* node = new PointwiseNode(rule, params, wanted);
-  NodePtr owner(node);
+  auto owner = NodePtr::first(node);
   for (int k = 0; k < info.inputs; ++k) {
     if (node->uses_input(k)) node->save(k, Saved(*in[k]));
   }
@@ -231,7 +231,7 @@ TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* i
   }();
   auto& [first, second] = results;
   if (!wanted || !is_differentiable(first.dtype())) return results;
-  NodePtr owner(new PointwiseNode(rule, params, wanted));
+  auto owner = NodePtr::first(new PointwiseNode(rule, params, wanted));
   auto& node = static_cast<PointwiseNode&>(*owner);
   for (int k = 0; k < info.inputs; ++k) {
     if (node.uses_input(k)) node.save(k, Saved(*in[k]));

@@ -171,20 +171,20 @@ class RuleNode final : public Node {
 enum class Kind : uint8_t { fresh, view, inplace };
 
 /// Attaches a node to the results of a call.
-inline void attach(Kind kind, Node* node, const Tensor& t, unsigned) {
+inline void attach(Kind kind, NodePtr node, const Tensor& t, unsigned) {
   if (!is_differentiable(t.dtype())) return;
   node->set_input_meta(0, 1, t);
-  if (kind == Kind::fresh) set_history(t, NodePtr(node));
-  else if (kind == Kind::view) set_view_history(t, NodePtr(node));
-  else rebase_history(t, NodePtr(node));
+  if (kind == Kind::fresh) set_history(t, std::move(node));
+  else if (kind == Kind::view) set_view_history(t, std::move(node));
+  else rebase_history(t, std::move(node));
 }
 template <class... T>
-void attach(Kind, Node* node, const std::tuple<T...>& results, unsigned which) {
+void attach(Kind, const NodePtr& node, const std::tuple<T...>& results, unsigned which) {
   [&]<size_t... I>(std::index_sequence<I...>) {
     auto one = [&](uint32_t i, const Tensor& t) {
       if (!t.defined()) return;
       node->set_input_meta(i, sizeof...(T), t);
-      if ((which >> i & 1) != 0 && is_differentiable(t.dtype())) set_history(t, NodePtr(node), i);
+      if ((which >> i & 1) != 0 && is_differentiable(t.dtype())) set_history(t, node, i);
     };
     (one(uint32_t(I), std::get<I>(results)), ...);
   }(std::make_index_sequence<sizeof...(T)>{});
@@ -230,10 +230,10 @@ R call(A... a) {
   auto* node = new RuleNode<Rule>(op.name, wants.count, saves_made, [&] {
     return make_rule<Rule, R, std::remove_cvref_t<A>...>(result, a..., Needs{wants.mask});
   });
-  NodePtr owner(node);
+  auto owner = NodePtr::first(node);
   Links<lists> links{*node};
   (links.see(a), ...);
-  attach(kind, node, result, results_of<Rule>());
+  attach(kind, std::move(owner), result, results_of<Rule>());
   return result;
 }
 

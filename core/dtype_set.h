@@ -27,11 +27,9 @@ enum class DType : uint8_t {
 };
 inline constexpr int kNumDTypes = 12;
 
+inline constexpr uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
 /// Returns the bytes of one element.
-constexpr int64_t itemsize(DType d) {
-  constexpr uint8_t sizes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
-  return sizes[int(d)];
-}
+constexpr int64_t itemsize(DType d) { return kItemSizes[int(d)]; }
 
 /// A set of element types, one bit each.
 struct DTypeSet {

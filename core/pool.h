@@ -1,9 +1,12 @@
 // Free lists for the small objects that every op makes: tensors, storage headers, autograd nodes.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include <vesta/core/base/macros.h>
+#include <vesta/core/base/sanitizers.h>
 
 namespace vesta::pool {
 
@@ -11,13 +14,74 @@ namespace vesta::pool {
 inline constexpr size_t kMaxBytes = 1024;
 inline constexpr size_t kAlignment = 64;
 
-/// Returns `bytes` aligned to 64; throws Error(memory). Return a block with give(p, the same bytes), on any thread.
-VESTA_API void* take(size_t bytes);
-/// Returns a block to the calling thread's list.
-VESTA_API void give(void* p, size_t bytes) noexcept;
+inline constexpr size_t kClasses = kMaxBytes / kAlignment + 1;
+inline constexpr uint32_t kMaxBlocks = 512;  // of a list; what is given beyond goes back to the system
 
-/// Counts live tensors: call it with +1 when one is made, with -1 when it dies; live() sums over all threads.
-VESTA_API void count_live(int delta) noexcept;
+/// The calling thread's free blocks, a list per size class (multiples of 64 bytes). Every op takes and gives several
+/// blocks, so the common case is inline and touches nothing else.
+struct Lists {
+  struct Block {
+    Block* next;
+  };
+  Block* head[kClasses];
+  uint32_t room[kClasses];  // blocks that a list still takes: none before the thread's first and after its end
+  std::atomic<int64_t> live;
+  enum : uint8_t { fresh, open, closed } state;
+};
+extern VESTA_API constinit thread_local Lists lists __attribute__((tls_model("initial-exec")));
+
+/// The size class of a block of `bytes`.
+constexpr size_t class_of(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment; }
+
+/// Returns a fresh block of memory; throws Error(memory).
+VESTA_API void* take_from_system(size_t bytes);
+VESTA_API void count_live_elsewhere(int delta) noexcept;
+
+/// Returns `bytes` aligned to 64; throws Error(memory). Return a block with give(p, the same bytes), on any thread.
+inline void* take(size_t bytes) {
+  const size_t c = class_of(bytes);
+  if (!VESTA_SANITIZED && c < kClasses) {
+    if (Lists::Block* b = lists.head[c]) [[likely]] {
+      lists.head[c] = b->next;
+      ++lists.room[c];
+      return b;
+    }
+  }
+  return take_from_system(bytes);
+}
+
+/// Returns a block to the calling thread's list.
+inline void give(void* p, size_t bytes) noexcept {
+  const size_t c = class_of(bytes);
+  if (!VESTA_SANITIZED && c < kClasses && lists.room[c] != 0) [[likely]] {
+    auto* b = static_cast<Lists::Block*>(p);
+    b->next = lists.head[c];
+    lists.head[c] = b;
+    --lists.room[c];
+    return;
+  }
+  std::free(p);
+}
+
+/// Adds to the number of live tensors, which is counted per thread.
+inline void count_live(int delta) noexcept {
+  // A thread that has ended, or has only freed what others made, has no counter that anybody reads.
+  if (lists.state != Lists::open) [[unlikely]]
+    return count_live_elsewhere(delta);
+  // Only this thread writes its counter: no locked instruction is needed.
+  lists.live.store(lists.live.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
+}
+/// take() and give() for a tensor, which live() counts.
+inline void* take_counted(size_t bytes) {
+  void* const p = take(bytes);
+  count_live(+1);
+  return p;
+}
+inline void give_counted(void* p, size_t bytes) noexcept {
+  give(p, bytes);
+  count_live(-1);
+}
+/// Returns the number of live tensors of all threads.
 VESTA_API int64_t live() noexcept;
 
 /// A base that gives a class operator new and delete from the pool; derived classes use their own size.

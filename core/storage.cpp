@@ -22,14 +22,14 @@ StoragePtr Storage::allocate(size_t nbytes, Device device) {
     s->data_ = static_cast<char*>(block) + kHeader;
     s->nbytes_ = nbytes;
     s->block_ = uint16_t(kHeader + nbytes);
-    return StoragePtr(s);
+    return StoragePtr::first(s);
   }
   Memory memory = backend(device.type).allocate(nbytes, device);
   auto* s = new (pool::take(kHeader)) Storage;
   s->data_ = memory.data, s->nbytes_ = nbytes, s->device_ = device;
   s->context_ = memory.context, s->deleter_ = memory.deleter;
   if (device.type == DeviceType::cpu) balance += int64_t(nbytes);
-  return StoragePtr(s);
+  return StoragePtr::first(s);
 }
 
 int64_t Storage::thread_balance() noexcept { return balance; }
@@ -39,7 +39,7 @@ StoragePtr Storage::wrap(void* data, size_t nbytes, Device device, void* context
   s->data_ = data, s->nbytes_ = nbytes, s->device_ = device;
   s->context_ = context, s->deleter_ = deleter;
   s->read_only_ = read_only, s->lent_ = true;
-  return StoragePtr(s);
+  return StoragePtr::first(s);
 }
 
 void Storage::destroy(Storage* s) noexcept {

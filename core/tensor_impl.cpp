@@ -27,12 +27,13 @@ void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offs
 }
 }  // namespace
 
-TensorImpl::TensorImpl() = default;
+TensorImpl::TensorImpl(StoragePtr storage, DType dtype, Device device)
+    : dtype_(dtype), device_(device), storage_(std::move(storage)) {}
 TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::set_dims(IntSpan sizes, IntSpan strides) {
   size_t n = sizes.size();
-  int64_t* to = 2 * n <= std::size(inline_) ? inline_ : new int64_t[2 * n];
+  int64_t* to = fits_inline(n) ? inline_ : new int64_t[2 * n];
   if (n) {
     std::memmove(to, sizes.data(), n * sizeof(int64_t));
     std::memmove(to + n, strides.data(), n * sizeof(int64_t));
@@ -45,11 +46,9 @@ intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, In
                                            DType dtype, const char* op) {
   int64_t n = numel_of(sizes, op);
   check_extent(*storage, sizes, strides, offset, dtype, op);
-  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
-  intrusive_ptr<TensorImpl> owner(t);
-  pool::count_live(+1);
-  t->dtype_ = dtype, t->device_ = storage->device();
-  t->storage_ = std::move(storage);
+  const Device device = storage->device();
+  auto* t = new (pool::take_counted(sizeof(TensorImpl))) TensorImpl(std::move(storage), dtype, device);
+  auto owner = intrusive_ptr<TensorImpl>::first(t);
   t->offset_ = offset, t->numel_ = n;
   t->set_dims(sizes, strides);
   t->contiguous_ = is_contiguous(sizes, strides);
@@ -62,11 +61,9 @@ intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, In
 intrusive_ptr<TensorImpl> TensorImpl::make_sparse(intrusive_ptr<SparseParts> parts, StoragePtr storage, IntSpan sizes,
                                                   DType dtype, const char* op) {
   const int64_t n = numel_of(sizes, op);
-  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
-  intrusive_ptr<TensorImpl> owner(t);
-  pool::count_live(+1);
-  t->dtype_ = dtype, t->device_ = storage->device();
-  t->storage_ = std::move(storage);
+  const Device device = storage->device();
+  auto* t = new (pool::take_counted(sizeof(TensorImpl))) TensorImpl(std::move(storage), dtype, device);
+  auto owner = intrusive_ptr<TensorImpl>::first(t);
   t->numel_ = n;
   t->set_dims(sizes, Dims(sizes.size(), 0));
   t->contiguous_ = t->dense_ = false;
@@ -78,14 +75,11 @@ intrusive_ptr<TensorImpl> TensorImpl::make_sparse(intrusive_ptr<SparseParts> par
 
 intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device) {
   StoragePtr storage = Storage::allocate(size_t(numel) * size_t(itemsize(dtype)), device);
-  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
-  intrusive_ptr<TensorImpl> owner(t);
-  pool::count_live(+1);
-  t->dtype_ = dtype, t->device_ = device;
-  t->storage_ = std::move(storage);
+  auto* t = new (pool::take_counted(sizeof(TensorImpl))) TensorImpl(std::move(storage), dtype, device);
+  auto owner = intrusive_ptr<TensorImpl>::first(t);
   t->numel_ = numel;
   size_t n = sizes.size();
-  int64_t* to = 2 * n <= std::size(t->inline_) ? t->inline_ : new int64_t[2 * n];
+  int64_t* to = fits_inline(n) ? t->inline_ : new int64_t[2 * n];
   int64_t step = 1;
   for (size_t i = n; i-- > 0;) {
     to[i] = sizes[i], to[n + i] = step;
@@ -102,8 +96,7 @@ intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t num
   if (t->owns_pyobject) python_port.release(t->pyobject);
   t->free_dims();
   t->~TensorImpl();
-  pool::give(t, sizeof(TensorImpl));
-  pool::count_live(-1);
+  pool::give_counted(t, sizeof(TensorImpl));
 }
 
 void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {

@@ -87,14 +87,17 @@ class TensorImpl : public RefCounted {
   intrusive_ptr<SparseParts> sparse_parts;  // of a sparse tensor: its indices and values
 
  private:
-  TensorImpl();
+  TensorImpl(StoragePtr storage, DType dtype, Device device);
   ~TensorImpl();
   void set_dims(IntSpan sizes, IntSpan strides);
+  /// Returns whether sizes and strides of `ndim` dimensions lie in the tensor itself.
+  static constexpr bool fits_inline(size_t ndim) { return 2 * ndim <= std::size_t(kInline); }
   void free_dims() noexcept {
-    if (dims_ != inline_) delete[] dims_;
+    if (!fits_inline(ndim_)) delete[] dims_;
   }
 
-  DType dtype_ = DType::float32;
+  static constexpr int kInline = 10;  // enough for five dimensions
+  DType dtype_;
   Device device_;
   uint8_t ndim_ = 0;
   bool contiguous_ = true;
@@ -103,7 +106,7 @@ class TensorImpl : public RefCounted {
   int64_t offset_ = 0;
   StoragePtr storage_;
   int64_t* dims_ = inline_;  // sizes, then strides
-  int64_t inline_[10];       // enough for five dimensions
+  int64_t inline_[kInline];
 };
 static_assert(sizeof(TensorImpl) <= 192, "three cache lines: 16 handle state, 24 slots, 32 geometry, 88 dims");
 

@@ -10,6 +10,8 @@ namespace vesta {
 class RefCounted {
  public:
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts the first reference, to an object that no other thread sees yet: no locked instruction is needed.
+  void retain_first() const noexcept { refs_.store(1, std::memory_order_relaxed); }
   /// Drops a reference; returns whether it was the last.
   bool release() const noexcept {
     if (refs_.load(std::memory_order_acquire) == 1) {  // sole owner: no other thread can raise the count
@@ -58,6 +60,11 @@ class intrusive_ptr {
     if (p_ && p_->release()) T::destroy(p_);
   }
 
+  /// Takes the first reference to a new object.
+  static intrusive_ptr first(T* p) noexcept {
+    p->retain_first();
+    return adopt(p);
+  }
   /// Takes over a reference that is already counted.
   static intrusive_ptr adopt(T* p) noexcept {
     intrusive_ptr r;

@@ -520,11 +520,8 @@ Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tens
   if (out.kind == Out::inplace && !recorded && !input.impl()->inference &&
       std::ranges::equal(IntSpan(broadcast_shapes(input.sizes(), mask.sizes(), "masked_fill_")), input.sizes())) {
     if (layer_state.grad_enabled) autograd_port.check_inplace(input, "masked_fill_");
-    PointwiseInfo info = ops::where.info;  // under the name of what was called
-    info.name = "masked_fill_";
     const Tensor* const in[] = {&mask, &element, &input};
-    const double params[kMaxParams] = {};
-    return pointwise(info, in, params, Out{&input, Out::given});
+    return pointwise_as("masked_fill_", ops::where.info, in, Out{&input, Out::given});
   }
   // A gradient saves nothing of the operands, but whose history it continues must not be the result itself.
   const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;

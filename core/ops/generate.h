@@ -146,7 +146,7 @@ using Signature = typename OpSignature<Function>::type;
 /// is inline: a call through functions.cpp is a few instructions longer.
 #define VESTA_OPERATOR(sign, op, ...)                                                                                  \
   inline Tensor operator sign(const Tensor& a, const Tensor& b) {                                                      \
-    return ops::op(a, b __VA_OPT__(, ) __VA_ARGS__, Out{});                                                            \
+    return ops::op.call(a, b __VA_OPT__(, ) __VA_ARGS__, Out{});                                                       \
   }                                                                                                                    \
   inline Tensor operator sign(const Tensor& a, Scalar b) { return a sign wrapped(b); }                                 \
   inline Tensor operator sign(Scalar a, const Tensor& b) { return wrapped(a) sign b; }

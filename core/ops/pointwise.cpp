@@ -320,18 +320,18 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   Promotion promotion;
   bool numbers = !info.mask_first;
   for (int i = 0; i < info.inputs; ++i) {
-    VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
+    VESTA_CHECK(in[i]->defined(), type, call.op_, ": expected a tensor, got None (",
                 parameters_of(info.schema->parameters)[size_t(i)].name, ").");
-    VESTA_CHECK(!in[i]->is_sparse(), not_implemented, info.name, ": expected dense tensors, got a sparse one.");
+    VESTA_CHECK(!in[i]->is_sparse(), not_implemented, call.op_, ": expected dense tensors, got a sparse one.");
     call.in_[i] = *in[i];
     numbers = numbers && in[i]->impl()->wrapped_number;
     if (info.mask_first && i == 0) {
       const DType d = in[0]->dtype();
-      VESTA_CHECK(d == DType::bool_ || (d == DType::uint8 && follows_torch()), type, info.name,
+      VESTA_CHECK(d == DType::bool_ || (d == DType::uint8 && follows_torch()), type, call.op_,
                   ": expected condition to be a boolean tensor, got ", d, ".");
       if (d != DType::bool_) {
-        warn(text(info.name, " received a uint8 condition tensor. This behavior is deprecated. Use a boolean one."));
-        call.in_[0] = converted(*in[0], DType::bool_, info.name);
+        warn(text(call.op_, " received a uint8 condition tensor. This behavior is deprecated. Use a boolean one."));
+        call.in_[0] = converted(*in[0], DType::bool_, call.op_);
       }
       call.typed_[0] = true;
     } else {
@@ -352,7 +352,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   if (info.of_truth) {
     for (int i = 0; i < info.inputs; ++i) {  // a number on another device counts as an element, too
       Tensor& t = call.in_[i];
-      if (t.dim() == 0 && t.device().type != DeviceType::cpu) t = converted(t, compute, info.name);
+      if (t.dim() == 0 && t.device().type != DeviceType::cpu) t = converted(t, compute, call.op_);
     }
     call.truth_of_ = compute, compute = DType::bool_;
   }
@@ -360,25 +360,26 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
     for (int i = 0; i < info.inputs; ++i) {
       Tensor& t = call.in_[i];
       if (!call.typed_[i] && t.dim() > 0 && t.dtype() != compute && has_one_value(t))
-        t = converted(t, compute, info.name);
+        t = converted(t, compute, call.op_);
     }
   }
-  VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
+  VESTA_CHECK(info.accepts.has(compute), type, call.op_, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",
-              info.name, " is not supported for complex tensors: its result is real. Use ", info.name, "().");
+              call.op_, " is not supported for complex tensors: its result is real. Use ", call.op_, "().");
   if (info.result == Result::real && is_complex(compute))
     call.exact_out_ = false;  // abs writes into any, as in PyTorch
   call.find_device(out);
   call.find_shape();
   if (info.check) info.check(in, params);
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
-  VESTA_CHECK(kernel, not_implemented, info.name, ": no kernel for ", compute, " on ", call.device_, " in this build.");
+  VESTA_CHECK(kernel, not_implemented, call.op_, ": no kernel for ", compute, " on ", call.device_, " in this build.");
   return {compute, numbers, kernel};
 }
 
-[[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
-  Call call(info.name, info.inputs, info.schema);
+[[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out,
+                                 const char* name = nullptr) {
+  Call call(name ? name : info.name, info.inputs, info.schema);
   const Decided d = decide(call, info, in, params, out);
   Tensor r = call.run(d.kernel, d.compute, result_dtype(info, d.compute), params, out);
   if (d.numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
@@ -518,6 +519,11 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   loop(args);
   a->bump(info.name);
   return *out.tensor;
+}
+
+Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in, Out out) {
+  const double params[kMaxParams] = {};
+  return general(info, in, params, out, name);
 }
 
 TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params) {
