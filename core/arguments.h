@@ -23,6 +23,9 @@ class IntList : public IntSpan {
   IntList(const int64_t& one) : IntSpan(&one, 1) {}
 };
 
+/// An IntList whose place takes no single int in Python, as PyTorch's `int[]` (`int[1]` takes one).
+using IntTuple = IntList;
+
 /// A list of dimensions or none: `sum()` and `sum({0, 1})` and `sum(1)`. Keeps its own copy.
 class MaybeDims {
  public:

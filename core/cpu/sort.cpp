@@ -367,15 +367,18 @@ Tensor places_with_ties_kernel(const Tensor& input, int64_t first, int64_t count
   return places;
 }
 
-/// A longest run of equals among sorted entries, the first of several as long: one past its last, and its length.
+/// A longest run of equals among sorted entries, the first of several as long: one past its last, and its length. No two
+/// NaNs, which have the largest key of `floats`, are equal: each is a run of its own.
 struct Run {
   int64_t end = 0, length = 0;
 };
-template <class E>
+template <bool floats, class E>
 Run longest_run(const E* e, int64_t n) {
+  using Key = decltype(E::key);
+  const auto is_nan = [](Key key) { return floats && key == Key(~Key(0)); };
   Run best;
   for (int64_t i = 1, start = 0; i <= n; ++i) {
-    if (i < n && e[i].key == e[start].key) continue;
+    if (i < n && e[i].key == e[start].key && !is_nan(e[i].key)) continue;
     if (i - start > best.length) best = {i, i - start};
     start = i;
   }
@@ -403,11 +406,11 @@ void find_modes(const ScanPlan& plan, int64_t* places) {
       if (may_all_differ) {
         const E* const sorted = sort_digits(e, second.data(), n);
         places[line] = int64_t(sorted->place);
-        if (longest_run(sorted, n).length == 1) continue;
+        if (longest_run<!std::is_integral_v<T>>(sorted, n).length == 1) continue;
         enter();
       }
       std::sort(e, e + n, [](const E& a, const E& b) { return a.key < b.key; });
-      places[line] = int64_t(e[longest_run(e, n).end - 1].place);
+      places[line] = int64_t(e[longest_run<!std::is_integral_v<T>>(e, n).end - 1].place);
     }
   });
 }

@@ -72,8 +72,10 @@ struct Schema {
   bool number_first = false;      // the function takes a number as its first tensor
   bool takes_out = false;         // a composite with an Out, as a pointwise op
   bool exact_out = false;         // out must have the result's dtype, not one that it can be cast to
+  bool overwrites = false;        // its kernels read an element before they write there: the result may replace it
   bool composite = false;         // has a default body, made of other ops
   bool differentiable = true;     // false: results carry no gradient
+  bool typed_alpha = false;       // alpha is of the operands' kind: no float for integers, a bool for bools only
   bool factory = false;           // takes requires_grad, pin_memory and layout
   bool memory_format = false;     // takes memory_format, besides its parameters
   bool any_device = false;        // operands may lie on several devices, or the kernel checks them itself
@@ -124,8 +126,10 @@ inline constexpr auto number_first = [](Schema& s) { s.number_first = true; };
 inline constexpr auto takes_out = [](Schema& s) { s.takes_out = true; };
 /// Accepts out= of the result's dtype only, as PyTorch does for this op.
 inline constexpr auto exact_out = [](Schema& s) { s.out = s.exact_out = true; };
+inline constexpr auto overwrites = [](Schema& s) { s.overwrites = true; };
 inline constexpr auto composite = [](Schema& s) { s.composite = true; };
 inline constexpr auto no_gradient = [](Schema& s) { s.differentiable = false; };
+inline constexpr auto typed_alpha = [](Schema& s) { s.typed_alpha = true; };
 inline constexpr auto factory = [](Schema& s) { s.factory = true, s.differentiable = false; };
 inline constexpr auto memory_format = [](Schema& s) { s.memory_format = true; };
 inline constexpr auto any_device = [](Schema& s) { s.any_device = true; };

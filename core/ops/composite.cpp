@@ -15,6 +15,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/random.h>
@@ -376,12 +377,22 @@ Tensor _logsumexp_backward_composite(const Tensor& grad, const Tensor& input, co
 }
 
 // The product of the others: y / x where x is not zero; at the only zero of a line, the product of the rest; at one of
-// several zeros, zero.
+// several zeros, zero. In a line with a zero beside NaN or infinities, every other product is 0 or NaN: NaN where one of
+// those is among its factors.
 Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
   const Tensor zero = eq(input, 0), rest = where(zero, wrapped(1.0), input);
-  const Tensor ordinary = div(mul(grad, conj(result)), conj(rest));  // 0 in a line that has a zero
-  const Tensor is_one = eq(sum(zero, MaybeDims(dim), true), 1);
-  return where(zero, where(is_one, mul(grad, conj(prod(rest, dim, true))), wrapped(0.0)), ordinary);
+  const Tensor zeros_of_line = sum(zero, MaybeDims(dim), true), is_one = eq(zeros_of_line, 1);
+  Tensor ordinary = div(mul(grad, conj(result)), conj(rest));  // 0 in a line that has a zero
+  Tensor at_zero = where(is_one, mul(grad, conj(prod(rest, dim, true))), wrapped(0.0));
+  if (has_values(result) && any(isnan(result)).item<bool>()) {
+    const Tensor wild = logical_not(isfinite(input)).to(DType::int64);
+    const Tensor has_wild = gt(sub(sum(wild, MaybeDims(dim), true), wild), 0);  // among the others
+    const Tensor product =
+        where(has_wild, wrapped(std::numeric_limits<double>::quiet_NaN()), wrapped(0.0)).to(grad.dtype());
+    ordinary = where(gt(zeros_of_line, 0), mul(grad, product), ordinary);
+    at_zero = where(gt(zeros_of_line, 1), mul(grad, product), at_zero);
+  }
+  return where(zero, at_zero, ordinary);
 }
 
 // Element i has a part in the products from i on: its gradient is the sum of g_j y_j / x_i over j >= i. Up to the first
@@ -392,7 +403,7 @@ Tensor _cumprod_backward_composite(const Tensor& grad, const Tensor& input, cons
   const Tensor products = where(clean, mul(grad, conj(result)), wrapped(0.0));  // behind a zero NaN is no part of them
   const Tensor ordinary = div(_reverse_cumsum(products, dim), conj(where(clean, input, wrapped(1.0))));
   const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
-  const Tensor at_zero = _reverse_cumsum(where(clean, wrapped(0.0), mul(grad, conj(others))), dim);
+  const Tensor at_zero = _reverse_cumsum(where(eq(before, 1), mul(grad, conj(others)), wrapped(0.0)), dim);
   return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));
 }
 
@@ -499,35 +510,35 @@ Tensor min_other_composite(const Tensor& input, const Tensor& other, Out out) {
 namespace {
 
 /// Makes masked_fill's value one of the tensor's dtype; a number must fit it.
-Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_fill: expected a bool mask, got ", mask.dtype(),
-              " (mask).");
-  VESTA_CHECK(value.dim() == 0, runtime, "masked_fill: expected a 0-dimensional value tensor, got one with ",
-              value.dim(), " dimension(s) (value).");
-  VESTA_CHECK(!value.is_complex() || input.is_complex(), runtime, "masked_fill: value cannot be converted to type ",
+Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& value, const char* op) {
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, op, ": expected a bool mask, got ", mask.dtype(), " (mask).");
+  VESTA_CHECK(value.dim() == 0, runtime, op, ": expected a 0-dimensional value tensor, got one with ", value.dim(),
+              " dimension(s) (value).");
+  VESTA_CHECK(!value.is_complex() || input.is_complex(), runtime, op, ": value cannot be converted to type ",
               input.dtype(), " without overflow: it is complex.");
   if (!value.impl()->wrapped_number) return value.to(input.dtype());
   Tensor r = empty_tensor({}, input.dtype());
-  fill_values(r, value.item(), "masked_fill");
+  fill_values(r, value.item(), op);
   return r;
 }
 
 }  // namespace
 
 Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value, Out out) {
-  const Tensor element = fill_value_of(input, mask, value);
+  const char* const op = out.kind == Out::inplace ? "masked_fill_" : "masked_fill";
+  const Tensor element = fill_value_of(input, mask, value, op);
   const bool recorded = layer_state.grad_enabled && (input.requires_grad() || element.requires_grad());
-  if (out.kind == Out::inplace && !recorded && !input.impl()->inference &&
-      std::ranges::equal(IntSpan(broadcast_shapes(input.sizes(), mask.sizes(), "masked_fill_")), input.sizes())) {
-    if (layer_state.grad_enabled) autograd_port.check_inplace(input, "masked_fill_");
-    const Tensor* const in[] = {&mask, &element, &input};
-    return pointwise_as("masked_fill_", ops::where.info, in, Out{&input, Out::given});
+  if (out.kind == Out::inplace &&
+      std::ranges::equal(IntSpan(broadcast_shapes(input.sizes(), mask.sizes(), op)), input.sizes()) &&
+      may_overwrite(input, recorded, op)) {
+    constexpr double params[kMaxParams] = {};
+    return pointwise_as(op, ops::where.info, params, Out{&input, Out::given}, mask, element, input);
   }
   // A gradient saves nothing of the operands, but whose history it continues must not be the result itself.
   const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;
   const Tensor filled =
       named_step(contiguous(where(mask, element, before)), "MaskedFillBackward0");  // as PyTorch has it
-  return out.kind == Out::fresh ? filled : write_result(out, filled, "masked_fill_");
+  return out.kind == Out::fresh ? filled : write_result(out, filled, op);
 }
 
 Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/distance.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/factory.h>
@@ -166,7 +169,7 @@ Tensor _distances_backward_composite(const Tensor& grad, const Tensor& x1, Maybe
   return sum(mul(g, slope), MaybeDims(-2));
 }
 
-Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxnorm) {
+Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxnorm, Out out) {
   check_floating_or_complex(input, "renorm");
   VESTA_CHECK(p > 0, runtime, "renorm: non-positive-norm not supported, got ", p, " (p).");
   VESTA_CHECK(maxnorm >= 0, runtime, "renorm: expected maxnorm to be >= 0 but got ", maxnorm, ".");
@@ -179,8 +182,17 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   const Tensor size = norm(input, p, MaybeDims(others), true);
   const Tensor factor =
       where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
-  return named_step(contiguous(mul(input, factor.to(size.dtype()))),
-                    "RenormBackward0");  // as PyTorch has it, whatever input is
+  const Tensor scale = factor.to(size.dtype());
+  const bool recorded = layer_state.grad_enabled && (input.requires_grad() || scale.requires_grad());
+  if (out.kind == Out::inplace && may_overwrite(input, recorded, "renorm_")) {
+    constexpr double params[kMaxParams] = {};
+    return pointwise_as("renorm_", ops::mul.info, params, out, input, scale);
+  }
+  if (out.kind == Out::given && input.dtype() == out.tensor->dtype()) return ops::mul(input, scale, out);
+  const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;
+  const Tensor scaled = named_step(contiguous(mul(before, scale)), "RenormBackward0");  // as PyTorch has it
+  return out.kind == Out::given ? write_out(*out.tensor, scaled, "renorm", true), *out.tensor
+                                : write_result(out, scaled, "renorm_");
 }
 
 // ---- products ----

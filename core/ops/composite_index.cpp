@@ -125,16 +125,16 @@ TensorVector along(int64_t d, const Tensor& index) {
   return indices;
 }
 
-/// Checks that source has one slice along d per index, of input's shape otherwise. `numbers`: a number and a vector of
+/// Checks that source has one slice along d per index, of input's shape otherwise. `copies`: a number and a vector of
 /// one element may stand for each other.
-void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, bool numbers,
+void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, bool copies,
                   const char* op) {
   VESTA_CHECK(index.dim() <= 1, index, op, ": Index should have dimension 1 or 0, got ", index.dim(), ".");
-  VESTA_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, runtime, op,
-              ": expected index to have dtype int64 or int32, got ", index.dtype(), ".");
+  VESTA_CHECK(index.dtype() == DType::int64 || (!copies && index.dtype() == DType::int32), runtime, op,
+              ": expected index to have dtype int64", copies ? "" : " or int32", ", got ", index.dtype(), ".");
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
-  const bool one = numbers && index.numel() == 1 && source.numel() == 1;
+  const bool one = copies && index.numel() == 1 && source.numel() == 1;
   bool fits = source.dim() == input.dim() || (one && input.dim() <= 1 && source.dim() <= 1);
   for (int64_t k = 0; k < source.dim() && k < input.dim() && fits; ++k) {
     fits = source.size(k) == (k == d ? index.numel() : input.size(k));
@@ -198,12 +198,9 @@ Tensor take_composite(const Tensor& input, const Tensor& index) {
 }
 
 Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, MaybeInt dim) {
-  VESTA_CHECK(indices.dtype() == DType::int64 || indices.dtype() == DType::int32, runtime,
-              "take_along_dim: dtype of indices should be int64 or int32 but got ", indices.dtype(), ".");
-  const auto wrapped_indices = [](const Tensor& index, int64_t size) {
-    const Tensor i = index.to(DType::int64);
-    return where(lt(i, 0), add(i, size), i);
-  };
+  VESTA_CHECK(indices.dtype() == DType::int64, runtime, "take_along_dim: dtype of indices should be int64 but got ",
+              indices.dtype(), ".");
+  const auto wrapped_indices = [](const Tensor& i, int64_t size) { return where(lt(i, 0), add(i, size), i); };
   if (!dim) return gather(reshape(input, -1), 0, wrapped_indices(reshape(indices, -1), input.numel()));
   VESTA_CHECK(input.dim() == indices.dim(), runtime,
               "take_along_dim: input and indices should have the same number of ", "dimensions, but got ", input.dim(),

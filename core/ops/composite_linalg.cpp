@@ -206,6 +206,8 @@ Tensor linalg_lu_solve_composite(const Tensor& LU, const Tensor& pivots, const T
   VESTA_CHECK(B.dim() >= 2 && B.size(left ? -2 : -1) == LU.size(-1), runtime,
               "linalg.lu_solve: Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (",
               LU.sizes(), " and ", B.sizes(), ").");
+  VESTA_CHECK(pivots.dtype() == DType::int32, runtime, "linalg.lu_solve: pivots should be a Tensor of int32, got ",
+              pivots.dtype(), ".");
   if (!left) return adjoint(linalg_lu_solve(LU, pivots, adjoint(B), true, !adjoint_));
   const Tensor order = _pivots_to_permutation(pivots, LU.size(-2));
   if (!adjoint_) {
@@ -436,12 +438,6 @@ Tensor linalg_vector_norm_composite(const Tensor& input, double ord, const Maybe
                                     MaybeDType dtype) {
   check_floating_or_complex(input, "linalg.vector_norm");
   return norm(input, ord, dim && (*dim).empty() ? MaybeDims() : dim, keepdim, dtype);
-}
-
-Tensor addmv__composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {
-  VESTA_CHECK(!is_bool(input.dtype()), not_implemented, "addmv_: expected a number dtype, got bool.");
-  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
-  return copy_(input, addmv(before, mat, vec, beta, alpha));
 }
 
 }  // namespace vesta

@@ -70,8 +70,9 @@ struct ClassRows {
   ClassRows(const Tensor& x, const Tensor& t, const char* op) : input(x), target(t), shape(t.sizes()) {
     VESTA_CHECK(x.dim() >= 1, value, op, ": expected an input of at least 1 dimension, got a 0-d tensor.");
     if (x.dim() == 1) {
-      VESTA_CHECK(t.dim() == 0, value, op, ": expected a 0-d target for input ", x.sizes(), ", got ", t.sizes(), ".");
-      input = unsqueeze(x, 0), target = unsqueeze(t, 0);
+      VESTA_CHECK(t.dim() <= 1 && t.numel() == 1, value, op, ": expected a target of one element for input ", x.sizes(),
+                  ", got ", t.sizes(), ".");
+      input = unsqueeze(x, 0), target = reshape(t, 1), shape.clear();
     } else if (x.dim() > 2) {
       Dims want(x.sizes());
       want.erase(1);
@@ -334,8 +335,12 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
   check_floating(input, op);
-  const LossTerm term = beta == 0 ? LossTerm::absolute_difference : LossTerm::huber_difference;
-  const double scale = beta == 0 ? 0 : 1 / beta;
+  // 1 / beta must be a number of the type that the loss is computed in; what lies within a smaller beta is 0.
+  const bool is_double = input.dtype() == DType::float64 || target.dtype() == DType::float64;
+  const double smallest = is_double ? 1 / std::numeric_limits<double>::max() : 1 / double(std::numeric_limits<float>::max());
+  const bool straight = beta < 2 * smallest;
+  const LossTerm term = straight ? LossTerm::absolute_difference : LossTerm::huber_difference;
+  const double scale = straight ? 0 : 1 / beta;
   return named_step(loss_of_terms(input, target, term, r, beta, scale), "SmoothL1LossBackward0");
 }
 

@@ -60,7 +60,8 @@ Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble po
 }
 
 Tensor positive_composite(const Tensor& input) {
-  VESTA_CHECK(input.dtype() != DType::bool_, runtime, "positive: The `+` operator, on a bool tensor is not supported.");
+  VESTA_CHECK(input.dtype() != DType::bool_, not_implemented,
+              "positive: The `+` operator, on a bool tensor is not supported.");
   return input;
 }
 

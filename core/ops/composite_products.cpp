@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -9,8 +10,11 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
-#include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
@@ -98,16 +102,22 @@ Out onto(const Tensor& t, const Tensor& other) {
   return recorded || !same ? Out{} : Out{&t, Out::inplace};
 }
 
-/// Computes beta * input + alpha * multiply(a, b), whose sizes are `sizes`.
+/// Computes beta * input + alpha * multiply(a, b), whose sizes are `sizes`; the last step writes where `out` says.
+/// `mixes`: input may have another dtype.
 template <class Multiply>
 Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan sizes, double beta, double alpha,
-             const char* op, Multiply multiply) {
+             const char* op, Multiply multiply, Out out = {}, bool mixes = false) {
   const bool whole = !is_differentiable(a.dtype());
+  VESTA_CHECK(mixes || input.dtype() == a.dtype(), type, op, ": expected operands of the same dtype, got ",
+              input.dtype(), " and ", a.dtype(), ". Convert one with .to().");
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type, op,
               ": For integral input tensors, arguments alpha and beta must not be floating point numbers, got ", alpha,
               " and ", beta, ".");
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), op)), sizes), value, op,
               ": expected an input that broadcasts to ", sizes, ", got ", input.sizes(), ".");
+  VESTA_CHECK(out.kind != Out::inplace || std::ranges::equal(input.sizes(), sizes), value, op,
+              ": output with shape ", input.sizes(), " doesn't match the broadcast shape ", sizes,
+              " (an in-place op keeps its shape).");
   // A product of 16-bit floats may be beyond their range before alpha brings it back.
   const bool wide = alpha != 1 && compute_type(a.dtype()) != a.dtype();
   Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
@@ -116,11 +126,30 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
   else if (alpha != 1)
     product = ops::mul(product, wrapped(whole ? Scalar(int64_t(alpha)) : Scalar(alpha)), onto(product, product));
   if (beta != 0) {
-    product = ops::add(product, input, beta, onto(product, input));
+    const double factor[kMaxParams] = {beta};
+    if (out.kind == Out::inplace) return pointwise_as(op, ops::add.info, factor, out, product, input);
+    product = ops::add(product, input, beta, out.kind == Out::given ? out : onto(product, input));
+    if (out.kind == Out::given) return product;
   } else if (layer_state.grad_enabled && input.requires_grad()) {  // its gradient is 0, not missing
     product = where(ones(IntList(), DType::bool_, product.device()), product, input);
   }
-  return wide ? product.to(promote(a.dtype(), input.dtype())) : product;
+  if (wide) product = product.to(promote(a.dtype(), input.dtype()));
+  return write_result(out, product, op);
+}
+
+/// Runs a sum of a product in place, in the dtypes given, as PyTorch does under autocast: by `body`, which takes an Out,
+/// or by the op where that is recorded, which needs the value before.
+template <class Op, class Body>
+Tensor in_place(const Op& op, const char* name, Body body, const Tensor& input, const Tensor& a, const Tensor& b,
+                double beta, double alpha) {
+  const autocast::Pause as_given;
+  const bool recorded =
+      layer_state.grad_enabled && (input.requires_grad() || a.requires_grad() || b.requires_grad());
+  const bool sparse = a.is_sparse() || b.is_sparse();
+  if (!sparse && may_overwrite(input, recorded, name)) {
+    return body(input, a, b, beta, alpha, name, Out{&input, Out::inplace});
+  }
+  return copy_(input, op(recorded ? clone(input) : input, a, b, beta, alpha));
 }
 
 /// Cuts off the fractions of an integer product's factors, as PyTorch does for these ops.
@@ -144,12 +173,52 @@ bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2
          mat2.dtype() == dtype && !sparse;
 }
 
+Tensor addmm_to(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha, const char* op,
+                Out out = {}) {
+  check_matrices(mat1, mat2, op);
+  return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, op, product_of, out);
+}
+Tensor baddbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
+                  Out out = {}) {
+  check_batches(a, b, op);
+  whole_factors(a, &beta, &alpha);
+  return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, op, product_of, out);
+}
+Tensor addbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
+                 Out out = {}) {
+  check_batches(a, b, op);
+  whole_factors(a, &beta, &alpha);
+  const auto multiply = [](const Tensor& x, const Tensor& y) {
+    return sum(matmul(x, y), MaybeDims(0), false, x.dtype());
+  };
+  return added(input, a, b, Dims{a.size(1), b.size(2)}, beta, alpha, op, multiply, out);
+}
+Tensor addr_to(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta, double alpha, const char* op,
+               Out out = {}) {
+  check_vector(vec1, op, "vec1");
+  check_vector(vec2, op, "vec2");
+  if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
+    const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
+    return ops::logical_or(product, logical_and(input, wrapped(beta != 0)), out);
+  }
+  return added(input, vec1, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, op, outer, out, true);
+}
+Tensor addmv_to(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha, const char* op,
+                Out out = {}) {
+  VESTA_CHECK(mat.dim() == 2 && vec.dim() == 1 && mat.size(1) == vec.size(0), runtime, op,
+              ": expected a matrix [n, m] and a vector [m], got ", mat.sizes(), " (mat) and ", vec.sizes(), " (vec).");
+  check_number(mat, op);
+  whole_factors(mat, &beta, &alpha);
+  const auto multiply = [](const Tensor& x, const Tensor& y) { return squeeze(matmul(x, unsqueeze(y, 1)), 1); };
+  return added(input, mat, vec, Dims{mat.size(0)}, beta, alpha, op, multiply, out);
+}
+
 }  // namespace
 
 Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   check_matrices(mat1, mat2, "addmm");
   if (beta == 1 && alpha == 1 && is_linear_layer(input, mat1, mat2)) return linear(mat1, transpose(mat2, 0, 1), input);
-  return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, "addmm", product_of);
+  return addmm_to(input, mat1, mat2, beta, alpha, "addmm");
 }
 
 namespace {
@@ -176,50 +245,37 @@ Tensor _addmm_activation_composite(const Tensor& input, const Tensor& mat1, cons
   return activation_of(addmm(input, mat1, mat2, beta, alpha), use_gelu);
 }
 Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  check_batches(a, b, "baddbmm");
-  whole_factors(a, &beta, &alpha);
-  return named_step(added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, "baddbmm", product_of),
-                    "BaddbmmBackward0");
+  return named_step(baddbmm_to(input, a, b, beta, alpha, "baddbmm"), "BaddbmmBackward0");
 }
 Tensor addbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  check_batches(a, b, "addbmm");
-  whole_factors(a, &beta, &alpha);
-  return added(input, a, b, Dims{a.size(1), b.size(2)}, beta, alpha, "addbmm",
-               [](const Tensor& x, const Tensor& y) { return sum(matmul(x, y), MaybeDims(0), false, x.dtype()); });
+  return addbmm_to(input, a, b, beta, alpha, "addbmm");
 }
-Tensor addr_composite(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta, double alpha) {
-  check_vector(vec1, "addr", "vec1");
-  check_vector(vec2, "addr", "vec2");
-  if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
-    const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
-    return logical_or(product, logical_and(input, wrapped(beta != 0)));
-  }
-  return added(input, vec1, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, "addr",
-               [](const Tensor& x, const Tensor& y) { return outer(x, y); });
+Tensor addr_composite(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta, double alpha, Out out) {
+  return addr_to(input, vec1, vec2, beta, alpha, "addr", out);
 }
-
-namespace {
-
-/// Runs a sum of a product in place: what is saved for the gradient is the value before.
-template <class Op>
-Tensor written(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const Op& op) {
-  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
-  return copy_(input, op(before, a, b, beta, alpha));
+Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {
+  const autocast::Pause as_given;
+  return named_step(addmv_to(input, mat, vec, beta, alpha, "addmv"), "AddmvBackward0");
 }
-
-}  // namespace
 
 Tensor addmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  return written(input, a, b, beta, alpha, ops::addmm);
+  return in_place(ops::addmm, "addmm_", addmm_to, input, a, b, beta, alpha);
 }
 Tensor baddbmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  return written(input, a, b, beta, alpha, ops::baddbmm);
+  return in_place(ops::baddbmm, "baddbmm_", baddbmm_to, input, a, b, beta, alpha);
 }
 Tensor addbmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  return written(input, a, b, beta, alpha, ops::addbmm);
+  return in_place(ops::addbmm, "addbmm_", addbmm_to, input, a, b, beta, alpha);
 }
 Tensor addr__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  return written(input, a, b, beta, alpha, ops::addr);
+  const auto addr = [](const Tensor& t, const Tensor& x, const Tensor& y, double of_t, double of_xy) {
+    return ops::addr(t, x, y, of_t, of_xy, Out{});
+  };
+  return in_place(addr, "addr_", addr_to, input, a, b, beta, alpha);
+}
+Tensor addmv__composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {
+  check_number(input, "addmv_");
+  return in_place(ops::addmv, "addmv_", addmv_to, input, mat, vec, beta, alpha);
 }
 
 Tensor mv_composite(const Tensor& input, const Tensor& vec) {
@@ -241,8 +297,18 @@ Tensor vdot_composite(const Tensor& input, const Tensor& other) {
   return named_step(matmul(input.is_complex() ? conj_physical(input) : input, other), "VdotBackward0");
 }
 
-Tensor inner_composite(const Tensor& input, const Tensor& other) {
-  if (input.dim() == 0 || other.dim() == 0) return mul(input, other);
+namespace {
+
+/// Returns whether out= is a tensor that a result may be computed in under another shape.
+bool is_dense_out(Out out, IntSpan sizes, const Tensor& a, const Tensor& b) {
+  return out.kind == Out::given && out.tensor->is_contiguous() && std::ranges::equal(out.tensor->sizes(), sizes) &&
+         out.tensor->device() == a.device() && can_cast(promote(a.dtype(), b.dtype()), out.tensor->dtype());
+}
+
+}  // namespace
+
+Tensor inner_composite(const Tensor& input, const Tensor& other, Out out) {
+  if (input.dim() == 0 || other.dim() == 0) return ops::mul(input, other, out);
   VESTA_CHECK(input.size(-1) == other.size(-1), runtime, "inner: the last dimension must match on both input tensors ",
               "but got shapes ", input.sizes(), " and ", other.sizes(), ".");
   const int64_t n = input.size(-1);
@@ -252,25 +318,23 @@ Tensor inner_composite(const Tensor& input, const Tensor& other) {
   int64_t rows = 1, columns = 1;
   for (int64_t d = 0; d + 1 < input.dim(); ++d) rows *= input.size(d);
   for (int64_t d = 0; d + 1 < other.dim(); ++d) columns *= other.size(d);
-  return view(matmul(reshape(input, {rows, n}), transpose(reshape(other, {columns, n}), 0, 1)), shape);
+  Tensor flat;  // out as a matrix, where the product may be written there while the operands are read
+  if (is_dense_out(out, shape, input, other) && overlap(*out.tensor, input) == Overlap::none &&
+      overlap(*out.tensor, other) == Overlap::none) {
+    check_out_not_recorded(layer_state.grad_enabled && (input.requires_grad() || other.requires_grad()), "inner");
+    flat = view(*out.tensor, {rows, columns});
+  }
+  const Destination offered(flat.defined() ? std::span<const Tensor>(&flat, 1) : std::span<const Tensor>());
+  const Tensor product = matmul(reshape(input, {rows, n}), transpose(reshape(other, {columns, n}), 0, 1));
+  if (!flat.defined() || !product.is_same(flat)) return write_result(out, view(product, shape), "inner");
+  out.tensor->impl()->bump("inner");
+  return *out.tensor;
 }
 
 Tensor outer_composite(const Tensor& input, const Tensor& vec2, Out out) {
   check_vector(input, "outer", "input");
   check_vector(vec2, "outer", "vec2");
   return ops::mul(unsqueeze(input, 1), vec2, out);
-}
-
-Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {
-  VESTA_CHECK(mat.dim() == 2 && vec.dim() == 1 && mat.size(1) == vec.size(0), runtime,
-              "addmv: expected a matrix [n, m] and a vector [m], got ", mat.sizes(), " (mat) and ", vec.sizes(),
-              " (vec).");
-  check_number(mat, "addmv");
-  const Dims sizes{mat.size(0)};
-  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmv")), IntSpan(sizes)), runtime,
-              "addmv: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
-  whole_factors(mat, &beta, &alpha);
-  return named_step(squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1), "AddmvBackward0");
 }
 
 namespace {
@@ -288,7 +352,7 @@ Tensor with_long_rows(const Tensor& x, int64_t count, bool each) {
 
 }  // namespace
 
-Tensor kron_composite(const Tensor& input, const Tensor& other) {
+Tensor kron_composite(const Tensor& input, const Tensor& other, Out out) {
   const int64_t ndim = std::max(input.dim(), other.dim());
   Dims a, b, joined;
   for (int64_t d = 0; d < ndim; ++d) {
@@ -299,17 +363,23 @@ Tensor kron_composite(const Tensor& input, const Tensor& other) {
     joined.push_back(checked_mul(n, m, "kron"));
   }
   const Tensor left = reshape(input, a), right = reshape(other, b);
+  const bool fits = is_dense_out(out, joined, input, other);
+  const auto product = [&](const Tensor& x, const Tensor& y) {
+    if (!fits) return write_result(out, reshape(mul(x, y), joined), "kron");
+    const Tensor parts = view(*out.tensor, broadcast_shapes(x.sizes(), y.sizes(), "kron"));
+    ops::mul(x, y, Out{&parts, Out::given});
+    return *out.tensor;
+  };
   if (ndim > 1) {  // the last dimensions first, in copies that are small beside the result
     const int64_t n = left.size(-2), m = right.size(-1), row = joined.back();
     const int64_t rows = input.numel() / std::max<int64_t>(1, n) + other.numel() / std::max<int64_t>(1, m);
     int64_t all = 1;
     for (int64_t size : joined) all = checked_mul(all, size, "kron");
     if (n > 1 && m > 1 && m < kShortRow && 8 * rows * row <= all) {
-      return reshape(mul(with_long_rows(squeeze(left, -1), m, true), with_long_rows(squeeze(right, -2), n, false)),
-                     joined);
+      return product(with_long_rows(squeeze(left, -1), m, true), with_long_rows(squeeze(right, -2), n, false));
     }
   }
-  return reshape(mul(left, right), joined);
+  return product(left, right);
 }
 
 }  // namespace vesta

@@ -55,9 +55,7 @@ Tensor _mode_places_composite(const Tensor& input, int64_t dim) {
   shape[0] = n;
   const Tensor places = expand(reshape(arange(0, n, 1, DType::int64, input.device()), shape), sorted.sizes());
   const Tensor after = slice(sorted, d, 1, n, 1), before = slice(sorted, d, 0, n - 1, 1);
-  Tensor differs = ne(after, before);
-  if (is_float(input.dtype())) differs = logical_and(differs, logical_not(logical_and(isnan(after), isnan(before))));
-  const Tensor fresh = cat({ones_like(slice(places, d, 0, 1, 1), DType::bool_), differs}, d);
+  const Tensor fresh = cat({ones_like(slice(places, d, 0, 1, 1), DType::bool_), ne(after, before)}, d);
   const Tensor start = std::get<0>(cummax(where(fresh, places, wrapped(int64_t(0))), d));
   return gather(order, d, argmax(sub(places, start), d, true));
 }

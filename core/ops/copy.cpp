@@ -4,8 +4,11 @@
 #include <vesta/core/ops/docs/copy.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
+#include <vesta/core/autograd_port.h>
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/promotion.h>
@@ -112,8 +115,25 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   if (!direct) copy_values(to, target);
 }
 
+namespace {
+
+/// Raises for a finite number that is infinite in T.
+template <class T>
+void check_range(double part, const char* op) {
+  if constexpr (is_float(dtype_of<T>)) {
+    const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
+    VESTA_CHECK(!std::isfinite(part) || std::abs(part) <= most, runtime, op, ": value ", part,
+                " cannot be converted to type ", dtype_of<T>, " without overflow.");
+  } else if constexpr (is_complex(dtype_of<T>)) {
+    check_range<typename T::value_type>(part, op);
+  }
+}
+
+}  // namespace
+
 void fill_values(const Tensor& to, Scalar value, const char* op) {
   visit(to.dtype(), [&]<class T>() {
+    check_range<T>(value.real(), op), check_range<T>(value.imag(), op);
     T v = value.to<T>(op);
     if (direct(to)) {
       std::fill_n(static_cast<T*>(to.data_ptr()), to.numel(), v);
@@ -195,8 +215,15 @@ Tensor write_result(const Tensor& to, const Tensor& result, const char* op) {
   VESTA_CHECK(can_cast(result.dtype(), to.dtype()), runtime, op, ": result type ", result.dtype(),
               " can't be cast to the desired output type ", to.dtype(), ".");
   VESTA_CHECK(std::ranges::equal(result.sizes(), to.sizes()), runtime, op, ": output with shape ", to.sizes(),
-              " doesn't match the broadcast shape ", result.sizes(), ".");
+              " doesn't match the broadcast shape ", result.sizes(), " (an in-place op keeps its shape).");
   return ops::copy_(to, result, false);
+}
+
+bool may_overwrite(const Tensor& to, bool recorded, const char* op) {
+  if (recorded || to.impl()->inference || to.is_sparse()) return false;
+  if (layer_state.grad_enabled) autograd_port.check_inplace(to, op);
+  check_writable(to, op);
+  return true;
 }
 
 Tensor write_result(Out out, const Tensor& result, const char* op) {

@@ -27,6 +27,9 @@ VESTA_API void fill_values(const Tensor& to, Scalar value, const char* op);
 /// Copies an op's result onto the tensor that the op was to change in place; returns that. Error(runtime): a result of
 /// another shape, or of a dtype that the tensor cannot take.
 VESTA_API Tensor write_result(const Tensor& to, const Tensor& result, const char* op);
+/// Returns whether the result of an in-place op may be computed in the tensor's own memory: the call is not recorded.
+/// Raises then where the tensor must not be written.
+VESTA_API bool may_overwrite(const Tensor& to, bool recorded, const char* op);
 /// Delivers an op's result as its call requested: returns it, or writes it to the operand or to out=.
 VESTA_API Tensor write_result(Out out, const Tensor& result, const char* op);
 /// Raises a TypeError when an argument is missing (Python's None).

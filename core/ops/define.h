@@ -11,6 +11,8 @@
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/dispatch/profiled_call.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/pointwise_traits.h>
 
@@ -152,14 +154,31 @@ Tensor run_and_copy(const Tensor& input, A... a) {
   // may be the one that is recorded.)
   const bool recorded = layer_state.grad_enabled &&
                         (input.requires_grad() || ((dispatch::bits(a) | ... | uint8_t(0)) & bit(Layer::autograd)) != 0);
+  if (op.schema->overwrites && may_overwrite(input, recorded, inplace.name)) {
+    const Destination offered({&input, 1});
+    const Tensor result = op(input, static_cast<A>(a)...);
+    if (!result.is_same(input)) return write_result(input, result, inplace.name);
+    input.impl()->bump(inplace.name);
+    return input;
+  }
   const Tensor before = recorded ? ::vesta::clone(input) : input;
   return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 
+inline bool is_inplace(const Out& out) { return out.kind == Out::inplace; }
+constexpr bool is_inplace(const auto&) { return false; }
+
 /// Runs the body of a composite with an Out, whose operands dispatch leaves unchecked.
 template <auto& op, auto* body, class R, class... A>
 R run_checked(A... a) {
-  op.check_operands(a...);
+  dispatch::Devices d;
+  (d.see(a), ...);
+  if (d.irregular) [[unlikely]] {
+    auto called = op;  // the method, if it was that
+    const std::string name = text(op.name, (is_inplace(a) || ...) ? "_" : "");
+    called.name = name.c_str();
+    called.check_operands(a...);
+  }
   return body(static_cast<A>(a)...);
 }
 

@@ -7,8 +7,8 @@
 namespace vesta {
 
 /// A guard that offers the out= tensors of this thread's call to its kernels while it lives. A kernel takes one with
-/// result_tensor(); the caller copies results that are elsewhere. No operand of the call may share memory with them,
-/// and nothing may be recorded.
+/// result_tensor(); the caller copies results that are elsewhere. Nothing may be recorded, and no operand of the call
+/// may share memory with them, except for that of an op that `overwrites` (schema.h).
 class Destination {
  public:
   VESTA_API explicit Destination(std::span<const Tensor> outs);

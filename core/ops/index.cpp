@@ -161,6 +161,8 @@ FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const T
               self.device(), " (self) and ", index.device(), " (index). Move one with .to().");
   VESTA_CHECK(index.dim() <= 1, index, "index_fill_: expected a vector or a number, got ", index.dim(),
               " dimensions (index).");
+  VESTA_CHECK(index.dtype() == DType::int64, index, "index_fill_: Expected dtype int64 for index, got ", index.dtype(),
+              ".");
   Tensor places = index_as_int64(index, "index_fill_", "index");
   const Tensor element = fill_element(self, value);
   check_writable(self, "index_fill_");

@@ -521,8 +521,8 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   return *out.tensor;
 }
 
-Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in, Out out) {
-  const double params[kMaxParams] = {};
+Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in, const double* params,
+                    Out out) {
   return general(info, in, params, out, name);
 }
 

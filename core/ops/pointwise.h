@@ -113,8 +113,14 @@ struct PointwisePlan {
 
 /// Runs an op: promotes, broadcasts, allocates (or checks `out`), plans, and calls the device's kernel.
 VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out);
-/// Runs an op for one that is made of it, whose name messages and profiles get; params are those of no parameters.
-VESTA_API Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in, Out out);
+/// Does that under the name of the op that was called, which errors, profiles and the last write of `out` tell.
+VESTA_API Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in,
+                              const double* params, Out out);
+template <class... T>
+Tensor pointwise_as(const char* name, const PointwiseInfo& info, const double* params, Out out, const T&... operand) {
+  const Tensor* const in[] = {&operand...};
+  return pointwise_as(name, info, in, params, out);
+}
 /// Runs an op with two results.
 VESTA_API TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params);
 /// Runs the fused gradient of input `i`: operands are g and what the gradient uses, in order. Where the device has no

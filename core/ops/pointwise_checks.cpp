@@ -18,7 +18,7 @@ void check_integer_divisor(const Tensor* const* in) {
   static constexpr char kMessage[] =
       "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.";
   const Tensor& divisor = *in[1];
-  if (!is_integral(divisor.dtype()) || is_differentiable(in[0]->dtype()) || divisor.numel() == 0) return;
+  if (is_differentiable(divisor.dtype()) || is_differentiable(in[0]->dtype()) || divisor.numel() == 0) return;
   if (divisor.impl()->wrapped_number) {
     VESTA_CHECK(divisor.item().integer() != 0, runtime, kMessage);
     return;

@@ -192,6 +192,25 @@ void check_pair(TensorList hx, const char* op) {
 
 TensorPair first_two(const TensorTriple& r) { return {std::get<0>(r), std::get<1>(r)}; }
 
+/// Raises unless the operands of one step fit together.
+void check_cell(Kind kind, const char* op, const Tensor& input, const State& state, const Tensor& w_ih,
+                const Tensor& w_hh) {
+  VESTA_CHECK(input.dim() == 2 && state.h.dim() == 2, runtime, op, ": expected input [N, I] and hx [N, H], got ",
+              input.sizes(), " and ", state.h.sizes(), ".");
+  const int64_t n = input.size(0), hidden = state.h.size(1);
+  const int64_t gates = kind == Kind::lstm ? 4 : kind == Kind::gru ? 3 : 1;
+  VESTA_CHECK(state.h.size(0) == n, runtime, op, ": expected a state of the input's batch size ", n, ", got ",
+              state.h.sizes(), " (hx).");
+  VESTA_CHECK(!state.c.defined() || std::ranges::equal(state.c.sizes(), state.h.sizes()), runtime, op,
+              ": expected two states of one shape, got ", state.h.sizes(), " and ", state.c.sizes(), " (hx).");
+  const auto check_weight = [&](const Tensor& w, int64_t columns, const char* name) {
+    VESTA_CHECK(w.dim() == 2 && w.size(0) == gates * hidden && w.size(1) == columns, runtime, op,
+                ": expected a weight of shape [", gates * hidden, ", ", columns, "], got ", w.sizes(), " (", name, ").");
+  };
+  check_weight(w_ih, input.size(1), "w_ih");
+  check_weight(w_hh, hidden, "w_hh");
+}
+
 /// One step of a network, the biases of which may be missing.
 State cell(Kind kind, const char* op, const Tensor& input, const State& state, const Tensor& w_ih, const Tensor& w_hh,
            const Tensor& b_ih, const Tensor& b_hh) {
@@ -202,8 +221,7 @@ State cell(Kind kind, const char* op, const Tensor& input, const State& state, c
     return cell(kind, op, x, before, w[0], w[1], w[2], w[3]);
   }
   check_floating(input, op);
-  VESTA_CHECK(input.dim() == 2 && state.h.dim() == 2, runtime, op, ": expected input [N, I] and hx [N, H], got ",
-              input.sizes(), " and ", state.h.sizes(), ".");
+  check_cell(kind, op, input, state, w_ih, w_hh);
   VESTA_CHECK(b_ih.defined() == b_hh.defined(), runtime, op, ": expected both biases or none (b_ih, b_hh).");
   const Weights w{w_ih, w_hh, b_ih, b_hh, {}};
   const Tensor x = input_part(kind, input, w);

@@ -121,8 +121,9 @@ bool Bound::bind_or(const Table& t, PyObject* self, PyObject* const* args, Py_ss
   int at = 0;
   if (self) slot[at++] = self;
   Py_ssize_t used = 0;
-  // A list spread over positions: view(2, 3). The list itself, view((2, 3)), falls through to the usual way.
-  if (t.varargs >= 0 && count > t.varargs - at && is_int(args[t.varargs - at])) {
+  // A list spread over positions: x.view(2, 3), zeros(2, 3), not reshape(x, 2, 3). The list itself, x.view((2, 3)),
+  // falls through to the usual way.
+  if (t.varargs == at && count > t.varargs - at && is_int(args[t.varargs - at])) {
     for (; at < t.varargs; ++used) slot[at++] = args[used];
     rest = args + used, rest_count = count - used;
     slot[at++] = args[used];
@@ -178,7 +179,7 @@ bool accepts(const Param& p, PyObject* o) {
     case Kind::maybe_tensors: return all_of(o, [](PyObject* item) { return item == Py_None || is_tensor(item); });
     case Kind::integer: return is_whole(o);
     case Kind::integers:
-      return !PyBool_Check(o) && (is_int(o) || all_of(o, [](PyObject* item) { return is_int(item); }));
+      return !PyBool_Check(o) && ((p.lone_int && is_int(o)) || all_of(o, [](PyObject* item) { return is_int(item); }));
     case Kind::real:
     case Kind::number:
     case Kind::number_as_real:
@@ -265,6 +266,32 @@ void check_number_without_gradient(const Table& t, int i, const Tensor& number) 
 
 }  // namespace
 
+void check_kind_of_factor(const Table& t, int i, const Bound& b) {
+  const auto dtype_of = [](PyObject* o) -> std::optional<DType> {
+    if (!o) return {};
+    if (is_tensor(o)) return unwrap(o).dtype();
+    Scalar number;
+    return number_of(o, number) ? std::optional(number.dtype()) : std::nullopt;
+  };
+  const auto own = dtype_of(b.slot[i]);
+  if (!own || (*own != DType::bool_ && !is_float(*own))) return;
+  Promotion operands;
+  for (int k = 0; k < t.slots(); ++k) {
+    PyObject* o = b.slot[k];
+    const Kind kind = t.params[size_t(k)].kind;
+    if (k == i || !o || (kind != Kind::tensor && kind != Kind::operand && kind != Kind::number)) continue;
+    Scalar number;
+    if (is_tensor(o)) operands.see(unwrap(o));
+    else if (number_of(o, number)) operands.see(wrapped(number));
+  }
+  const DType result = operands.result();
+  VESTA_CHECK(*own != DType::bool_ || result == DType::bool_, runtime, t.op,
+              ": Boolean alpha only supported for Boolean results, got a bool for operands of ", result, " (alpha).");
+  VESTA_CHECK(!is_float(*own) || is_differentiable(result), runtime, t.op,
+              ": For integral input tensors, argument alpha must not be a floating point number, got one for operands "
+              "of ", result, " (alpha).");
+}
+
 double to_double(const Table& t, int i, PyObject* o) {
   if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
   Scalar s;
@@ -301,7 +328,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   PyObject* o = b.slot[i];
   if (!o || (o == Py_None && is_list_or_none(p))) return p.list;
   if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
-  if (is_int(o)) {
+  if (p.lone_int && is_int(o)) {
     dims.push_back(to_int(t, i, o));
   } else if (PyTuple_Check(o) || PyList_Check(o)) {
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {

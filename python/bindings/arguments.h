@@ -49,6 +49,8 @@ struct Param {
   bool required = true;
   bool keyword_only = false;
   bool none_allowed = false;        // None is a value of its own
+  bool lone_int = true;             // a list of one int may be given as that int
+  bool typed_factor = false;        // a factor of the kind of the operands: no float for integers
   bool number_too = false;          // a number stands for a tensor, as PyTorch's parser has it for this function
   int64_t integer = 0;              // the default, by kind
   double real = 0;
@@ -125,6 +127,10 @@ Device to_device(const Table& t, int i, PyObject* o);
 std::string_view to_text(const Table& t, int i, PyObject* o);
 Generator* to_generator(const Table& t, int i, PyObject* o);
 
+/// Raises for a factor (alpha) of a kind that the operands exclude: a float where they are integers, a bool where they
+/// are no bools.
+void check_kind_of_factor(const Table& t, int i, const Bound& b);
+
 /// Reads a Python number (or a NumPy scalar); returns false for anything else, without an exception.
 bool number_of(PyObject* o, Scalar& number);
 
@@ -170,13 +176,25 @@ struct Arg<MaybeTensor> : Arg<Tensor> {
     T get() const { return value; }                                    \
   };
 VESTA_ARG(int64_t, int64_t, to_int, t.params[size_t(i)].integer)
-VESTA_ARG(double, double, to_double, t.params[size_t(i)].real)
 VESTA_ARG(bool, bool, to_bool, t.params[size_t(i)].integer != 0)
 VESTA_ARG(Scalar, Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
 VESTA_ARG(Flag, bool, to_bool, false)
 VESTA_ARG(DType, DType, to_dtype, DType::float32)
 VESTA_ARG(Generator*, Generator*, to_generator, nullptr)
 #undef VESTA_ARG
+
+template <>
+struct Arg<double> {
+  double value;
+  Arg(const Table& t, int i, Bound& b) : value(make(t, i, b)) {}
+  static double make(const Table& t, int i, Bound& b) {
+    PyObject* o = b.slot[i];
+    if (!o) return t.params[size_t(i)].real;
+    if (t.params[size_t(i)].typed_factor) check_kind_of_factor(t, i, b);
+    return to_double(t, i, o);
+  }
+  double get() const { return value; }
+};
 
 #define VESTA_MAYBE_ARG(T, convert)                                     \
   template <>                                                           \

@@ -13,13 +13,18 @@ namespace {
 // ---- properties ----
 
 template <PyObject* (*f)(const Tensor&)>
-PyObject* get(PyObject* o, void*) {
-  return guarded([&] { return f(unwrap(o)); });
+PyObject* get(PyObject* o, void* name) {
+  return guarded([&] {
+    return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
+  });
 }
 template <void (*f)(const Tensor&, PyObject*)>
-int set(PyObject* o, PyObject* value, void*) {
+int set(PyObject* o, PyObject* value, void* name) {
   return guarded(
       [&] {
+        if (value && overrides_property(o)) {
+          return Ref(override_property(o, static_cast<const char*>(name), value)) ? 0 : -1;
+        }
         f(unwrap(o), value);
         return 0;
       },
@@ -55,12 +60,6 @@ PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(autograd::is_leaf(t)
 PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::output_nr(t)); }
 PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
 PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
-/// Reads `data`; a class with a __torch_function__ is asked, so that its result is of that class.
-PyObject* data_or_override(PyObject* o, void*) {
-  return guarded([&]() -> PyObject* {
-    return torch_function_seen && (in_mode() || overrides(Py_TYPE(o))) ? override_property(o, "data") : data(unwrap(o));
-  });
-}
 void set_data(const Tensor& t, PyObject* value) {
   if (!value || !is_tensor(value))
     type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
@@ -83,7 +82,7 @@ PyGetSetDef properties[] = {
     {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
     {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
     {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
-    {"data", data_or_override, set<set_data>,
+    {"data", get<data>, set<set_data>,
      "The same memory without history, whose writes backward does not see (detach() is the "
      "safe form); assigning replaces memory and geometry.",
      nullptr},
@@ -296,6 +295,7 @@ struct IsAnomaly {
 
 bool add_autograd(PyObject* module) {
   for (PyGetSetDef* p = properties; p->name; ++p) {
+    p->closure = const_cast<char*>(p->name);
     Ref d(PyDescr_NewGetSet(tensor_type, p));
     if (!add_to_tensor(p->name, d.get())) return false;
   }

@@ -1,5 +1,6 @@
 #include "errors.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <new>
@@ -47,11 +48,19 @@ size_t length_of_name(std::string_view message) {
   return colon;
 }
 
+/// Returns whether an error of a device is about where the operands of an op are.
+bool is_about_operands(std::string_view message, size_t length) {
+  constexpr std::string_view texts[] = {": expected all tensors on one device", ": expected out on ",
+                                        ": expected self on "};
+  return length && std::ranges::any_of(texts, [&](auto text) { return message.substr(length).starts_with(text); });
+}
+
 /// Returns the message of an error with the op that was called as its name.
 std::string named(const Error& e, std::string_view called) {
   const std::string& message = e.message();
-  if (e.cause() == Cause::memory || e.cause() == Cause::device || e.cause() == Cause::interrupt) return message;
+  if (e.cause() == Cause::memory || e.cause() == Cause::interrupt) return message;
   const size_t length = length_of_name(message);
+  if (e.cause() == Cause::device && !is_about_operands(message, length)) return message;
   const std::string_view found = std::string_view(message).substr(0, length);
   const bool in_namespace =
       found.ends_with(called) && found.size() > called.size() && found[length - called.size() - 1] == '.';

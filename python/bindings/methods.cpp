@@ -167,15 +167,9 @@ VESTA_METHOD(AsSubclass, "as_subclass", "(object cls)", "The same tensor as an o
 // ---- properties ----
 
 template <PyObject* (*f)(const Tensor&)>
-PyObject* property(PyObject* o, void*) {
-  return guarded([&] { return f(unwrap(o)); });
-}
-/// Reads a property that is a tensor: of an object whose class overrides, the result is what the override makes.
-template <PyObject* (*f)(const Tensor&)>
-PyObject* tensor_property(PyObject* o, void* name) {
+PyObject* property(PyObject* o, void* name) {
   return guarded([&] {
-    const bool overridden = torch_function_seen && (in_mode() || overrides(Py_TYPE(o)));
-    return overridden ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
+    return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
   });
 }
 PyObject* shape(const Tensor& t) { return wrap_sizes(t.sizes()); }
@@ -220,11 +214,10 @@ PyGetSetDef properties[] = {
     {"is_sparse", property<is_sparse>, nullptr, "Whether the layout is vesta.sparse_coo.", nullptr},
     {"is_quantized", property<no>, nullptr, "Always False.", nullptr},
     {"is_meta", property<is_meta>, nullptr, "Whether it has a shape and no memory (device \"meta\").", nullptr},
-    {"T", tensor_property<reversed>, nullptr, "All dimensions reversed.", const_cast<char*>("T")},
-    {"mT", tensor_property<matrix_transposed>, nullptr, "The last two dimensions swapped.", const_cast<char*>("mT")},
-    {"H", tensor_property<adjoint>, nullptr, "The conjugate transpose of a matrix.", const_cast<char*>("H")},
-    {"mH", tensor_property<batch_adjoint>, nullptr, "The conjugate transpose over the last two dimensions.",
-     const_cast<char*>("mH")},
+    {"T", property<reversed>, nullptr, "All dimensions reversed.", nullptr},
+    {"mT", property<matrix_transposed>, nullptr, "The last two dimensions swapped.", nullptr},
+    {"H", property<adjoint>, nullptr, "The conjugate transpose of a matrix.", nullptr},
+    {"mH", property<batch_adjoint>, nullptr, "The conjugate transpose over the last two dimensions.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
@@ -239,6 +232,7 @@ PyObject* number_object(const Tensor& t) {
 
 bool add_methods_by_hand(PyObject*) {
   for (PyGetSetDef* p = properties; p->name; ++p) {
+    p->closure = const_cast<char*>(p->name);
     Ref d(PyDescr_NewGetSet(tensor_type, p));
     if (!add_to_tensor(p->name, d.get())) return false;
   }

@@ -177,7 +177,13 @@ PyObject* matmul(PyObject* a, PyObject* b) {
   });
 }
 
-PyObject* positive(PyObject* a) { return new_ref(a); }
+PyObject* positive(PyObject* a) {
+  return guarded([&] {
+    VESTA_CHECK(unwrap(a).dtype() != DType::bool_, not_implemented,
+                "positive: The `+` operator, on a bool tensor is not supported.");
+    return new_ref(a);
+  });
+}
 
 /// Implements ~x: not for bool, bitwise for integers.
 PyObject* invert(PyObject* a) { return unary<ops::bitwise_not, "__invert__">(a); }

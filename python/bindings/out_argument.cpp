@@ -68,6 +68,14 @@ bool has_form(const Table& t, PyObject* out, size_t count) {
   return !is_tensor(out) && PyLong_AsSize_t(parts.get()) == count;
 }
 
+/// Returns truth values in the dtype of out, which is bool or uint8, as in PyTorch.
+Tensor as_truth(const Table& t, const Tensor& result, DType dtype) {
+  VESTA_CHECK(dtype == DType::bool_ || dtype == DType::uint8, runtime, t.op,
+              ": only supports bool tensor for result, expected bool or uint8, got ", dtype, " (out).");
+  NoGrad off;
+  return result.to(dtype);
+}
+
 /// Makes `to` hold the result. A kernel may have written it there already.
 void write(const Table& t, const Tensor& to, const Tensor& from) {
   if (to.is_same(from)) return to.impl()->bump(t.op);
@@ -122,9 +130,11 @@ PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
     if (several) type_error("%s(): argument 'out' must be a tuple of %zu Tensors, not %s", t.op, n, given);
     type_error("%s(): argument 'out' must be Tensor, not %s", t.op, given);
   }
+  const bool truth = t.schema && t.schema->gives[0] == Gives::truth;
   std::vector<Tensor> results;
   for (size_t i = 0; i < n; ++i) {
     results.push_back(unwrap(several ? PyTuple_GET_ITEM(result.get(), Py_ssize_t(i)) : result.get()));
+    if (truth) results[i] = as_truth(t, results[i], outs[i].dtype());
     check_out(outs[i], results[i], t.schema && t.schema->exact_out, t.op);
   }
   for (size_t i = 0; i < n; ++i) {  // a result may lie in the memory of another's out

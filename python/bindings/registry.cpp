@@ -100,7 +100,7 @@ std::string shown_type(const Param& p) {
       case Kind::tensors: return "Tensor[]";
       case Kind::maybe_tensors: return "Tensor?[]";
       case Kind::integer: return "int";
-      case Kind::integers: return "int[]";
+      case Kind::integers: return p.lone_int ? "int[1]" : "int[]";
       case Kind::real: return "float";
       case Kind::number:
       case Kind::number_as_real: return "Scalar";
@@ -205,12 +205,25 @@ PyObject* by_hand_object(PyObject*, PyObject*) {
     return list.release();
   });
 }
+/// Reads parameters as an op list declares them, and tells of them what the registry does.
+PyObject* read_object(PyObject*, PyObject* text) {
+  return guarded([&]() -> PyObject* {
+    const char* declared = PyUnicode_AsUTF8(text);
+    if (!declared) return nullptr;
+    Table table;
+    table.read("_read_parameters", declared);
+    return parameters(table).release();
+  });
+}
 PyMethodDef registry_methods[] = {{"_registry", registry_object, METH_NOARGS,
                                    "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its "
                                    "name, overload, space, parameters, result and properties."},
                                   {"_by_hand", by_hand_object, METH_NOARGS,
                                    "_by_hand($module, /)\n--\n\nWhat is no op: a dict per form of a function or method "
                                    "that is written by hand, with its name and parameters."},
+                                  {"_read_parameters", read_object, METH_O,
+                                   "_read_parameters($module, text, /)\n--\n\nThe parameters that a line of the op list "
+                                   "declares, \"(const Tensor& input, int64_t dim = 0)\", as _registry() tells them."},
                                   {nullptr, nullptr, 0, nullptr}};
 
 PyObject* add_module(PyObject* to, const char* name) {

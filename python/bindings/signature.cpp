@@ -23,7 +23,8 @@ struct Named {
 constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},      {"Operand", Kind::operand, false},
                             {"MaybeTensor", Kind::tensor, true},  {"MaybeOperand", Kind::operand, true},
                             {"TensorList", Kind::tensors, false}, {"MaybeTensorList", Kind::maybe_tensors, false},
-                            {"IntList", Kind::integers, false},   {"MaybeDims", Kind::integers, true},
+                            {"IntList", Kind::integers, false},   {"IntTuple", Kind::integers, false},
+                            {"MaybeDims", Kind::integers, true},
                             {"int64_t", Kind::integer, false},    {"MaybeInt", Kind::integer, true},
                             {"double", Kind::real, false},        {"RealScalar", Kind::number_as_real, false},
                             {"MaybeDouble", Kind::real, true},    {"bool", Kind::boolean, false},
@@ -81,7 +82,7 @@ Param read_param(const Parameter& from, const char* op) {
   const auto* type = std::ranges::find(kTypes, from.type, &Named::type);
   VESTA_CHECK(type != std::end(kTypes), not_implemented, op, ": expected a parameter type that Python knows, got ",
               from.type, " (", from.name, ").");
-  p.kind = type->kind, p.none_allowed = type->none_allowed;
+  p.kind = type->kind, p.none_allowed = type->none_allowed, p.lone_int = type->type != "IntTuple";
   if (from.has_default) set_default(p, from.default_text);
   set_keys(p);
   return p;
@@ -106,6 +107,7 @@ void Table::read(const Schema& s) {
   schema = &s;
   read(s.name, s.parameters);
   if (s.number_first) params[0].number_too = true;
+  for (Param& p : params) p.typed_factor = s.typed_alpha && p.name == "alpha";
   takes_out = s.takes_out || (s.pointwise && std::string_view(s.result) == "Tensor");
   if (s.out) extras |= 1 << kOut;
   if (s.factory) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
@@ -124,7 +126,7 @@ void Table::read(const char* name, const char* text) {
     if (!p.keyword_only) positional = i + 1;
     const bool last = std::all_of(params.begin() + i + 1, params.end(), is_option);
     const bool only = last && (i == 0 || (i == 1 && params[0].kind == Kind::tensor));  // besides self, as in PyTorch
-    if (p.type == "IntList" && only) varargs = i;
+    if (p.type.starts_with("Int") && only) varargs = i;
     if (p.keyword_only && !starred) signature += i ? ", *" : "*", starred = true;
     signature += (signature.empty() ? "" : ", ") + p.name + (p.required ? "" : "=" + shown_default(p));
   }

@@ -188,8 +188,8 @@ int contains(PyObject* self, PyObject* value) {
         }
         Scalar number;
         if (!is_tensor(value) && !number_of(value, number)) {
-          type_error("Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.",
-                     Py_TYPE(value)->tp_name);
+          fail(Cause::runtime, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a ",
+               Py_TYPE(value)->tp_name, ".");
         }
         Tensor equal = eq(unwrap(self), is_tensor(value) ? unwrap(value) : wrapped(number));
         return int(any(equal).item<bool>());

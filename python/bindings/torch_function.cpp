@@ -244,10 +244,10 @@ bool overrides_enabled() { return !disabled; }
 DisableOverrides::DisableOverrides() : saved_(disabled) { disabled = true; }
 DisableOverrides::~DisableOverrides() { disabled = saved_; }
 
-PyObject* override_property(PyObject* o, const char* name) {
+PyObject* override_property(PyObject* o, const char* name, PyObject* value) {
   Ref property(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name));
-  Ref func(property ? PyObject_GetAttrString(property.get(), "__get__") : nullptr);
-  Ref args(PyTuple_Pack(1, o));
+  Ref func(property ? PyObject_GetAttrString(property.get(), value ? "__set__" : "__get__") : nullptr);
+  Ref args(value ? PyTuple_Pack(2, o, value) : PyTuple_Pack(1, o));
   return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
 }
 

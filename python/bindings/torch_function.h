@@ -36,9 +36,11 @@ inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.
 /// `declined`, if given, tells whether the exception is that none took the call over.
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined = nullptr);
 
-/// Calls what takes over the reading of a property of Tensor by an object whose class overrides: func is the property's
-/// __get__.
-PyObject* override_property(PyObject* o, const char* name);
+/// Returns whether a mode or the object's class takes over what is done with a property of it.
+inline bool overrides_property(PyObject* o) { return torch_function_seen && (in_mode() || overrides(Py_TYPE(o))); }
+/// Calls what takes over the reading of a property of Tensor, or its setting to a value: func is the property's __get__
+/// or __set__.
+PyObject* override_property(PyObject* o, const char* name, PyObject* value = nullptr);
 
 /// A guard that switches overriding off on this thread while it lives.
 class DisableOverrides {

@@ -18,7 +18,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "Tensor[]": ("Sequence[Tensor]",),
     "Tensor?[]": ("Sequence[Tensor | None]",),
     "int": ("_int",),
-    "int[]": ("_int", "Sequence[_int]"),
+    "int[]": ("Sequence[_int]",),
+    "int[1]": ("_int", "Sequence[_int]"),
     "float": ("_float",),
     "bool": ("_bool",),
     "Scalar": ("Number",),
@@ -159,9 +160,8 @@ def _out(entry: dict[str, Any]) -> str:
 def _spread(entry: dict[str, Any], given: list[dict[str, Any]]) -> int | None:
     """Returns the place of the parameter that may be spread over positions."""
     for i, p in enumerate(given):
-        if p["type"] == "int[]" and p["name"] in SPREAD and all(later["keyword_only"] for later in given[i + 1 :]):
-            alone = i == 0 or (i == 1 and given[0]["type"] == "Tensor")
-            return i if alone else None
+        if p["type"].startswith("int[") and p["name"] in SPREAD and all(later["keyword_only"] for later in given[i + 1 :]):
+            return i if i == 0 else None
     return None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
+from ._arguments import python_numbers
 from ._C import Tensor
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def _of_sublists(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[list[Name
                 "einsum: expected an equation and operands, or each operand with a list of subscripts; "
                 f"got {type(names).__name__} for a list."
             )
-    output = list(args[-1]) if len(args) % 2 else None
+    args = tuple(python_numbers(list(arg)) if isinstance(arg, (list, tuple)) else arg for arg in args)
+    output = args[-1] if len(args) % 2 else None
     pairs = args[: len(args) // 2 * 2]
     for names in (*pairs[1::2], *([output] if output is not None else [])):
         for name in names:

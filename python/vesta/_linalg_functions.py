@@ -259,8 +259,12 @@ def matrix_norm(
         tensor(7.)
     """
     _expect_matrices("matrix_norm", input)
+    ord, dim = python_numbers(ord), python_numbers(dim)
+    if isinstance(ord, complex):
+        raise RuntimeError(f"linalg.matrix_norm: Expected a non-complex scalar as the order of norm, got {ord} (ord).")
     expect("linalg.matrix_norm", "ord", ord, (str, numbers.Real), "a number, 'fro' or 'nuc'")
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+    expect("linalg.matrix_norm", "dim", dim, (tuple, list), "a tuple of ints")
+    if len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
     for d in dim:
         expect("linalg.matrix_norm", "dim", d, numbers.Integral, "ints")

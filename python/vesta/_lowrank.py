@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _C
-from ._arguments import expect
+from ._arguments import expect, python_number
 from ._C import Tensor, _linalg, _ops
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
@@ -34,10 +34,12 @@ def _expect_matrix(op: str, A: Any, name: str = "A") -> None:
         )
 
 
-def _expect_count(op: str, name: str, value: Any) -> None:
-    expect(op, name, value, int, "int")
-    if value < 0:
-        raise ValueError(f"{op}: expected at least 0, got {value} ({name}).")
+def _count(op: str, name: str, value: Any) -> int:
+    number = python_number(value)
+    expect(op, name, number, int, "int")
+    if number < 0:
+        raise ValueError(f"{op}: expected at least 0, got {number} ({name}).")
+    return number
 
 
 def svd_lowrank(
@@ -64,8 +66,7 @@ def svd_lowrank(
     """
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     _expect_matrix("svd_lowrank", A)
-    _expect_count("svd_lowrank", "q", q)
-    _expect_count("svd_lowrank", "niter", niter)
+    q, niter = _count("svd_lowrank", "q", q), _count("svd_lowrank", "niter", niter)
     if M is not None:
         _expect_matrix("svd_lowrank", M, "M")
         if any(have not in (1, want) for have, want in zip(M.shape[::-1], A.shape[::-1])) or M.dim() > A.dim():
@@ -106,9 +107,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """
     _expect_matrix("pca_lowrank", A)
     most = min(A.shape[-2:])
-    q = min(6, most) if q is None else q
-    _expect_count("pca_lowrank", "q", q)
-    _expect_count("pca_lowrank", "niter", niter)
+    q = _count("pca_lowrank", "q", min(6, most) if q is None else q)
+    niter = _count("pca_lowrank", "niter", niter)
     if q > most:
         raise ValueError(f"pca_lowrank: expected at most min(m, n) = {most}, got {q} (q).")
     if not center:

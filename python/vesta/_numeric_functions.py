@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from . import _C, return_types
-from ._arguments import checked, expect
+from ._arguments import checked, expect, python_number, python_numbers
 from ._C import Tensor, _ops
 
 
@@ -44,26 +44,27 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     for n in reversed(sizes):
         found.append(rest % max(n, 1))  # of a shape without elements there are no indices
         rest = rest // max(n, 1)
-    return tuple(reversed(found))
+    return tuple(part.to(_C.int64) for part in reversed(found))
 
 
 def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
     """Returns the distance between samples, or their coordinates, along each dimension."""
     if spacing is None:
         return [1] * len(dims)
+    wanted = "a number, a list of numbers, or a list of tensors"
     if isinstance(spacing, (Real, complex)) or (isinstance(spacing, Tensor) and spacing.dim() == 0):
         return [spacing] * len(dims)
-    expect("gradient", "spacing", spacing, (Iterable, Tensor), "a number, a tensor, or a list of them")
-    given = [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    expect("gradient", "spacing", None if isinstance(spacing, Tensor) else spacing, Iterable, wanted)
+    given = list(spacing)
     for value in given:
-        expect("gradient", "spacing", value, (Real, complex, Tensor), "a number, a tensor, or a list of them")
+        expect("gradient", "spacing", value, Tensor if isinstance(given[0], Tensor) else (Real, complex), wanted)
     if len(given) != len(dims):
         raise RuntimeError(
             f"gradient: expected spacing to be unspecified, a scalar or a list of length equal to 'self.dim() = "
             f"{len(dims)}', since dim argument was not given or has {len(dims)} dimensions, but got {len(given)}"
         )
     for value, d in zip(given, dims):
-        if isinstance(value, Tensor) and value.dim() and value.shape != (input.shape[d],):
+        if isinstance(value, Tensor) and value.shape != (input.shape[d],):
             raise RuntimeError(
                 f"gradient: expected {input.shape[d]} coordinates for dimension {d}, got {list(value.shape)} (spacing)."
             )
@@ -98,6 +99,8 @@ def gradient(
     """
     if edge_order not in (1, 2):
         raise RuntimeError(f"gradient: only supports edge_order=1 and edge_order=2, got {edge_order}.")
+    edge_order, dim = python_number(edge_order), python_numbers(dim)
+    expect("gradient", "dim", dim, (Integral, tuple, list, type(None)), "int or a list of ints")
     asked = range(input.dim()) if dim is None else [dim] if isinstance(dim, Integral) else list(dim)
     dims = []
     for d in asked:

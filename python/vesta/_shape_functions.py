@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _C
-from ._arguments import called, python_number
+from ._arguments import called, python_number, python_numbers
 from ._C import Size, Tensor
 from ._functions import _expect_tensor
 
@@ -212,6 +212,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
                 [2, 4]])
     """
     many = _tensors_of("cartesian_prod", tensors)
+    for one in many:
+        if one.dim() != 1:
+            raise RuntimeError(f"cartesian_prod: expected 1-d tensors, got shape {list(one.shape)} (tensors).")
     if len(many) == 1:
         return many[0]
     return _C._ops.stack([grid.reshape(-1) for grid in meshgrid(*many, indexing="ij")], 1)
@@ -357,6 +360,7 @@ def unique_consecutive(
         (tensor([1, 2, 3, 1]), tensor([2, 2, 1, 1]))
     """
     _expect_tensor("unique_consecutive", input)
+    dim = python_number(dim)
     rows = input.detach().reshape(-1) if dim is None else _slices("unique_consecutive", input.detach(), dim)
     values, inverse, counts = _grouped(rows)
     if dim is not None:
@@ -445,6 +449,7 @@ def unique(
         (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
     _expect_tensor("unique", input)
+    dim = python_number(dim)
     plain = input.detach()
     if dim is None:
         rows, order = plain.reshape(-1).sort(stable=True)
@@ -498,16 +503,18 @@ def tensordot(
         if not isinstance(t, Tensor):
             raise TypeError(f"tensordot(): argument {name!r} must be Tensor, not {type(t).__name__}")
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot: expected dims in [0, {min(a.dim(), b.dim())}], got {dims} (dims).")
         first, second = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
         pair = list(dims) if isinstance(dims, (tuple, list)) else []
-        if len(pair) != 2 or not all(isinstance(part, (Integral, tuple, list)) for part in pair):
-            raise TypeError(f"tensordot: expected int or two lists of ints, got {dims!r:.80} (dims).")
-        first, second = ([d] if isinstance(d, Integral) else list(d) for d in pair)
+        if len(pair) != 2:
+            raise RuntimeError(f"tensordot: expected int or two lists of ints, got {dims!r:.80} (dims).")
+        if not all(isinstance(part, (tuple, list)) for part in pair):
+            raise TypeError(f"tensordot: expected two lists of ints, got {dims!r:.80} (dims).")
+        first, second = (python_numbers(list(part)) for part in pair)
     if len(first) != len(second):
         raise RuntimeError(f"tensordot: expected as many dimensions of a as of b, got {first} and {second} (dims).")
     first = [_dimension("tensordot", d, a) for d in first]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import vesta
 
 from . import _C
-from ._arguments import checked
+from ._arguments import checked, expect, python_number
 from ._C import Tensor
 from .signal import windows
 
@@ -26,10 +26,17 @@ __all__ = [
 
 
 def _older(
-    make: Any, length: int, periodic: bool, dtype: Any, device: Any, requires_grad: bool, **options: Any
+    op: str, make: Any, length: int, periodic: bool, dtype: Any, device: Any, requires_grad: bool, **options: Any
 ) -> Tensor:
     """Makes a window, in the 16-bit dtypes too, which those of ``signal.windows`` refuse."""
     dtype = vesta.get_default_dtype() if dtype is None else dtype
+    length = python_number(length)
+    expect(op, "window_length", length, int, "int")
+    expect(op, "periodic", periodic, bool, "bool")
+    if length < 0:
+        raise RuntimeError(f"{op} requires non-negative window_length, got window_length={length}")
+    if not (isinstance(dtype, vesta.dtype) and dtype.is_floating_point):
+        raise RuntimeError(f"{op} expects floating point dtypes, got {dtype} (dtype).")
     narrow = dtype in (vesta.float16, vesta.bfloat16)
     made = make(length, sym=not periodic, dtype=vesta.float64 if narrow else dtype, device=device, **options)
     return made.to(dtype).requires_grad_(requires_grad)
@@ -53,7 +60,7 @@ def hann_window(
         >>> vesta.hann_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _older(windows.hann, window_length, periodic, dtype, device, requires_grad)
+    return _older("hann_window", windows.hann, window_length, periodic, dtype, device, requires_grad)
 
 
 def hamming_window(
@@ -76,7 +83,7 @@ def hamming_window(
         >>> vesta.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
-    return _older(windows.general_cosine, window_length, periodic, dtype, device, requires_grad, a=[alpha, beta])
+    return _older("hamming_window", windows.general_cosine, window_length, periodic, dtype, device, requires_grad, a=[alpha, beta])
 
 
 def blackman_window(
@@ -97,7 +104,7 @@ def blackman_window(
         >>> vesta.blackman_window(2).abs().round(decimals=4)
         tensor([0., 1.])
     """
-    return _older(windows.blackman, window_length, periodic, dtype, device, requires_grad)
+    return _older("blackman_window", windows.blackman, window_length, periodic, dtype, device, requires_grad)
 
 
 def bartlett_window(
@@ -118,7 +125,7 @@ def bartlett_window(
         >>> vesta.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _older(windows.bartlett, window_length, periodic, dtype, device, requires_grad)
+    return _older("bartlett_window", windows.bartlett, window_length, periodic, dtype, device, requires_grad)
 
 
 def kaiser_window(
@@ -140,7 +147,7 @@ def kaiser_window(
         >>> vesta.kaiser_window(3, periodic=False, beta=2.0)
         tensor([0.4387, 1.0000, 0.4387])
     """
-    return _older(windows.kaiser, window_length, periodic, dtype, device, requires_grad, beta=beta)
+    return _older("kaiser_window", windows.kaiser, window_length, periodic, dtype, device, requires_grad, beta=beta)
 
 
 def _lengths(op: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:

@@ -216,7 +216,11 @@ def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs:
     finally:
         _running.function = outer
         _C._set_torch_function_enabled(enabled)
-    return _as_class(result, cls)
+    return result if func in _UNCONVERTED else _as_class(result, cls)
+
+
+#: Whose results keep their class: the very tensors that the object holds.
+_UNCONVERTED = (Tensor.grad.__get__, Tensor._base.__get__)
 
 
 def _as_class(result: Any, cls: type) -> Any:

@@ -9,6 +9,7 @@ from op_db_check import assert_same, tensor_of
 from op_db_check import random_tensor as random
 
 F = vesta.nn.functional
+INF, NAN = float("inf"), float("nan")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool"])
@@ -85,6 +86,29 @@ def test_products_along_a_dimension() -> None:
     assert vesta.tensor([True, True]).prod(0).dtype == vesta.int64
     assert vesta.tensor([0.6, 2.0]).prod(0, dtype=vesta.int64).item() == 0  # converted before, as in PyTorch
     assert vesta.zeros(2, 0).prod(1, keepdim=True).tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("line", "product", "running"),
+    [
+        ([0.0, INF, 2.0], [INF, 0.0, NAN], [INF, 0.0, 0.0]),
+        ([0.0, NAN, 2.0], [NAN, 0.0, NAN], [NAN, 0.0, 0.0]),
+        ([0.0, 0.0, INF], [NAN, NAN, 0.0], [1.0, 0.0, 0.0]),
+        ([INF, 0.0, 2.0, 3.0], [0.0, INF, NAN, NAN], [NAN, INF, 0.0, 0.0]),
+        ([0.0, -INF, INF], [-INF, NAN, NAN], [-INF, 0.0, 0.0]),
+        ([2.0, 0.0, NAN, INF], [NAN] * 4, [1.0, NAN, 0.0, 0.0]),
+        ([INF, 1.0, 2.0], [NAN, INF, INF], [NAN, INF, INF]),
+        ([0.0, 1.0, 2.0], [2.0, 0.0, 0.0], [4.0, 0.0, 0.0]),
+    ],
+)
+def test_gradients_of_products_of_a_zero_and_what_is_not_finite(line, product, running) -> None:
+    """The product of the others, which is 0 if the only other factor that is not finite is the element itself."""
+    for dtype in (vesta.float32, vesta.float64):
+        x = vesta.tensor([line, [1.0] * len(line)], dtype=dtype, requires_grad=True)
+        for call, want in ((lambda t: t.prod(1), product), (lambda t: t.cumprod(1), running)):
+            (grad,) = vesta.autograd.grad(call(x)[0].sum(), x)
+            np.testing.assert_array_equal(grad[0].numpy(), want)
+            assert grad.dtype == dtype
 
 
 @pytest.mark.parametrize("zeros", [(), (1,), (0, 2), (0, 1, 2)])

@@ -12,6 +12,7 @@ import vesta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from vesta.nn import functional as F
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 FILLED = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
@@ -658,3 +659,42 @@ def test_a_python_function_writes_no_tensor_that_requires_grad(name: str) -> Non
     with pytest.raises(RuntimeError, match=f"{name}: can't be called on a tensor that requires grad"):
         x.apply_(lambda a: a + 1) if name == "apply_" else x.map_(vesta.ones(2), lambda a, b: a + b)
     assert x.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (IndexError, lambda x, i, s: x.index_fill(1, i, 5.0)),
+        (IndexError, lambda x, i, s: x.index_fill_(1, i.short(), 5.0)),
+        (RuntimeError, lambda x, i, s: x.index_copy(1, i, s)),
+        (RuntimeError, lambda x, i, s: x.index_copy_(1, i, s)),
+        (RuntimeError, lambda x, i, s: vesta.take_along_dim(x, i[None], 1)),
+        (RuntimeError, lambda x, i, s: vesta.take(x, i)),
+        (RuntimeError, lambda x, i, s: x.put_(i, s[0])),
+        (RuntimeError, lambda x, i, s: vesta.tensor_split(x, i[1:], 1)),
+        (RuntimeError, lambda x, i, s: F.max_unpool1d(s[:1], 2 * i[None], 2)),
+        (RuntimeError, lambda x, i, s: vesta.linalg.lu_solve(vesta.eye(2), i.long() + 1, s)),
+        (RuntimeError, lambda x, i, s: F.one_hot(i)),
+    ],
+)
+def test_indices_of_int32_that_pytorch_refuses(error: type[Exception], call: Any) -> None:
+    x, i = vesta.arange(6.0).reshape(2, 3), vesta.tensor([0, 1], dtype=vesta.int32)
+    with pytest.raises(error):
+        call(x, i, x[:, :2].clone())
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_indices_of_int32_that_pytorch_takes() -> None:
+    x, i = vesta.arange(6.0).reshape(2, 3), vesta.tensor([0, 1], dtype=vesta.int32)
+    s = x[:, :2].clone()
+    for call in (
+        lambda k: x.index_select(1, k),
+        lambda k: x.index_add(1, k, s),
+        lambda k: x.index_reduce(1, k, s, "prod"),
+        lambda k: x.repeat_interleave(k + 1, 0),
+        lambda k: F.embedding(k, x),
+        lambda k: F.embedding_bag(k, x, k[:1]),
+        lambda k: x[k],
+        lambda k: vesta.stack(vesta.unravel_index(k, (2, 3))),
+    ):
+        assert vesta.equal(call(i), call(i.long()))

@@ -254,3 +254,144 @@ def test_what_pytorch_takes() -> None:
     assert vesta.multinomial(t([0.0, 1.0]), 2).tolist() == [1, 0]
     assert vesta.multinomial(t([[0.0, 1.0], [1.0, 0.0]]), 2).tolist() == [[1, 0], [0, 1]]
     assert vesta.binomial(t([float("inf"), 7.0]), t([0.0, 1.0])).tolist() == [0.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: vesta.full(2, 1),
+        lambda x: vesta.zeros(size=2),
+        lambda x: vesta.empty(size=2),
+        lambda x: vesta.rand(size=2),
+        lambda x: vesta.randint(5, 2),
+        lambda x: vesta.randint(0, 5, 2),
+        lambda x: vesta.normal(0.0, 1.0, 2),
+        lambda x: vesta.empty_strided(2, 1),
+        lambda x: vesta.empty_permuted(2, 0),
+        lambda x: vesta.broadcast_to(x[0], 3),
+        lambda x: vesta.constant_pad_nd(x, 1),
+        lambda x: vesta.permute(x[0], 0),
+        lambda x: vesta.flip(x, 0),
+        lambda x: vesta.tile(x, 2),
+        lambda x: vesta.reshape(x, 6),
+        lambda x: vesta.rot90(x, 1, 0),
+        lambda x: vesta.unflatten(x, 1, 3),
+        lambda x: vesta.split_with_sizes(x, 2),
+        lambda x: vesta.movedim(x, (0,), 1),
+        lambda x: vesta.tensor_split(x, indices=2),
+        lambda x: vesta.layer_norm(x, 3),
+        lambda x: vesta.convolution(x[None], vesta.ones(1, 2, 1), None, 1, 0, 1, False, 0, 1),
+        lambda x: x.new_full(2, 1),
+        lambda x: x.new_ones(size=2),
+        lambda x: x.as_strided((2,), 1),
+        lambda x: x.expand(size=3),
+        lambda x: x.flip(dims=0),
+        lambda x: x.repeat(repeats=2),
+        lambda x: x.view(size=6),
+        lambda x: x.resize_(size=2),
+        lambda x: x.sum_to_size(size=1),
+        lambda x: x.unsafe_split_with_sizes(2),
+        lambda x: F.pad(x, 1),
+        lambda x: F.layer_norm(x, 3),
+        lambda x: F.rms_norm(x, 3),
+        lambda x: vesta.linalg.matrix_norm(x, "fro", 0),
+    ],
+)
+def test_one_int_is_no_tuple(call: Callable[[vesta.Tensor], Any]) -> None:
+    """Where PyTorch has ``int[]``, one int stands for a list only if it is spread: ``zeros(2)``, not ``full(2, 1)``."""
+    with pytest.raises(TypeError, match=r"must be (a )?tuple of ints, not int|combination|expected a tuple of ints"):
+        call(vesta.arange(6.0).reshape(2, 3))
+
+
+def test_one_int_is_a_list_where_it_is_spread_or_taken_for_all() -> None:
+    x = vesta.arange(6.0).reshape(2, 3)
+    assert vesta.zeros(2).shape == x.new_zeros(2).shape == (2,) and x.view(6).shape == x.reshape(6).shape == (6,)
+    assert x.flip(0)[0].tolist() == [3.0, 4.0, 5.0] and x[0].permute(0).shape == x[0].expand(3).shape == (3,)
+    assert vesta.roll(x, 1, 0)[0].tolist() == [3.0, 4.0, 5.0] and vesta.movedim(x, 0, 1).shape == (3, 2)
+    assert F.conv1d(x[None], vesta.ones(1, 2, 1), stride=2).shape == (1, 1, 2)
+
+
+#: Calls of numbers that are tensors, and the same calls of Python numbers.
+NUMBERS: dict[str, Callable[[Any, vesta.Tensor], Any]] = {
+    "unique": lambda n, x: vesta.unique(x, dim=n(1)),
+    "unique_consecutive": lambda n, x: vesta.unique_consecutive(x, dim=n(0)),
+    "gradient by a spacing": lambda n, x: vesta.gradient(x, spacing=n(2)),
+    "gradient along one": lambda n, x: vesta.gradient(x, dim=n(1)),
+    "gradient along two": lambda n, x: vesta.gradient(x, dim=(n(0), n(1))),
+    "tensordot": lambda n, x: vesta.tensordot(x, x, ([n(0)], [n(0)])),
+    "hann_window": lambda n, x: vesta.hann_window(n(4)),
+    "hamming_window": lambda n, x: vesta.hamming_window(n(4), True, 0.5),
+    "blackman_window": lambda n, x: vesta.blackman_window(n(4)),
+    "bartlett_window": lambda n, x: vesta.bartlett_window(n(4)),
+    "kaiser_window": lambda n, x: vesta.kaiser_window(n(4)),
+    "windows.hann": lambda n, x: vesta.signal.windows.hann(n(4)),
+    "matrix_norm": lambda n, x: vesta.linalg.matrix_norm(x, n(1), (n(0), n(1))),
+    "cond": lambda n, x: vesta.linalg.cond(x[:, :2] + vesta.eye(2), n(1)),
+    "pca_lowrank": lambda n, x: vesta.pca_lowrank(x, n(2))[1].shape,
+    "pad_sequence": lambda n, x: nn.utils.rnn.pad_sequence([x[0], x[1, :2]], padding_value=n(1)),
+    "einsum": lambda n, x: vesta.einsum(x, [n(0), n(1)], x, [n(0), n(2)]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_stands_for_a_number_in_functions_of_python(name: str) -> None:
+    x = vesta.arange(6.0).reshape(2, 3)
+    for kind in (t, np.int64):
+        vesta.testing.assert_close(NUMBERS[name](kind, x), NUMBERS[name](int, x), rtol=0, atol=0)
+    assert vesta.equal(vesta.tensordot(x, x.mT, t([1])), x @ x.mT)
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (TypeError, lambda x: vesta.unique(x, dim=t(0.0))),
+        (TypeError, lambda x: vesta.gradient(x, spacing=t([2.0, 1.0]))),
+        (TypeError, lambda x: vesta.gradient(x, spacing=(2, t(1.0)))),
+        (RuntimeError, lambda x: vesta.gradient(x, spacing=(t(2.0), t(1.0)))),
+        (TypeError, lambda x: vesta.gradient(x, dim=t([1]))),
+        (TypeError, lambda x: vesta.gradient(x, dim=t(1.0))),
+        (TypeError, lambda x: vesta.tensordot(x, x, (0, 1))),
+        (TypeError, lambda x: vesta.tensordot(x, x, t([0, 1]))),
+        (RuntimeError, lambda x: vesta.tensordot(x, x, None)),
+        (RuntimeError, lambda x: vesta.tensordot(x, x, 1.0)),
+        (TypeError, lambda x: vesta.hann_window(4, t(True))),
+        (TypeError, lambda x: vesta.hann_window(4.0)),
+        (RuntimeError, lambda x: vesta.hann_window(-1)),
+        (RuntimeError, lambda x: vesta.kaiser_window(4, dtype=vesta.int64)),
+        (TypeError, lambda x: vesta.linalg.matrix_norm(x, 1, t([0, 1]))),
+        (RuntimeError, lambda x: vesta.linalg.matrix_norm(x, 1j)),
+        (RuntimeError, lambda x: vesta.cartesian_prod(x[0], t(1.0))),
+        (TypeError, lambda x: F.grid_sample(x[None, None], vesta.zeros(1, 1, 1, 2), align_corners=t(False))),
+        (RuntimeError, lambda x: vesta.backends.cuda.cufft_plan_cache[4096]),
+        (RuntimeError, lambda x: vesta.backends.cuda.cufft_plan_cache[-1]),
+    ],
+)
+def test_what_functions_of_python_refuse(error: type[Exception], call: Callable[[vesta.Tensor], Any]) -> None:
+    with pytest.raises(error):
+        call(vesta.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("floating point", lambda i, x, b: vesta.add(i, i, alpha=2.0)),
+        ("floating point", lambda i, x, b: vesta.add(b, b, alpha=2.0)),
+        ("floating point", lambda i, x, b: vesta.add(i, i, alpha=t(2.0))),
+        ("floating point", lambda i, x, b: vesta.sub(i, i, alpha=np.float32(2))),
+        ("floating point", lambda i, x, b: vesta.rsub(i, 3, alpha=2.0)),
+        ("floating point", lambda i, x, b: i.add_(3, alpha=2.0)),
+        ("Boolean alpha", lambda i, x, b: vesta.add(x, x, alpha=True)),
+        ("Boolean alpha", lambda i, x, b: i.sub_(i, alpha=True)),
+        ("Boolean alpha", lambda i, x, b: vesta.add(i, b, alpha=t(True))),
+    ],
+)
+def test_a_factor_is_of_the_kind_of_the_operands(message: str, call: Callable[..., Any]) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call(t([1, 2]), t([1.0, 2.0]), t([True, False]))
+
+
+def test_factors_that_fit() -> None:
+    i, x, b = t([1, 2]), t([1.0, 2.0]), t([True, False])
+    assert vesta.add(i, x, alpha=2.5).tolist() == [3.5, 7.0] and vesta.add(x, i, alpha=t(2)).tolist() == [3.0, 6.0]
+    assert vesta.add(b, b, alpha=True).tolist() == vesta.add(b, b, alpha=2).tolist() == [True, False]
+    assert vesta.add(i, 2.0, alpha=0.5).tolist() == [2.0, 3.0] and vesta.rsub(x, 3, alpha=0.5).tolist() == [2.5, 2.0]

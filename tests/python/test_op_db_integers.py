@@ -42,7 +42,7 @@ def test_division_by_zero_raises(dtype: str, size: int) -> None:
     x = filled(dtype, 5, size)
     zeros = vesta.ones(size, dtype=x.dtype)
     zeros[-1] = 0
-    for divisor in (0, zeros):
+    for divisor in (0, zeros, False, zeros.bool()):
         for call in (
             lambda d=divisor: x // d,
             lambda d=divisor: x % d,

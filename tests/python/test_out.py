@@ -30,6 +30,9 @@ CALLS = {
     "addmm": lambda t, **out: vesta.addmm(t, t, t.mT, beta=0.5, alpha=2, **out),
     "baddbmm": lambda t, **out: vesta.baddbmm(t[0, 0], t.view(4, 16, 64), t.view(4, 64, 16), **out),
     "diff": lambda t, **out: vesta.diff(t, **out),
+    "kron": lambda t, **out: vesta.kron(t[:8, :8], t[8:16, :8], **out),
+    "inner": lambda t, **out: vesta.inner(t.view(4, 16, 64), t, **out),
+    "renorm": lambda t, **out: vesta.renorm(t, 2, 0, 1, **out),
 }
 INPLACE = {
     "clamp": (0.2, 0.7),
@@ -38,7 +41,17 @@ INPLACE = {
     "div": (0.3,),
     "nan_to_num": (0.0, 0.5, -0.5),
     "ldexp": (n[0],),
+    "tril": (-3,),
+    "triu": (2,),
+    "cumsum": (1,),
+    "cumprod": (0,),
+    "renorm": (2, 0, 1),
+    "addmm": (x.mT, x, 0.5, 2),
+    "addmv": (x, x[3]),
+    "addr": (x[1], x[2], 0.5),
 }
+#: Those that compute in several steps, or need the value that is overwritten.
+STEPS = ("ldexp", "clamp by tensors", "renorm", "addmm", "addmv", "addr")
 PAIRS = {
     "sort": lambda t, **out: vesta.sort(t, 1, **out),
     "cummax": lambda t, **out: vesta.cummax(t, 0, **out),
@@ -125,17 +138,20 @@ def test_in_place_is_the_same_without_a_temporary(name: str, device: str) -> Non
     op = name.split()[0]
     args = [arg.to(device) if isinstance(arg, vesta.Tensor) else arg for arg in INPLACE[name]]
     options = {"rounding_mode": "trunc"} if op == "div" else {}
-    operand = x.to(device, copy=True)
+    if op.startswith("add") and len(args) > 2:
+        options = dict(zip(("beta", "alpha"), args[2:]))
+        del args[2:]
+    operand = (x[0] if op == "addmv" else x).to(device, copy=True)
     want = getattr(operand, op)(*args, **options)
-    if device == "cuda" and name not in ("ldexp", "clamp by tensors"):  # which compute in two steps
+    if device == "cuda" and name not in STEPS:
         vesta.cuda.reset_peak_memory_stats()
         before = vesta.cuda.memory_allocated()
         assert getattr(operand.clone(), op + "_")(*args, **options).shape == want.shape
         assert vesta.cuda.max_memory_allocated() - before <= operand.numel() * 4 + 512
-    assert getattr(operand, op + "_")(*args, **options) is operand
+    leaf, other = (operand.clone().requires_grad_() for _ in range(2))
+    assert getattr(operand, op + "_")(*args, **options) is operand and operand._version == 1
     assert vesta.equal(operand, want)
 
-    leaf, other = (x.to(device, copy=True).requires_grad_() for _ in range(2))
     getattr(leaf * 1, op)(*args, **options).square().sum().backward()
     getattr(other * 1, op + "_")(*args, **options).square().sum().backward()
     assert vesta.equal(leaf.grad, other.grad)
@@ -246,3 +262,66 @@ def test_a_number_may_come_first(name: str) -> None:
     if name != "sub":
         with pytest.raises(TypeError, match="must be Tensor"):
             getattr(x, name)("2")
+
+
+def cut(t: vesta.Tensor, first: int) -> vesta.Tensor:
+    """Views a batch of 8 squares in a 64 x 64 tensor."""
+    return t.unflatten(0, (8, 8))[:, :, first : first + 8]
+
+
+@pytest.mark.parametrize(
+    ("call", "want"),
+    [
+        (lambda t: t.tril_(), lambda t: t.tril()),
+        (lambda t: t.triu_(1), lambda t: t.triu(1)),
+        (lambda t: t.cumsum_(1), lambda t: t.cumsum(1)),
+        (lambda t: t.cumprod_(0), lambda t: t.cumprod(0)),
+        (lambda t: t.renorm_(1, 1, 2), lambda t: t.renorm(1, 1, 2)),
+        (lambda t: t.addmm_(t, t), lambda t: t.addmm(t, t)),
+        (lambda t: t.addmm_(t.mT, t, beta=0), lambda t: t.addmm(t.mT, t, beta=0)),
+        (lambda t: t[0].addmv_(t, t[0]), lambda t: t[0].addmv(t, t[0])),
+        (lambda t: t.addr_(t[0], t[:, 1], alpha=3), lambda t: t.addr(t[0], t[:, 1], alpha=3)),
+        (lambda t: cut(t, 0).baddbmm_(cut(t, 4), cut(t, 4)), lambda t: cut(t, 0).baddbmm(cut(t, 4), cut(t, 4))),
+        (lambda t: t[:8, :8].addbmm_(cut(t, 0), cut(t, 4)), lambda t: t[:8, :8].addbmm(cut(t, 0), cut(t, 4))),
+        (lambda t: vesta.kron(t[:8, :8], t[:8, :8], out=t), lambda t: vesta.kron(t[:8, :8], t[:8, :8])),
+        (lambda t: vesta.inner(t, t.mT, out=t), lambda t: vesta.inner(t, t.mT)),
+        (lambda t: vesta.addr(t, t[0], t[1], out=t.mT), lambda t: vesta.addr(t, t[0], t[1])),
+    ],
+)
+@pytest.mark.parametrize("layout", ["rows", "columns", "every other"])
+def test_operands_that_share_the_memory_of_the_result(call: Any, want: Any, layout: str) -> None:
+    """The answer is that of operands which were copied first, whatever the strides."""
+    t = vesta.rand(64, 128, generator=vesta.Generator().manual_seed(2))
+    t = {"rows": x.clone(), "columns": x.mT.clone().mT, "every other": t[:, ::2]}[layout]
+    expected = want(t.clone())
+    got = call(t)
+    assert vesta.allclose(got, expected, rtol=1e-6, atol=0)
+
+
+def test_in_place_sums_of_products_keep_shape_and_name() -> None:
+    for name, t, args in (
+        ("addmm_", vesta.zeros(3), (vesta.ones(2, 3), vesta.ones(3, 3))),
+        ("addr_", vesta.zeros(1, 3), (vesta.ones(2), vesta.ones(3))),
+        ("addmv_", vesta.zeros(1), (vesta.ones(2, 3), vesta.ones(3))),
+        ("baddbmm_", vesta.zeros(2, 3), (vesta.ones(4, 2, 3), vesta.ones(4, 3, 3))),
+        ("addbmm_", vesta.zeros(3), (vesta.ones(4, 2, 3), vesta.ones(4, 3, 3))),
+    ):
+        with pytest.raises(RuntimeError, match=rf"^{name}: output with shape .* an in-place op keeps its shape"):
+            getattr(t, name)(*args)
+        assert t.abs().sum() == 0 and t._version == 0
+    for name in ("tril_", "cumsum_", "renorm_"):
+        spread = vesta.ones(3, 1).expand(3, 3)
+        with pytest.raises(RuntimeError, match=rf"^{name}: .*single memory location"):
+            getattr(spread, name)(*{"tril_": (), "cumsum_": (0,), "renorm_": (2, 0, 1)}[name])
+
+
+def test_truth_goes_to_flags_and_bytes() -> None:
+    """``any`` and ``all`` write to bool and uint8 alone, whatever their input is, as in PyTorch."""
+    flags, byte = vesta.empty((), dtype=vesta.bool), vesta.empty((), dtype=vesta.uint8)
+    for op in (vesta.any, vesta.all):
+        for data in (x > 0.5, x, (x * 9).to(vesta.uint8), n):
+            want = bool(op(data))
+            assert op(data, out=flags).item() is want and op(data, (0, 1), out=byte).item() == want
+            for dtype in (vesta.float32, vesta.int64):
+                with pytest.raises(RuntimeError, match="only supports bool tensor for result"):
+                    op(data, 0, out=vesta.empty(64, dtype=dtype))

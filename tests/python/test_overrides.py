@@ -49,7 +49,7 @@ def test_a_mode_sees_every_operation_of_its_block() -> None:
     x + 1
     assert mode.names[:2] == ["zeros", "add"]
     assert mode.names[2:7] == ["__setitem__", "mul_", "__getitem__", "relu", "tensor"]
-    assert mode.names[7:] == ["__rsub__", "neg", "__eq__", "__len__", "__contains__"]
+    assert mode.names[7:] == ["__rsub__", "neg", "__eq__", "__len__", "__contains__", "__get__"]
 
 
 def test_inner_modes_are_asked_first_and_may_decline() -> None:
@@ -407,3 +407,57 @@ def test_length_and_membership_are_asked_of_a_class() -> None:
     assert len(vesta.ones(2)) == 2 and 3 not in vesta.ones(2)
     with pytest.raises(TypeError, match="len\\(\\) of a 0-d tensor"):
         len(vesta.tensor(1.0))
+
+
+PROPERTIES = (
+    *("shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes", "_version", "is_cuda", "is_cpu", "is_meta"),
+    *("is_sparse", "is_quantized", "requires_grad", "grad", "grad_fn", "is_leaf", "output_nr", "retains_grad"),
+    *("data", "_base", "T", "mT", "H", "mH"),
+)
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_properties_are_asked_of_a_class_and_of_a_mode(name: str) -> None:
+    """``func`` is the property's ``__get__``, as in PyTorch; the default runs it, and keeps the class of a gradient."""
+    asked: list[Any] = []
+
+    class Seen(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append((func, types, args))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    plain = vesta.ones(2, 3)
+    seen = plain.as_subclass(Seen)
+    want, got = getattr(plain, name), getattr(seen, name)
+    get = getattr(vesta.Tensor, name).__get__
+    assert asked == [(get, (Seen,), (seen,))]
+    assert isinstance(got, Seen if name in ("data", "T", "mT", "H", "mH") else type(want)) or name == "_base"
+    with Recorder() as mode:
+        getattr(plain, name)
+    assert mode.names == ["__get__"]
+    assert getattr(plain, name) is not None or want is None
+
+
+def test_properties_that_are_set_are_handed_over() -> None:
+    asked: list[Any] = []
+
+    class Seen(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    seen, grad = vesta.ones(2).as_subclass(Seen), vesta.ones(2)
+    seen.requires_grad = True
+    seen.grad = grad
+    assert seen.grad is grad and seen.requires_grad
+    seen.data = vesta.zeros(2)
+    names = ("requires_grad", "grad", "grad", "requires_grad", "data")
+    kinds = ("__set__", "__set__", "__get__", "__get__", "__set__")
+    assert asked == [getattr(getattr(vesta.Tensor, name), kind) for name, kind in zip(names, kinds)]
+    assert seen.as_subclass(vesta.Tensor).tolist() == [0.0, 0.0]
+    with pytest.raises(TypeError, match="requires_grad must be a bool"):
+        seen.requires_grad = 1
+    del seen.grad
+    assert seen.grad is None

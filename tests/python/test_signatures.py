@@ -347,3 +347,35 @@ def test_factories() -> None:
     assert told(entry("zeros", "(int[] size) out")) == [
         "zeros: function (int[] size) out factory: PyTorch has a factory form, Vesta has none"
     ]
+
+
+def test_a_line_of_the_op_list_is_checked_when_it_is_read() -> None:
+    """What the parser of calls has no room for, or could not express, is refused: nothing is written behind an array."""
+    import vesta
+
+    read = vesta._C._read_parameters
+
+    def is_read(text: str) -> bool:
+        try:
+            read(text)
+        except NotImplementedError:
+            return False
+        return True
+
+    assert [p["name"] for p in read("(const Tensor& input, IntTuple size = {2, -1}, Kw<bool> on = true)")] == [
+        "input",
+        "size",
+        "on",
+    ]
+    many = [f"int64_t p{i}" for i in range(100)]
+    most = max(n for n in range(100) if is_read(f"({', '.join(many[:n])})"))
+    assert 20 <= most < 30 and len(read(f"({', '.join(many[:most])})")) == most
+    for n in (most + 1, most + 2, 99):
+        with pytest.raises(NotImplementedError, match=rf"at most {most} parameters, got {n}"):
+            read(f"({', '.join(many[:n])})")
+    with pytest.raises(NotImplementedError, match="a parameter type that Python knows, got Matrix"):
+        read("(Matrix m)")
+    with pytest.raises(NotImplementedError, match="expected no default for a parameter of type Scalar, got 0.5"):
+        read("(Scalar s = 0.5)")
+    with pytest.raises(TypeError):
+        read(3)

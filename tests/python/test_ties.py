@@ -182,4 +182,15 @@ def test_modes_of_zeros_and_nans() -> None:
     many[[5, 7]] = vesta.tensor([0.0, -0.0])
     assert many.mode().values == 0.0
     many[10:14] = float("nan")
-    assert many.mode().values.isnan()
+    assert many.mode().values == 0.0  # no two NaNs are equal
+    nan = float("nan")
+    for line, value, place in (
+        ([1.0, nan, nan, nan], 1.0, 0),
+        ([nan, nan, 2.0, 1.0], 1.0, 3),
+        ([nan, 2.0, nan, 2.0, nan], 2.0, None),
+        ([nan, nan], nan, 0),
+    ):
+        for dtype in (vesta.float32, vesta.float64, vesta.float16):
+            got = vesta.tensor(line, dtype=dtype).mode()
+            assert got.values == value or (value != value and got.values.isnan())
+            assert place is None or got.indices == place

@@ -1,9 +1,10 @@
 """The comparison of Vesta's signatures with the recorded ones of PyTorch.
 
 Overloads are paired by the names of their parameters. What a pair may say in other words is no difference: ``int[2]``
-and ``int[]``, ``dtype`` and ``dtype?`` with the default None, ``1`` and ``1.0``, a parameter without a type. An
-overload of PyTorch need not be there if one of Vesta, for the same names, takes all of its calls: as a tensor operand
-may be a number, ``eq(input, Tensor other)`` stands for ``eq(input, Scalar other)`` too.
+and ``int[1]``, ``dtype`` and ``dtype?`` with the default None, ``1`` and ``1.0``, a parameter without a type. (One int
+stands for ``int[1]`` and for ``int[2]``, not for ``int[]``.) An overload of PyTorch need not be there if one of Vesta,
+for the same names, takes all of its calls: as a tensor operand may be a number, ``eq(input, Tensor other)`` stands for
+``eq(input, Scalar other)`` too.
 """
 
 from __future__ import annotations
@@ -243,6 +244,8 @@ def parameter_differences(name: str, torch: Parameter, vesta: Parameter) -> list
         found.append(f"{name} {told_default(torch)} in PyTorch, {told_default(vesta)} in Vesta")
     if not same_type(plain_type(torch), plain_type(vesta)):
         found.append(f"{name} is {torch.type} in PyTorch, {vesta.type} in Vesta")
+    elif torch.type.rstrip("?") == "int[]" and vesta.type.rstrip("?") == "int[1]":
+        found.append(f"{name} is no single int in PyTorch, may be one in Vesta")
     return found
 
 

@@ -16,17 +16,17 @@
   OP(POINTWISE, ceil, Ceil, (), (), inplace, exact_out)                                                                \
   OP(POINTWISE, conj_physical, ConjPhysical, (), (), inplace, exact_out)                                               \
   OP(POINTWISE, add, Add, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out,              \
-     number_first)                                                                                                     \
+     number_first, typed_alpha)                                                                                        \
   OP(FORM_METHOD, Tensor, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
-     add(input, other, alpha), deprecated, out)                                                                        \
+     add(input, other, alpha), deprecated, out, typed_alpha)                                                           \
   OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
-     ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
+     ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
   OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out,              \
-     number_first)                                                                                                     \
+     number_first, typed_alpha)                                                                                        \
   OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
-     sub(input, other, alpha), deprecated, out, accepts(kNumbers))                                                     \
+     sub(input, other, alpha), deprecated, out, typed_alpha, accepts(kNumbers))                                        \
   OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
-     ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
+     ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(METHOD_INPLACE_OUT_AS, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                     \
@@ -47,8 +47,8 @@
   OP(ALIAS, subtract, sub)                                                                                             \
   OP(ALIAS, multiply, mul)                                                                                             \
   OP(FORM, Tensor, rsub, Tensor, (const Tensor& input, const Tensor& other, Kw<RealScalar> alpha = 1),                 \
-     (input, other, alpha), sub(other, input, alpha), accepts(kNumbers))                                               \
+     (input, other, alpha), sub(other, input, alpha), typed_alpha, accepts(kNumbers))                                  \
   OP(FORM, Tensor, rsub, Scalar, (const Tensor& input, Scalar other, RealScalar alpha = 1), (input, other, alpha),     \
-     sub(wrapped(other), input, alpha), accepts(kNumbers))                                                             \
+     sub(wrapped(other), input, alpha), typed_alpha, accepts(kNumbers))                                                \
   OP(ALIAS, divide, div)                                                                                               \
   OP(ALIAS, true_divide, div)

@@ -20,8 +20,8 @@
      (x1, x2, p, eps, keepdim), composite, accepts(kNumbers), gives(Gives::real_floating))                             \
   OP(FUNCTION, Tensor, cosine_similarity, (const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8),    \
      (x1, x2, dim, eps), composite, casts(none, float32), accepts(kFloats))                                            \
-  OP(METHOD_INPLACE, Tensor, renorm, (RealScalar p, int64_t dim, RealScalar maxnorm), (p, dim, maxnorm), composite,    \
-     exact_out, casts(none, float32), accepts(kFloats | kComplexes))                                                   \
+  OP(METHOD_INPLACE_OUT, renorm, (RealScalar p, int64_t dim, RealScalar maxnorm), (p, dim, maxnorm), exact_out,        \
+     casts(none, float32), accepts(kFloats | kComplexes))                                                   \
   OP(METHOD, Tensor, cross, (const Tensor& other, MaybeInt dim = {}), (other, dim), composite, exact_out,              \
      casts(none, widest), accepts(kNumbers))                                                                           \
   OP(IN, linalg, Tensor, cross, (const Tensor& input, const Tensor& other, Kw<int64_t> dim = -1),                      \

@@ -3,9 +3,9 @@
 
 // clang-format off
 #define VESTA_OPS_FACTORY(OP)                                                                                          \
-  OP(FUNCTION, Tensor, empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
+  OP(FUNCTION, Tensor, empty, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \
      (size, dtype, device), out, factory, memory_format)                                                               \
-  OP(FUNCTION, Tensor, full, (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),    \
+  OP(FUNCTION, Tensor, full, (IntTuple size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),   \
      (size, fill_value, dtype, device), out, factory)                                                                  \
   OP(FUNCTION_AS, Tensor, arange, start_step,                                                                          \
      (Scalar start, Scalar end, Scalar step = 1, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                  \
@@ -45,15 +45,15 @@
   OP(FUNCTION, Tensor, scalar_tensor, (Scalar s, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                  \
      (s, dtype, device), composite, factory)                                                                           \
   OP(FUNCTION, Tensor, empty_strided,                                                                                  \
-     (IntList size, IntList stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (size, stride, dtype, device),\
-     composite, factory)                                                                                               \
+     (IntTuple size, IntTuple stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                             \
+     (size, stride, dtype, device), composite, factory)                                                                                               \
   OP(FUNCTION_AS, Tensor, eye, m, (int64_t n, int64_t m, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),          \
      (n, m, dtype, device), out, factory)                                                                              \
   OP(FORM, Tensor, eye, n, (int64_t n, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (n, dtype, device),        \
      eye(n, n, dtype, device), out, factory)                                                                           \
-  OP(FUNCTION, Tensor, zeros, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
+  OP(FUNCTION, Tensor, zeros, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \
      (size, dtype, device), composite, out, factory)                                                                   \
-  OP(FUNCTION, Tensor, ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                       \
+  OP(FUNCTION, Tensor, ones, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
      (size, dtype, device), composite, out, factory)                                                                   \
   OP(METHOD, Tensor, empty_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,     \
      factory, memory_format, no_method)                                                                                \
@@ -63,14 +63,14 @@
      factory, memory_format, no_method)                                                                                \
   OP(METHOD, Tensor, full_like, (Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \
      (fill_value, dtype, device), composite, factory, memory_format, no_method)                                        \
-  OP(METHOD, Tensor, new_empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
+  OP(METHOD, Tensor, new_empty, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                   \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
   OP(METHOD, Tensor, new_empty_strided,                                                                                \
-     (IntList size, IntList stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (size, stride, dtype, device),\
-     composite, factory, tensor_only)                                                                                  \
-  OP(METHOD, Tensor, new_zeros, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
+     (IntTuple size, IntTuple stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                             \
+     (size, stride, dtype, device), composite, factory, tensor_only)                                                                                  \
+  OP(METHOD, Tensor, new_zeros, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                   \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
-  OP(METHOD, Tensor, new_ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \
+  OP(METHOD, Tensor, new_ones, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
-  OP(METHOD, Tensor, new_full, (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),  \
+  OP(METHOD, Tensor, new_full, (IntTuple size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), \
      (size, fill_value, dtype, device), composite, factory, tensor_only)

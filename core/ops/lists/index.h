@@ -14,7 +14,7 @@
   OP(METHOD, Tensor, index_add, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),    \
      (dim, index, source, alpha), composite, exact_out)                                                                \
   OP(INPLACE, index_fill, (int64_t dim, const Tensor& index, const Operand& value), (dim, index, value), any_device)   \
-  OP(METHOD, Tensor, flip, (IntList dims), (dims))                                                                     \
+  OP(METHOD, Tensor, flip, (IntTuple dims), (dims))                                                                    \
   OP(METHOD, Tensor, gather, (int64_t dim, const Tensor& index, Kw<bool> sparse_grad = false),                         \
      (dim, index, sparse_grad), exact_out)                                                                             \
   OP(METHOD, Tensor, scatter_add_, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),           \
@@ -81,7 +81,7 @@
   OP(METHOD, Tensor, masked_scatter, (const Tensor& mask, const Tensor& source), (mask, source), composite)            \
   OP(METHOD, Tensor, select_scatter, (const Tensor& src, int64_t dim, int64_t index), (src, dim, index), composite)    \
   OP(METHOD, Tensor, as_strided_scatter,                                                                               \
-     (const Tensor& src, IntList size, IntList stride, MaybeInt storage_offset = {}),                                  \
+     (const Tensor& src, IntTuple size, IntTuple stride, MaybeInt storage_offset = {}),                                \
      (src, size, stride, storage_offset), composite)                                                                   \
   OP(METHOD, Tensor, slice_scatter,                                                                                    \
      (const Tensor& src, int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),                   \

@@ -87,7 +87,7 @@
   OP(FUNCTION, Tensor, multilabel_margin_loss, (const Tensor& input, const Tensor& target, Text reduction = "mean"),   \
      (input, target, reduction), composite, hidden, casts(none, float32), accepts(kFloats))                            \
   OP(FUNCTION, Tensor, ctc_loss,                                                                                       \
-     (const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,                   \
+     (const Tensor& log_probs, const Tensor& targets, IntTuple input_lengths, IntTuple target_lengths,                 \
       int64_t blank = 0, Text reduction = "mean", bool zero_infinity = false),                                         \
      (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity), composite, hidden,          \
      casts(none, float32), accepts(kFloats))

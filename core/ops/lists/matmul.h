@@ -113,9 +113,8 @@
   OP(PYTHON_FORM, Tensor, addr, method_beta,                                                                           \
      (const Tensor& input, RealScalar beta, const Tensor& vec1, const Tensor& vec2), (input, beta, vec1, vec2),        \
      addr(input, vec1, vec2, beta), tensor_only, deprecated)                                                           \
-  OP(METHOD, Tensor, addr,                                                                                             \
-     (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
-     (vec1, vec2, beta, alpha), composite, out, casts(none, widest))                                                   \
+  OP(METHOD_OUT, addr, (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),        \
+     (vec1, vec2, beta, alpha), casts(none, widest))                                                                   \
   OP(METHOD, Tensor, addr_, (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (vec1, vec2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addr_, method_alpha_beta,                                                                    \
@@ -130,7 +129,7 @@
      accepts(kNumbers))                                                                                                \
   OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, exact_out, casts(none, widest),                  \
      accepts(kNumbers))                                                                                                \
-  OP(METHOD, Tensor, inner, (const Tensor& other), (other), composite, out)                                            \
+  OP(METHOD_OUT, inner, (const Tensor& other), (other))                                                                \
   OP(METHOD_OUT, outer, (const Tensor& vec2), (vec2))                                                                  \
   OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
@@ -145,5 +144,5 @@
      addmv(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                         \
   OP(METHOD, Tensor, addmv, (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1),     \
      (mat, vec, beta, alpha), composite, exact_out, casts(none, lower), accepts(kNumbers))                             \
-  OP(METHOD, Tensor, kron, (const Tensor& other), (other), composite, out)                                             \
+  OP(METHOD_OUT, kron, (const Tensor& other), (other))                                                                 \
   OP(ALIAS, ger, outer)

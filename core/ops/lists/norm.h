@@ -20,14 +20,14 @@
       MaybeTensor bias = {}, bool training = false, double momentum = 0.1, double eps = 1e-5),                         \
      (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, hidden, accepts(kFloats))   \
   OP(FUNCTION, TensorTriple, native_layer_norm,                                                                        \
-     (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double eps),                \
+     (const Tensor& input, IntTuple normalized_shape, MaybeTensor weight, MaybeTensor bias, double eps),               \
      (input, normalized_shape, weight, bias, eps), composite, accepts(kFloats),                                        \
      gives(Gives::same, Gives::statistics, Gives::statistics))                                                         \
   OP(FUNCTION, TensorTriple, _layer_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& mean,       \
       const Tensor& rstd), (grad, input, normalized_shape, weight, mean, rstd), composite, hidden, accepts(kFloats))   \
   OP(FUNCTION, Tensor, layer_norm,                                                                                     \
-     (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
+     (const Tensor& input, IntTuple normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                  \
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32),   \
      accepts(kFloats))                                                                                                 \
   OP(FUNCTION, TensorPair, _unit_vectors, (const Tensor& input, int64_t dim, double eps, bool raises_value),           \
@@ -56,11 +56,11 @@
      (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled), composite,       \
      accepts(kFloats))                                                                                                 \
   OP(FUNCTION, TensorPair, _fused_rms_norm,                                                                            \
-     (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps),                             \
+     (const Tensor& input, IntTuple normalized_shape, MaybeTensor weight, MaybeDouble eps),                            \
      (input, normalized_shape, weight, eps), composite, hidden, accepts(kFloats))                                      \
   OP(FUNCTION, TensorPair, _rms_norm_backward,                                                                         \
      (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& rstd),      \
      (grad, input, normalized_shape, weight, rstd), composite, hidden, accepts(kFloats))                               \
   OP(FUNCTION, Tensor, rms_norm,                                                                                       \
-     (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeDouble eps = {}),                   \
+     (const Tensor& input, IntTuple normalized_shape, MaybeTensor weight = {}, MaybeDouble eps = {}),                  \
      (input, normalized_shape, weight, eps), composite, accepts(kFloats))

@@ -31,17 +31,17 @@
      (int64_t n, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),                  \
      (n, generator, dtype, device), out, factory, gives(Gives::int64))                                                 \
   OP(FUNCTION, Tensor, rand,                                                                                           \
-     (IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),               \
+     (IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),              \
      (size, generator, dtype, device), composite, out, factory)                                                        \
   OP(FUNCTION, Tensor, randn,                                                                                          \
-     (IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),               \
+     (IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),              \
      (size, generator, dtype, device), composite, out, factory)                                                        \
   OP(FUNCTION_AS, Tensor, randint, low,                                                                                \
-     (int64_t low, int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},              \
+     (int64_t low, int64_t high, IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},             \
       MaybeDevice device = {}), (low, high, size, generator, dtype, device), composite, out, factory,                  \
      gives(Gives::int64))                                                                                              \
   OP(FORM, Tensor, randint, high,                                                                                      \
-     (int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                           \
+     (int64_t high, IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                          \
       MaybeDevice device = {}), (high, size, generator, dtype, device),                                                \
      randint(0, high, size, generator, dtype, device), out, factory, gives(Gives::int64))                              \
   OP(METHOD, Tensor, rand_like, (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
@@ -74,7 +74,7 @@
   OP(FUNCTION_AS, Tensor, normal, float_Tensor, (double mean, const Tensor& std, Kw<Generator*> generator = nullptr),  \
      (mean, std, generator), composite, out, no_gradient, accepts(kFloats))                                            \
   OP(FUNCTION_AS, Tensor, normal, float_float,                                                                         \
-     (double mean, double std, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                \
+     (double mean, double std, IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},               \
       MaybeDevice device = {}), (mean, std, size, generator, dtype, device), composite, out, factory,                  \
      accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, poisson, (const Tensor& input, Generator* generator = nullptr), (input, generator), composite,  \

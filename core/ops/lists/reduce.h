@@ -11,7 +11,7 @@
      (dim, keepdim, dtype), out, accepts(kFloats | kComplexes))                                                        \
   OP(FORM_METHOD, Tensor, mean, all, (Kw<MaybeDType> dtype = {}), (dtype), mean(input, MaybeDims(), false, dtype),     \
      out, accepts(kFloats | kComplexes))                                                                               \
-  OP(METHOD_INPLACE, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                      \
+  OP(METHOD_INPLACE, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out, overwrites,          \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
   OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), exact_out, fields("values", "indices"), accepts(kBool | kReals),\
      gives(Gives::same, Gives::int64))                                                                                 \
@@ -100,7 +100,7 @@
      exact_out, fields("min", "max"), accepts(kBool | kReals))                                                         \
   OP(PYTHON_FORM, Tensor, count_nonzero, dim, (const Tensor& input, MaybeInt dim = {}), (input, dim),                  \
      count_nonzero(input, dim ? IntList(*dim) : IntList()), method, no_gradient, gives(Gives::int64))                  \
-  OP(METHOD_AS, Tensor, count_nonzero, dim_IntList, (IntList dim), (dim), composite, no_gradient,                      \
+  OP(METHOD_AS, Tensor, count_nonzero, dim_IntList, (IntTuple dim), (dim), composite, no_gradient,                     \
      gives(Gives::int64))                                                                                              \
   OP(METHOD, Tensor, nansum, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),             \
      (dim, keepdim, dtype), composite, out, accepts(kBool | kReals), gives(Gives::sum))                                \
@@ -112,7 +112,7 @@
      (dim, keepdim, dtype), out, casts(none, float32_result), gives(Gives::sum))                                       \
   OP(METHOD, Tensor, prod, (Kw<MaybeDType> dtype = {}), (dtype), composite, casts(none, float32_result),               \
      gives(Gives::sum))                                                                                                \
-  OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                     \
+  OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out, overwrites,         \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
   OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), exact_out, accepts(kFloats))                                  \
   OP(METHOD, Tensor, histc, (int64_t bins = 100, RealScalar min = 0, RealScalar max = 0), (bins, min, max),            \

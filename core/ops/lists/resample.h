@@ -13,8 +13,8 @@
       MaybeTensor back_columns, MaybeTensor back_column_weights),                                                      \
      (input, dim, size, rows, weights, columns, column_weights, back_rows, back_weights, back_columns,                 \
       back_column_weights), composite, hidden, accepts(kReals))                                                        \
-  OP(FUNCTION, Tensor, constant_pad_nd, (const Tensor& input, IntList pad, Scalar value = 0), (input, pad, value))     \
-  OP(FUNCTION, Tensor, pad, (const Tensor& input, IntList pad, Text mode = "constant", MaybeDouble value = {}),        \
+  OP(FUNCTION, Tensor, constant_pad_nd, (const Tensor& input, IntTuple pad, Scalar value = 0), (input, pad, value))    \
+  OP(FUNCTION, Tensor, pad, (const Tensor& input, IntTuple pad, Text mode = "constant", MaybeDouble value = {}),       \
      (input, pad, mode, value), composite, functional)                                                                 \
   OP(FUNCTION, Tensor, _interpolate,                                                                                   \
      (const Tensor& input, IntList size, Text mode, bool align_corners, bool antialias, MaybeDouble scale_d,           \
@@ -40,7 +40,7 @@
       bool align_corners, bool of_input, bool of_grid),                                                                \
      (grad, input, grid, interpolation_mode, padding_mode, align_corners, of_input, of_grid), composite, hidden,       \
      accepts(kFloats))                                                                                                 \
-  OP(FUNCTION, Tensor, affine_grid_generator, (const Tensor& theta, IntList size, bool align_corners),                 \
+  OP(FUNCTION, Tensor, affine_grid_generator, (const Tensor& theta, IntTuple size, bool align_corners),                \
      (theta, size, align_corners), composite, accepts(kFloats))                                                        \
   OP(FUNCTION, Tensor, pixel_shuffle, (const Tensor& input, int64_t upscale_factor), (input, upscale_factor),          \
      composite)                                                                                                        \

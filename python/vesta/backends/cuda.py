@@ -81,7 +81,13 @@ class _PlanCache:
             native.native().clear_fft_plans(native.index(self._device))
 
     def __getitem__(self, device: Any) -> _PlanCache:
-        return _PlanCache(device)
+        number, extension = native.index(device, optional=False), native.if_there()
+        count = extension.device_count() if extension else 0
+        if not 0 <= number < count:
+            raise RuntimeError(
+                f"cufft_plan_cache: expected 0 <= device index < {count}, but got device with index {number}"
+            )
+        return _PlanCache(number)
 
 
 matmul = _Matmul()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import expect, python_number
 from vesta._names import listing
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
 
 def _points(op: str, M: int, sym: bool, dtype: Any, layout: Layout, device: Any) -> tuple[Tensor, float]:
     """Returns the numbers 0 to M - 1 as float64, and the length of the period."""
+    M = python_number(M)
     if isinstance(M, bool) or not isinstance(M, int):
         raise TypeError(f"{op}: expected an integer, got {type(M).__name__} (M).")
     if M < 0:

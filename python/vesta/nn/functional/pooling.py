@@ -690,6 +690,8 @@ def _unpooled_size(op: str, output_size: Sequence[int], default: list[int], stri
 
 def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: int) -> Tensor:
     """Puts each value at its index of a plane of zeros of ``sizes``."""
+    if indices.dtype != vesta.int64:
+        raise RuntimeError(f"{op}: elements in indices should be int64, got {indices.dtype} (indices).")
     if indices.shape != input.shape:
         raise RuntimeError(
             f"{op}: expected indices of the input's shape {list(input.shape)}, got {list(indices.shape)} (indices)."

@@ -211,7 +211,9 @@ def grid_sample(
         )
     if align_corners is None:
         warnings.warn(_UNALIGNED, stacklevel=2)
-    return ops.grid_sampler(input, grid, modes.index(mode), paddings.index(padding_mode), bool(align_corners))
+        align_corners = False
+    expect("grid_sample", "align_corners", align_corners, bool, "bool or None")
+    return ops.grid_sampler(input, grid, modes.index(mode), paddings.index(padding_mode), align_corners)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import expect, python_number
 from vesta._names import listing
 
 __all__ = [
@@ -256,6 +256,7 @@ def pad_packed_sequence(
                 "Expected total_length to be at least the length of the longest sequence in input, but got "
                 f"total_length={total_length} and max sequence length being {longest}"
             )
+    padding_value = python_number(padding_value)
     expect("pad_packed_sequence", "padding_value", padding_value, (int, float), "a number")
     data, rest, pieces, place = sequence.data, sequence.data.shape[1:], [], 0
     for start, end, count in _steps(sizes):
@@ -299,6 +300,7 @@ def pad_sequence(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
     sequences = list(sequences)
+    padding_value = python_number(padding_value)
     expect("pad_sequence", "padding_value", padding_value, (int, float), "a number")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
