@@ -367,8 +367,8 @@ Tensor places_with_ties_kernel(const Tensor& input, int64_t first, int64_t count
   return places;
 }
 
-/// A longest run of equals among sorted entries, the first of several as long: one past its last, and its length. No two
-/// NaNs, which have the largest key of `floats`, are equal: each is a run of its own.
+/// A longest run of equals among sorted entries, the first of several as long: one past its last, and its length. No
+/// two NaNs, which have the largest key of `floats`, are equal: each is a run of its own.
 struct Run {
   int64_t end = 0, length = 0;
 };

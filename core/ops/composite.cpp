@@ -377,8 +377,8 @@ Tensor _logsumexp_backward_composite(const Tensor& grad, const Tensor& input, co
 }
 
 // The product of the others: y / x where x is not zero; at the only zero of a line, the product of the rest; at one of
-// several zeros, zero. In a line with a zero beside NaN or infinities, every other product is 0 or NaN: NaN where one of
-// those is among its factors.
+// several zeros, zero. In a line with a zero beside NaN or infinities, every other product is 0 or NaN: NaN where one
+// of those is among its factors.
 Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
   const Tensor zero = eq(input, 0), rest = where(zero, wrapped(1.0), input);
   const Tensor zeros_of_line = sum(zero, MaybeDims(dim), true), is_one = eq(zeros_of_line, 1);

@@ -179,20 +179,20 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   for (int64_t k = 0; k < input.dim(); ++k) {
     if (k != d) others.push_back(k);
   }
-  const Tensor size = norm(input, p, MaybeDims(others), true);
+  const bool recorded = layer_state.grad_enabled && input.requires_grad();
+  const Tensor x = recorded && out.kind == Out::inplace ? clone(input) : input;  // what the gradient saves
+  const Tensor size = norm(x, p, MaybeDims(others), true);
   const Tensor factor =
       where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
   const Tensor scale = factor.to(size.dtype());
-  const bool recorded = layer_state.grad_enabled && (input.requires_grad() || scale.requires_grad());
   if (out.kind == Out::inplace && may_overwrite(input, recorded, "renorm_")) {
     constexpr double params[kMaxParams] = {};
     return pointwise_as("renorm_", ops::mul.info, params, out, input, scale);
   }
   if (out.kind == Out::given && input.dtype() == out.tensor->dtype()) return ops::mul(input, scale, out);
-  const Tensor before = recorded && out.kind == Out::inplace ? clone(input) : input;
-  const Tensor scaled = named_step(contiguous(mul(before, scale)), "RenormBackward0");  // as PyTorch has it
-  return out.kind == Out::given ? write_out(*out.tensor, scaled, "renorm", true), *out.tensor
-                                : write_result(out, scaled, "renorm_");
+  const Tensor scaled = named_step(contiguous(mul(x, scale)), "RenormBackward0");  // as PyTorch has it
+  return out.kind == Out::given ? write_out(*out.tensor, scaled, "renorm", true),
+         *out.tensor            : write_result(out, scaled, "renorm_");
 }
 
 // ---- products ----

@@ -337,8 +337,8 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   check_floating(input, op);
   // 1 / beta must be a number of the type that the loss is computed in; what lies within a smaller beta is 0.
   const bool is_double = input.dtype() == DType::float64 || target.dtype() == DType::float64;
-  const double smallest = is_double ? 1 / std::numeric_limits<double>::max() : 1 / double(std::numeric_limits<float>::max());
-  const bool straight = beta < 2 * smallest;
+  const double largest = is_double ? std::numeric_limits<double>::max() : double(std::numeric_limits<float>::max());
+  const bool straight = beta < 2 / largest;
   const LossTerm term = straight ? LossTerm::absolute_difference : LossTerm::huber_difference;
   const double scale = straight ? 0 : 1 / beta;
   return named_step(loss_of_terms(input, target, term, r, beta, scale), "SmoothL1LossBackward0");

@@ -115,9 +115,8 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
               " and ", beta, ".");
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), op)), sizes), value, op,
               ": expected an input that broadcasts to ", sizes, ", got ", input.sizes(), ".");
-  VESTA_CHECK(out.kind != Out::inplace || std::ranges::equal(input.sizes(), sizes), value, op,
-              ": output with shape ", input.sizes(), " doesn't match the broadcast shape ", sizes,
-              " (an in-place op keeps its shape).");
+  VESTA_CHECK(out.kind != Out::inplace || std::ranges::equal(input.sizes(), sizes), value, op, ": output with shape ",
+              input.sizes(), " doesn't match the broadcast shape ", sizes, " (an in-place op keeps its shape).");
   // A product of 16-bit floats may be beyond their range before alpha brings it back.
   const bool wide = alpha != 1 && compute_type(a.dtype()) != a.dtype();
   Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
@@ -137,14 +136,13 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
   return write_result(out, product, op);
 }
 
-/// Runs a sum of a product in place, in the dtypes given, as PyTorch does under autocast: by `body`, which takes an Out,
-/// or by the op where that is recorded, which needs the value before.
+/// Runs a sum of a product in place, in the dtypes given, as PyTorch does under autocast: by `body`, which takes an
+/// Out, or by the op where that is recorded, which needs the value before.
 template <class Op, class Body>
 Tensor in_place(const Op& op, const char* name, Body body, const Tensor& input, const Tensor& a, const Tensor& b,
                 double beta, double alpha) {
   const autocast::Pause as_given;
-  const bool recorded =
-      layer_state.grad_enabled && (input.requires_grad() || a.requires_grad() || b.requires_grad());
+  const bool recorded = layer_state.grad_enabled && (input.requires_grad() || a.requires_grad() || b.requires_grad());
   const bool sparse = a.is_sparse() || b.is_sparse();
   if (!sparse && may_overwrite(input, recorded, name)) {
     return body(input, a, b, beta, alpha, name, Out{&input, Out::inplace});

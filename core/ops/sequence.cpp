@@ -205,7 +205,8 @@ void check_cell(Kind kind, const char* op, const Tensor& input, const State& sta
               ": expected two states of one shape, got ", state.h.sizes(), " and ", state.c.sizes(), " (hx).");
   const auto check_weight = [&](const Tensor& w, int64_t columns, const char* name) {
     VESTA_CHECK(w.dim() == 2 && w.size(0) == gates * hidden && w.size(1) == columns, runtime, op,
-                ": expected a weight of shape [", gates * hidden, ", ", columns, "], got ", w.sizes(), " (", name, ").");
+                ": expected a weight of shape [", gates * hidden, ", ", columns, "], got ", w.sizes(), " (", name,
+                ").");
   };
   check_weight(w_ih, input.size(1), "w_ih");
   check_weight(w_hh, hidden, "w_hh");

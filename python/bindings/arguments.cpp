@@ -289,7 +289,8 @@ void check_kind_of_factor(const Table& t, int i, const Bound& b) {
               ": Boolean alpha only supported for Boolean results, got a bool for operands of ", result, " (alpha).");
   VESTA_CHECK(!is_float(*own) || is_differentiable(result), runtime, t.op,
               ": For integral input tensors, argument alpha must not be a floating point number, got one for operands "
-              "of ", result, " (alpha).");
+              "of ",
+              result, " (alpha).");
 }
 
 double to_double(const Table& t, int i, PyObject* o) {

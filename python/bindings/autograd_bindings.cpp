@@ -14,9 +14,8 @@ namespace {
 
 template <PyObject* (*f)(const Tensor&)>
 PyObject* get(PyObject* o, void* name) {
-  return guarded([&] {
-    return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
-  });
+  return guarded(
+      [&] { return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o)); });
 }
 template <void (*f)(const Tensor&, PyObject*)>
 int set(PyObject* o, PyObject* value, void* name) {

@@ -168,9 +168,8 @@ VESTA_METHOD(AsSubclass, "as_subclass", "(object cls)", "The same tensor as an o
 
 template <PyObject* (*f)(const Tensor&)>
 PyObject* property(PyObject* o, void* name) {
-  return guarded([&] {
-    return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o));
-  });
+  return guarded(
+      [&] { return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o)); });
 }
 PyObject* shape(const Tensor& t) { return wrap_sizes(t.sizes()); }
 PyObject* dtype(const Tensor& t) { return wrap_dtype(t.dtype()); }

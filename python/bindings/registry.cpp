@@ -215,16 +215,17 @@ PyObject* read_object(PyObject*, PyObject* text) {
     return parameters(table).release();
   });
 }
-PyMethodDef registry_methods[] = {{"_registry", registry_object, METH_NOARGS,
-                                   "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its "
-                                   "name, overload, space, parameters, result and properties."},
-                                  {"_by_hand", by_hand_object, METH_NOARGS,
-                                   "_by_hand($module, /)\n--\n\nWhat is no op: a dict per form of a function or method "
-                                   "that is written by hand, with its name and parameters."},
-                                  {"_read_parameters", read_object, METH_O,
-                                   "_read_parameters($module, text, /)\n--\n\nThe parameters that a line of the op list "
-                                   "declares, \"(const Tensor& input, int64_t dim = 0)\", as _registry() tells them."},
-                                  {nullptr, nullptr, 0, nullptr}};
+PyMethodDef registry_methods[] = {
+    {"_registry", registry_object, METH_NOARGS,
+     "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its "
+     "name, overload, space, parameters, result and properties."},
+    {"_by_hand", by_hand_object, METH_NOARGS,
+     "_by_hand($module, /)\n--\n\nWhat is no op: a dict per form of a function or method "
+     "that is written by hand, with its name and parameters."},
+    {"_read_parameters", read_object, METH_O,
+     "_read_parameters($module, text, /)\n--\n\nThe parameters that a line of the op "
+     "list declares, \"(const Tensor& input, int64_t dim = 0)\", as _registry() tells them."},
+    {nullptr, nullptr, 0, nullptr}};
 
 PyObject* add_module(PyObject* to, const char* name) {
   PyObject* module = checked(PyModule_New((std::string("vesta._C.") + name).c_str()));

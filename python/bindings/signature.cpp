@@ -20,20 +20,33 @@ struct Named {
   bool none_allowed;
 };
 // The types of parameters: X(as C++ spells it, kind, whether None is a value).
-constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},      {"Operand", Kind::operand, false},
-                            {"MaybeTensor", Kind::tensor, true},  {"MaybeOperand", Kind::operand, true},
-                            {"TensorList", Kind::tensors, false}, {"MaybeTensorList", Kind::maybe_tensors, false},
-                            {"IntList", Kind::integers, false},   {"IntTuple", Kind::integers, false},
+constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},
+                            {"Operand", Kind::operand, false},
+                            {"MaybeTensor", Kind::tensor, true},
+                            {"MaybeOperand", Kind::operand, true},
+                            {"TensorList", Kind::tensors, false},
+                            {"MaybeTensorList", Kind::maybe_tensors, false},
+                            {"IntList", Kind::integers, false},
+                            {"IntTuple", Kind::integers, false},
                             {"MaybeDims", Kind::integers, true},
-                            {"int64_t", Kind::integer, false},    {"MaybeInt", Kind::integer, true},
-                            {"double", Kind::real, false},        {"RealScalar", Kind::number_as_real, false},
-                            {"MaybeDouble", Kind::real, true},    {"bool", Kind::boolean, false},
-                            {"Flag", Kind::boolean, false},       {"MaybeBool", Kind::boolean, true},
-                            {"Scalar", Kind::number, false},      {"MaybeScalar", Kind::number, true},
-                            {"DType", Kind::dtype, false},        {"MaybeDType", Kind::dtype, true},
-                            {"MaybeDevice", Kind::device, true},  {"Text", Kind::text, false},
-                            {"TextOnly", Kind::text, false},      {"MaybeText", Kind::text, true},
-                            {"Generator", Kind::generator, true}, {"object", Kind::object, true}};
+                            {"int64_t", Kind::integer, false},
+                            {"MaybeInt", Kind::integer, true},
+                            {"double", Kind::real, false},
+                            {"RealScalar", Kind::number_as_real, false},
+                            {"MaybeDouble", Kind::real, true},
+                            {"bool", Kind::boolean, false},
+                            {"Flag", Kind::boolean, false},
+                            {"MaybeBool", Kind::boolean, true},
+                            {"Scalar", Kind::number, false},
+                            {"MaybeScalar", Kind::number, true},
+                            {"DType", Kind::dtype, false},
+                            {"MaybeDType", Kind::dtype, true},
+                            {"MaybeDevice", Kind::device, true},
+                            {"Text", Kind::text, false},
+                            {"TextOnly", Kind::text, false},
+                            {"MaybeText", Kind::text, true},
+                            {"Generator", Kind::generator, true},
+                            {"object", Kind::object, true}};
 
 void set_keys(Param& p) {
   int n = 0;

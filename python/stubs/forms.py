@@ -160,7 +160,8 @@ def _out(entry: dict[str, Any]) -> str:
 def _spread(entry: dict[str, Any], given: list[dict[str, Any]]) -> int | None:
     """Returns the place of the parameter that may be spread over positions."""
     for i, p in enumerate(given):
-        if p["type"].startswith("int[") and p["name"] in SPREAD and all(later["keyword_only"] for later in given[i + 1 :]):
+        last = all(later["keyword_only"] for later in given[i + 1 :])
+        if p["type"].startswith("int[") and p["name"] in SPREAD and last:
             return i if i == 0 else None
     return None
 

@@ -295,6 +295,9 @@ def empty_permuted(
         >>> vesta.empty_permuted((2, 3, 5), (0, 2, 1)).stride()
         (15, 1, 3)
     """
+    for name, given in (("size", size), ("physical_layout", physical_layout)):
+        if isinstance(given, Integral):
+            raise TypeError(f"empty_permuted: expected a tuple of ints, got {type(given).__name__} ({name}).")
     shape, order = _shape("empty_permuted", size), _shape("empty_permuted", physical_layout)
     if len(shape) != len(order):
         raise RuntimeError(

@@ -83,7 +83,9 @@ def hamming_window(
         >>> vesta.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
-    return _older("hamming_window", windows.general_cosine, window_length, periodic, dtype, device, requires_grad, a=[alpha, beta])
+    return _older(
+        "hamming_window", windows.general_cosine, window_length, periodic, dtype, device, requires_grad, a=[alpha, beta]
+    )
 
 
 def blackman_window(

@@ -155,15 +155,15 @@ def test_a_sequence_that_stands_still_raises() -> None:
 
 @pytest.mark.parametrize("op", [vesta.add, vesta.sub])
 def test_alpha_of_integers_is_an_integer(op) -> None:
-    """A fraction, NaN or a number out of the dtype's range raises instead of being truncated silently; 2.0 is 2."""
+    """A float, even 2.0, or a number out of the dtype's range raises instead of being truncated silently."""
     x = vesta.arange(4, dtype=vesta.int8)
-    for alpha in (0.5, float("nan"), float("inf"), 300, 2**60):
+    for alpha in (0.5, 2.0, float("nan"), float("inf"), 300, 2**60):
         for call in (lambda a: op(x, x, alpha=a), lambda a: op(x, 1, alpha=a), lambda a: x.add_(x, alpha=a)):
             with pytest.raises(RuntimeError, match="alpha"):
                 call(alpha)
     with pytest.raises(RuntimeError, match="index_add.*alpha"):
         x.index_add(0, vesta.tensor([0]), x[:1], alpha=0.5)
-    assert x.tolist() == [0, 1, 2, 3] and vesta.add(x, x, alpha=2.0).tolist() == [0, 3, 6, 9]
+    assert x.tolist() == [0, 1, 2, 3] and vesta.add(x, x, alpha=2).tolist() == [0, 3, 6, 9]
     assert op(x, 1.5, alpha=0.5).tolist() == op(x.float(), 1.5, alpha=0.5).tolist()
     unsigned = vesta.tensor([1], dtype=vesta.uint8)
     assert vesta.add(unsigned, unsigned, alpha=-1).tolist() == [0]

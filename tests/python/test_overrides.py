@@ -63,12 +63,16 @@ def test_inner_modes_are_asked_first_and_may_decline() -> None:
 
     outer = Recorder()
     with outer, Half():
-        assert vesta.ones(2).dtype == vesta.float16
+        made = vesta.ones(2)
         with pytest.raises(TypeError, match="__torch_function__"):
             vesta.zeros(2)
+        with pytest.raises(TypeError, match="__torch_function__"):
+            _ = made.dtype
+    assert made.dtype == vesta.float16
     assert outer.names == ["ones"]
     with Half(), Recorder() as inner:
-        assert vesta.ones(2).dtype == vesta.float16
+        made = vesta.ones(2)
+    assert made.dtype == vesta.float16
     assert inner.names == ["ones"]
 
 

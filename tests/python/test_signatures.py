@@ -350,7 +350,7 @@ def test_factories() -> None:
 
 
 def test_a_line_of_the_op_list_is_checked_when_it_is_read() -> None:
-    """What the parser of calls has no room for, or could not express, is refused: nothing is written behind an array."""
+    """What the parser of calls has no room for, or could not express, is refused; no array is written past its end."""
     import vesta
 
     read = vesta._C._read_parameters

@@ -177,6 +177,7 @@ def test_modes_of_long_lines(dtype, distinct: bool) -> None:
         assert again.indices.reshape(-1).tolist() == places.tolist()
 
 
+@pytest.mark.differs
 def test_modes_of_zeros_and_nans() -> None:
     many = vesta.arange(300.0)
     many[[5, 7]] = vesta.tensor([0.0, -0.0])

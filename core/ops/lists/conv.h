@@ -44,12 +44,13 @@
      accepts(kNumbers))                                                                                                \
   OP(FUNCTION, Tensor, convolution,                                                                                    \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntTuple stride, IntTuple padding,                  \
-      IntTuple dilation, bool transposed, IntTuple output_padding, int64_t groups),                                                       \
+      IntTuple dilation, bool transposed, IntTuple output_padding, int64_t groups),                                    \
      (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), composite,                  \
      casts(lower, lower), accepts(kNumbers))                                                                           \
   OP(FUNCTION, Tensor, cudnn_convolution_relu,                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntTuple stride, IntTuple padding,                  \
-      IntTuple dilation, int64_t groups), (input, weight, bias, stride, padding, dilation, groups), composite, casts(lower, lower),       \
+      IntTuple dilation, int64_t groups),                                                                              \
+     (input, weight, bias, stride, padding, dilation, groups), composite, casts(lower, lower),                         \
      accepts(kReals))                                                                                                  \
   OP(FUNCTION, Tensor, cudnn_convolution_add_relu,                                                                     \
      (const Tensor& input, const Tensor& weight, const Tensor& z, MaybeDouble alpha, MaybeTensor bias,                 \
@@ -58,7 +59,8 @@
      accepts(kReals))                                                                                                  \
   OP(FUNCTION, Tensor, _convolution,                                                                                   \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntTuple stride, IntTuple padding,                  \
-      IntTuple dilation, int64_t groups), (input, weight, bias, stride, padding, dilation, groups), hidden, accepts(kNumbers))            \
+      IntTuple dilation, int64_t groups),                                                                              \
+     (input, weight, bias, stride, padding, dilation, groups), hidden, accepts(kNumbers))                              \
   OP(FUNCTION, Tensor, _convolution_backward_input,                                                                    \
      (const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride, IntList padding,                   \
       IntList dilation, int64_t groups, bool channels_last = false, MaybeTensor bias = {}),                            \

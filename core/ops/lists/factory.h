@@ -46,7 +46,7 @@
      (s, dtype, device), composite, factory)                                                                           \
   OP(FUNCTION, Tensor, empty_strided,                                                                                  \
      (IntTuple size, IntTuple stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                             \
-     (size, stride, dtype, device), composite, factory)                                                                                               \
+     (size, stride, dtype, device), composite, factory)                                                                \
   OP(FUNCTION_AS, Tensor, eye, m, (int64_t n, int64_t m, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),          \
      (n, m, dtype, device), out, factory)                                                                              \
   OP(FORM, Tensor, eye, n, (int64_t n, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (n, dtype, device),        \
@@ -67,7 +67,7 @@
      (size, dtype, device), composite, factory, tensor_only)                                                           \
   OP(METHOD, Tensor, new_empty_strided,                                                                                \
      (IntTuple size, IntTuple stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                             \
-     (size, stride, dtype, device), composite, factory, tensor_only)                                                                                  \
+     (size, stride, dtype, device), composite, factory, tensor_only)                                                   \
   OP(METHOD, Tensor, new_zeros, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                   \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
   OP(METHOD, Tensor, new_ones, (IntTuple size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \

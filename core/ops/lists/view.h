@@ -11,7 +11,7 @@
   OP(METHOD, Tensor, _squeeze, (const MaybeDims& dim = {}), (dim), hidden)                                             \
   OP(FORM_METHOD, Tensor, squeeze, all, (), (), _squeeze(input, {}))                                                   \
   OP(FORM_METHOD, Tensor, squeeze, dim, (int64_t dim), (dim), _squeeze(input, dim))                                    \
-  OP(FORM_METHOD, Tensor, squeeze, dims, (IntList dim), (dim), _squeeze(input, MaybeDims(IntSpan(dim))))               \
+  OP(FORM_METHOD, Tensor, squeeze, dims, (IntTuple dim), (dim), _squeeze(input, MaybeDims(IntSpan(dim))))              \
   OP(METHOD, Tensor, unsqueeze, (int64_t dim), (dim))                                                                  \
   OP(METHOD, Tensor, select, (int64_t dim, int64_t index), (dim, index))                                               \
   OP(METHOD, Tensor, slice, (int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),               \
@@ -54,7 +54,7 @@
   OP(METHOD, Tensor, _squeeze_, (const MaybeDims& dim = {}), (dim), composite, hidden)                                 \
   OP(FORM_METHOD, Tensor, squeeze_, all, (), (), _squeeze_(input, {}), tensor_only)                                    \
   OP(FORM_METHOD, Tensor, squeeze_, dim, (int64_t dim), (dim), _squeeze_(input, dim), tensor_only)                     \
-  OP(FORM_METHOD, Tensor, squeeze_, dims, (IntList dim), (dim), _squeeze_(input, MaybeDims(IntSpan(dim))),             \
+  OP(FORM_METHOD, Tensor, squeeze_, dims, (IntTuple dim), (dim), _squeeze_(input, MaybeDims(IntSpan(dim))),            \
      tensor_only)                                                                                                      \
   OP(METHOD, Tensor, transpose_, (int64_t dim0, int64_t dim1), (dim0, dim1), composite, tensor_only)                   \
   OP(FORM_METHOD, Tensor, swapaxes_, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                             \
