@@ -35,6 +35,7 @@ constexpr int64_t kFewTiles = 3;                  // tiles of rows for which pan
 constexpr int64_t kTransposedRows = 8;            // tiles of rows of a transposed product whose sums are kept, in L1
 constexpr int64_t kThinRows = 8;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
+constexpr int64_t kThinLines = 32;  // lines that are read together
 constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
 constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
@@ -465,7 +466,10 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
                                               : kSerialWork;
   if (work <= serial) return multiply(kernels, p);
   const int64_t wide = std::min<int64_t>(4 * kernels.tile_cols, 512 / sizeof(T));  // eight vectors of AVX-512 at most
-  const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, wide);
+  // Lines are read as they lie in memory, whole where there are enough of them.
+  const int64_t tiles = has_few_rows(p)      ? ceil_div(p.n, kThinLines)
+                        : has_few_columns(p) ? ceil_div(p.m, kThinLines)
+                                             : ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, wide);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
   if (p.m > kRowsPerBlock && !has_few_columns(p)) return multiply_shared(kernels, p);

@@ -214,26 +214,47 @@ void block(const Block<typename X::T>& p) {
   return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::stride>(p);
 }
 
-// Writes the sums of `count` lines, from number l0 on, with one of the vectors.
+// Writes the sums of `count` lines, the first of them number l0 and the others `step` lines apart, with one of the
+// vectors.
 template <class X>
-void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, int count, int f, typename X::V value) {
+void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, std::int64_t step, int count, int f,
+                typename X::V value) {
   using T = typename X::T;
   const typename X::Mask mask = X::mask(count);
   T* const to = p.out + l0 * p.out_line + f * p.out_few;
-  if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
+  alignas(64) T column[X::kWidth] = {};
+  if (p.line_bias != nullptr) {
+    for (int l = 0; l < count; ++l) column[l] = p.line_bias[l0 + l * step];
+    value = X::add(value, X::load(column));
+  }
   if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
-  if (p.out_line == 1) return X::store(to, value, mask);
-  alignas(64) T column[X::kWidth];
+  const std::int64_t out_step = step * p.out_line;
+  if (out_step == 1) return X::store(to, value, mask);
   X::store(column, value);
-  for (int l = 0; l < count; ++l) to[l * p.out_line] = column[l];
+  for (int l = 0; l < count; ++l) to[l * out_step] = column[l];
+}
+
+// Returns whether lines are shared out: a lane takes lines that follow each other in memory, and reads one long stream.
+// The processor foresees one in each page, so that lanes whose lines share a page would not be foreseen
+// (compare_torch.py, GPT token by token).
+template <class T>
+bool shares_out(const ThinBlock<T>& p) {
+  constexpr std::int64_t kPage = 4096;
+  return p.line * static_cast<std::int64_t>(sizeof(T)) < kPage;
+}
+
+// Fetches what follows in each line, four lines of the cache ahead, into the second cache.
+template <class X>
+void fetch_ahead(const EvenLines<X>& lines) {
+#pragma GCC unroll 16
+  for (int l = 0; l < X::kWidth; ++l) __builtin_prefetch(lines(l) + 4 * 64 / sizeof(typename X::T), 0, 2);
 }
 
 // Does what thin_lines() does for kGroups times kWidth lines at a time, as long as so many are left; returns the number
 // of the first line that is not done. One sum waits for its last addition: those of several groups are under way
 // together. Each group is four lines of the cache behind the one before, because lines a multiple of a page apart share
-// a set of the first cache, which holds one group's (compare_torch.py, mv 1024 and linear 128x400 -> 1). With kAhead
-// the next lines are fetched meanwhile.
-template <class X, int kFew, int kGroups, bool kAhead>
+// a set of the first cache, which holds one group's (compare_torch.py, mv 1024 and linear 128x400 -> 1).
+template <class X, int kFew, int kGroups>
 std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
   using T = typename X::T;
   using V = typename X::V;
@@ -264,11 +285,6 @@ std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
         if (k % kBlockK == 0 && k > 0) end_block(g, k);
         V v[kLineBlocks<X>][kDepth];
         const T* const in = p.in + (l0 + g * W) * p.line + k;
-        if (kAhead && k % (64 / sizeof(T)) == 0) {  // the same of the next lines, into the second cache
-          const EvenLines<X> next(in + kGroups * W * p.line, p.line);
-#pragma GCC unroll 16
-          for (int l = 0; l < W; ++l) __builtin_prefetch(next(l), 0, 2);
-        }
         load_lines<X, kLineBlocks<X>>(EvenLines<X>(in, p.line), v);
 #pragma GCC unroll 16
         for (int d = 0; d < kStep; ++d) add(g, v[d / kDepth][d % kDepth], k + d);
@@ -285,18 +301,10 @@ std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
         add(g, X::load(column), k);
       }
       end_block(g, p.k);
-      for (int f = 0; f < kFew; ++f) write_thin<X>(p, l0 + g * W, W, f, total[g][f]);
+      for (int f = 0; f < kFew; ++f) write_thin<X>(p, l0 + g * W, 1, W, f, total[g][f]);
     }
   }
   return l0;
-}
-
-// Where several lines share a page, the processor foresees none of them.
-template <class X, int kFew>
-std::int64_t thin_groups(const ThinBlock<typename X::T>& p) {
-  constexpr std::int64_t kPage = 4096;
-  const bool together = p.line * static_cast<std::int64_t>(sizeof(typename X::T)) < kPage;
-  return together ? thin_groups<X, kFew, 2, true>(p) : thin_groups<X, kFew, 2, false>(p);
 }
 
 // Sums the products of lines from number l0 on with kFew vectors, kWidth lines at a time.
@@ -305,11 +313,14 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
-  for (; l0 < p.lines; l0 += W) {
-    const int count = static_cast<int>(p.lines - l0 < W ? p.lines - l0 : W);
-    const T* const in = p.in + l0 * p.line;
-    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * p.line; };
-    EvenLines<X> even_lines(in, p.line);
+  const std::int64_t lines = p.lines - l0, each = shares_out(p) ? lines / W : 0;
+  for (std::int64_t n = 0; n * W < lines; ++n) {
+    const bool apart = n < each;
+    const int count = static_cast<int>(lines - n * W < W ? lines - n * W : W);
+    const std::int64_t first = l0 + (apart ? n : n * W), lane = apart ? each : 1;
+    const T* const in = p.in + first * p.line;
+    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * lane * p.line; };
+    EvenLines<X> even_lines(in, lane * p.line);
     const T* starts[W] = {};
     if (count < W) {
       for (int l = 0; l < W; ++l) starts[l] = clamped(l);
@@ -336,6 +347,7 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
         constexpr int kSpan = kBlocks * kDepth;
         if (count == W) {
           for (; k + kSpan <= end; k += kSpan, even_lines.advance(kSpan)) {
+            if (apart && kSpan * sizeof(T) == 64) fetch_ahead<X>(even_lines);
             add_blocks.template operator()<kBlocks>(even_lines);
           }
         } else {
@@ -353,7 +365,7 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
 #pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
     }
-    for (int f = 0; f < p.few; ++f) write_thin<X>(p, l0, count, f, total[f]);
+    for (int f = 0; f < p.few; ++f) write_thin<X>(p, first, lane, count, f, total[f]);
   }
 }
 
@@ -361,7 +373,10 @@ template <class X>
 void thin(const ThinBlock<typename X::T>& p) {
   static_assert(kThin == 8);
   switch (thin_width(p.few)) {
-    case 1: return thin_lines<X, 1>(p, thin_groups<X, 1>(p));
+    case 1:
+      // With AVX-512 one sum of 16 lines keeps the processor busy.
+      if constexpr (kLineBlocks<X> == 4) return thin_lines<X, 1>(p, 0);
+      else return thin_lines<X, 1>(p, shares_out(p) ? 0 : thin_groups<X, 1, 2>(p));
     case 2: return thin_lines<X, 2>(p, 0);
     case 4: return thin_lines<X, 4>(p, 0);
     case 6: return thin_lines<X, 6>(p, 0);

@@ -213,30 +213,36 @@ void multiply_block(const Block<float>& p) {
   }
 }
 
-// Adds the products of T groups of kSide lines over one step. `lines` says how many there are.
+/// Lines that are multiplied together, in groups of kSide: number l of group g is `first + l * lane + g * group`.
+struct Lines {
+  int64_t first, lane, group;
+  int64_t at(int64_t i) const { return first + i % kSide * lane + i / kSide * group; }
+};
+
+// Adds the products of T groups of kSide lines, `line` apart, over one step.
 template <int T>
-inline void add_thin_step(const float* in, int64_t line) {
+inline void add_thin_step(const float* in, int64_t line, int64_t group) {
   load_tile<4>(in, line);
   multiply_tiles<0, 4, 6>();
-  if constexpr (T > 1) load_tile<5>(in + kSide * line, line), multiply_tiles<1, 5, 6>();
-  if constexpr (T > 2) load_tile<4>(in + 2 * kSide * line, line), multiply_tiles<2, 4, 6>();
-  if constexpr (T > 3) load_tile<5>(in + 3 * kSide * line, line), multiply_tiles<3, 5, 6>();
+  if constexpr (T > 1) load_tile<5>(in + group, line), multiply_tiles<1, 5, 6>();
+  if constexpr (T > 2) load_tile<4>(in + 2 * group, line), multiply_tiles<2, 4, 6>();
+  if constexpr (T > 3) load_tile<5>(in + 3 * group, line), multiply_tiles<3, 5, 6>();
 }
 
-// Copies `count` pairs of `lines` lines to rows of kSide, filled up with zeros.
-void copy_step(int64_t lines, int64_t count, const float* in, int64_t line, float* to) {
-  const __mmask16 mask = VecF32::mask(static_cast<int>(count));
-  for (int64_t l = 0; l < lines; ++l) VecF32::store(to + l * kSide, VecF32::load(in + l * line, mask));
+// Copies pairs [k, end) of `count` lines to rows of kSide, filled up with zeros.
+void copy_step(const ThinBlock<float>& p, const Lines& lines, int64_t count, int64_t k, int64_t end, float* to) {
+  const __mmask16 mask = VecF32::mask(static_cast<int>(end - k < kSide ? end - k : kSide));
+  for (int64_t l = 0; l < count; ++l) VecF32::store(to + l * kSide, VecF32::load(p.in + lines.at(l) * p.line + k, mask));
 }
 
-// Multiplies lines from number l0 on, T groups of kSide of them at most.
+// Multiplies `count` lines, T groups at most.
 template <int T>
-void thin_tiles(const ThinBlock<float>& p, int64_t l0, int width) {
+void thin_tiles(const ThinBlock<float>& p, const Lines& lines, int64_t count, int width) {
   constexpr int kLines = T * kSide;
   alignas(64) float copied[kLines * kSide] = {}, sums[kLines * kThin], totals[kLines * kThin];
   alignas(64) float last[kSide * kThin] = {};
-  const int64_t lines = p.lines - l0 < kLines ? p.lines - l0 : kLines;
-  const float* const in = p.in + l0 * p.line;
+  const float* const in = p.in + lines.first * p.line;
+  const int64_t lane = lines.lane * p.line, group = lines.group * p.line;
   for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
     const int64_t end = p.k - k0 < kBlockK ? p.k : k0 + kBlockK;
     clear_tile<0>();
@@ -244,18 +250,17 @@ void thin_tiles(const ThinBlock<float>& p, int64_t l0, int width) {
     if constexpr (T > 2) clear_tile<2>();
     if constexpr (T > 3) clear_tile<3>();
     for (int64_t k = k0; k < end; k += kSide) {
-      const int64_t count = end - k < kSide ? end - k : kSide;
       const float* vectors = p.vectors + k * width;
-      if (count < kSide) {
-        __builtin_memcpy(last, vectors, sizeof(float) * count * width);
+      if (end - k < kSide) {
+        __builtin_memcpy(last, vectors, sizeof(float) * (end - k) * width);
         vectors = last;
       }
       load_tile<6>(vectors, width);
-      if (count == kSide && lines == kLines) {
-        add_thin_step<T>(in + k, p.line);
+      if (end - k >= kSide && count == kLines) {
+        add_thin_step<T>(in + k, lane, group);
       } else {
-        copy_step(lines, count, in + k, p.line, copied);
-        add_thin_step<T>(copied, kSide);
+        copy_step(p, lines, count, k, end, copied);
+        add_thin_step<T>(copied, kSide, kSide * kSide);
       }
     }
     float* const to = k0 == 0 ? totals : sums;
@@ -265,25 +270,35 @@ void thin_tiles(const ThinBlock<float>& p, int64_t l0, int width) {
     if constexpr (T > 3) store_tile<3>(to + 3 * kSide * width, width);
     for (int e = 0; e < kLines * width && k0 > 0; ++e) totals[e] = totals[e] + sums[e];
   }
-  for (int64_t l = 0; l < lines; ++l) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t l = lines.at(i);
     for (int64_t f = 0; f < p.few; ++f) {
-      float value = p.k > 0 ? totals[l * width + f] : 0;
-      if (p.line_bias != nullptr) value = value + p.line_bias[l0 + l];
+      float value = p.k > 0 ? totals[i * width + f] : 0;
+      if (p.line_bias != nullptr) value = value + p.line_bias[l];
       if (p.few_bias != nullptr) value = value + p.few_bias[f];
-      p.out[(l0 + l) * p.out_line + f * p.out_few] = value;
+      p.out[l * p.out_line + f * p.out_few] = value;
     }
   }
 }
 
 void multiply_thin(const ThinBlock<float>& p) {
+  constexpr int64_t kLines = kThinTiles * kSide;
   const int width = static_cast<int>(thin_width(p.few));
   const Tiles tiles(width);
-  for (int64_t l0 = 0; l0 < p.lines; l0 += kThinTiles * kSide) {
-    switch ((p.lines - l0 + kSide - 1) / kSide) {
-      case 1: thin_tiles<1>(p, l0, width); break;
-      case 2: thin_tiles<2>(p, l0, width); break;
-      case 3: thin_tiles<3>(p, l0, width); break;
-      default: thin_tiles<kThinTiles>(p, l0, width);
+  int64_t l0 = 0;
+  if (shares_out(p)) {
+    const int64_t each = p.lines / kLines * kThinTiles;
+    for (; l0 < each; l0 += kThinTiles) thin_tiles<kThinTiles>(p, {l0, each, 1}, kLines, width);
+    l0 = each * kSide;
+  }
+  for (; l0 < p.lines; l0 += kLines) {
+    const Lines lines{l0, 1, kSide};
+    const int64_t count = p.lines - l0 < kLines ? p.lines - l0 : kLines;
+    switch ((count + kSide - 1) / kSide) {
+      case 1: thin_tiles<1>(p, lines, count, width); break;
+      case 2: thin_tiles<2>(p, lines, count, width); break;
+      case 3: thin_tiles<3>(p, lines, count, width); break;
+      default: thin_tiles<kThinTiles>(p, lines, count, width);
     }
   }
 }
