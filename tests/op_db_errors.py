@@ -165,7 +165,7 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([3]), 1), IndexError, "3"),
         Bad(lambda v: v.index_fill(v.ones(3), 1, v.tensor([0]), 1), IndexError, "1"),
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([[0]]), 1), IndexError, "index"),
-        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0.5]), 1), RuntimeError, "float32"),
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0.5]), 1), IndexError, "float32"),
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0]), v.ones(1)), RuntimeError, "value"),
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0]), 1j), RuntimeError, "complex"),
         Bad(lambda v: v.index_fill(v.ones(3, dtype=v.uint8), 0, v.tensor([0]), 300), RuntimeError, "300"),

@@ -331,7 +331,7 @@ def index_fill(make: Maker) -> Iterator[Sample]:
     yield call(make(7), 0, make.indices(4, low=-7, high=7), 1)
     yield call(make(5, 3), 1, Fixed(np.array([2, 0, 2])), make())
     yield call(make(5, 3), -2, Fixed(np.array(3)), make())
-    yield call(make(2, 3, 4), 1, Fixed(np.array([-1, 1], dtype=np.int32)), 0)
+    yield call(make(2, 3, 4), 1, Fixed(np.array([-1, 1], dtype=np.int64)), 0)
     yield call(make(2, 3, 4), 1, make.indices(0, high=3), 1)
     yield call(make(), 0, Fixed(np.array([0, -1])), make())
     yield call(make(0, 3), 1, Fixed(np.array([1])), 1)

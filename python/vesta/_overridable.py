@@ -19,8 +19,23 @@ __all__ = ["is_overridable", "overridable"]
 _known: set[types.FunctionType] = set()
 
 
-def _entry(*args: Any, __called__: Any, **kwargs: Any) -> Any:
-    return __called__(args, kwargs)
+@functools.cache
+def _entry(free: int) -> types.CodeType:
+    """Returns the code of a function that passes its call on, with so many free variables, which it does not use.
+
+    The interpreter copies them into a frame when its code begins; who looks at the frame's variables relies on it.
+    """
+    names = "".join(f"_{i}, " for i in range(free))
+    scope: dict[str, Any] = {}
+    source = f"""
+def outer({names}):
+    def entry(*args, __called__, **kwargs):
+        return __called__(args, kwargs)
+        {names or None}
+    return entry
+"""
+    exec(compile(source, __file__, "exec"), scope)  # a closure has as many cells as its text has free variables
+    return scope["outer"](*range(free)).__code__
 
 
 def _exchange(function: types.FunctionType) -> None:
@@ -39,7 +54,7 @@ def _exchange(function: types.FunctionType) -> None:
     called = functools.partial(_C._call_or_hand_over, function, plain)
     function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "__called__": called}
     # A function may only get code with as many free variables as its closure has cells.
-    function.__code__ = _entry.__code__.replace(co_name=code.co_name, co_freevars=code.co_freevars)
+    function.__code__ = _entry(len(code.co_freevars)).replace(co_name=code.co_name)
 
 
 def _exchange_all() -> None:

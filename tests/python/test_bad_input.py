@@ -459,3 +459,40 @@ def test_an_operator_of_a_subclass_raises_the_error_of_its_op() -> None:
 
 def test_a_file_without_a_size_is_empty() -> None:
     assert vesta.from_file("no such file", size=None).numel() == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("full: value .* float16 without overflow", lambda x: vesta.full((2,), 1e5, dtype=vesta.float16)),
+        ("masked_fill: value .* float16 without", lambda x: x.half().masked_fill(x > 0, -1e9)),
+        ("fill_: value .* float32 without overflow", lambda x: x.fill_(1e40)),
+        ("addmm: expected operands of the same dtype", lambda x: vesta.addmm(x.double(), x, x)),
+        ("addmv_: expected operands of the same dtype", lambda x: x[0].double().addmv_(x, x[0])),
+        ("masked_fill_: expected all tensors on one", lambda x: x.masked_fill_(x.to("meta") > 0, 0.0)),
+        ("clamp: expected out on", lambda x: vesta.clamp(x, x, x, out=x.to("meta"))),
+        ("clamp_: output .* keeps its shape", lambda x: x.clamp_(x.expand(3, 2, 2), x)),
+        ("lstm_cell: .* batch size 2", lambda x: vesta.lstm_cell(x, (x[:1], x[:1]), x, x)),
+        (r"lstm_cell: expected a weight of shape \[8, 2\]", lambda x: vesta.lstm_cell(x, (x, x), x, x)),
+        (r"`\+` operator, on a bool tensor", lambda x: +(x > 0)),
+        ("__contains__ only supports", lambda x: "a" in x),
+    ],
+)
+def test_errors_of_values_dtypes_and_devices_name_the_call(message: str, call: Callable[[Any], Any]) -> None:
+    x = vesta.ones(2, 2)
+    with pytest.raises(RuntimeError, match=message):
+        call(x)
+    assert x.tolist() == [[1.0, 1.0]] * 2
+
+
+def test_losses_of_one_target_and_of_the_smallest_beta() -> None:
+    x = vesta.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for loss in (F.cross_entropy, F.nll_loss):
+        for reduction in ("mean", "sum", "none"):
+            got, want = (loss(x, vesta.tensor(t), reduction=reduction) for t in ([1], 1))
+            assert got.shape == () and got == want
+        with pytest.raises(ValueError, match="a target of one element"):
+            loss(x, vesta.tensor([1, 2]))
+    for beta in (1e-39, 1e-42, 5e-324):
+        (grad,) = vesta.autograd.grad(F.smooth_l1_loss(x, vesta.tensor([1.0, 5.0, 1.0]), beta=beta), x)
+        assert vesta.allclose(grad, vesta.tensor([0.0, -1.0, 1.0]) / 3)

@@ -106,9 +106,14 @@ def test_foreach_refuses(call, error):
 @pytest.mark.parametrize("order", [1, 2])
 def test_gradient_is_numpys(order):
     x = np.random.default_rng(0).normal(size=(4, 5))
-    at = np.array([0.0, 0.5, 2.0, 2.5])
-    got = vesta.gradient(vesta.from_numpy(x), spacing=[vesta.from_numpy(at), 0.5], edge_order=order)
-    for mine, theirs in zip(got, np.gradient(x, at, 0.5, edge_order=order)):
+    at, across = np.array([0.0, 0.5, 2.0, 2.5]), 0.5 * np.arange(5.0)
+    got = vesta.gradient(
+        vesta.from_numpy(x), spacing=[vesta.from_numpy(at), vesta.from_numpy(across)], edge_order=order
+    )
+    for mine, theirs in zip(got, np.gradient(x, at, across, edge_order=order)):
+        np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-12)
+    got = vesta.gradient(vesta.from_numpy(x), spacing=[2.0, 0.5], edge_order=order)
+    for mine, theirs in zip(got, np.gradient(x, 2.0, 0.5, edge_order=order)):
         np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-12)
     (along,) = vesta.gradient(vesta.from_numpy(x), dim=-1, edge_order=order)
     np.testing.assert_allclose(along.numpy(), np.gradient(x, axis=-1, edge_order=order), rtol=1e-12)

@@ -32,7 +32,6 @@ CALLS = {
     "diff": lambda t, **out: vesta.diff(t, **out),
     "kron": lambda t, **out: vesta.kron(t[:8, :8], t[8:16, :8], **out),
     "inner": lambda t, **out: vesta.inner(t.view(4, 16, 64), t, **out),
-    "renorm": lambda t, **out: vesta.renorm(t, 2, 0, 1, **out),
 }
 INPLACE = {
     "clamp": (0.2, 0.7),

@@ -465,3 +465,15 @@ def test_properties_that_are_set_are_handed_over() -> None:
         seen.requires_grad = 1
     del seen.grad
     assert seen.grad is None
+
+
+def test_frames_of_functions_that_may_be_taken_over_can_be_looked_at() -> None:
+    """As debuggers and reports of errors do: their variables are read."""
+    with Recorder():
+        for call in (lambda: vesta.gradient(vesta.ones(1)), lambda: vesta.unique(3), lambda: F.relu("a")):
+            with pytest.raises((RuntimeError, TypeError)) as raised:
+                call()
+            trace = raised.value.__traceback__
+            while trace:
+                assert isinstance(dict(trace.tb_frame.f_locals), dict)
+                trace = trace.tb_next
