@@ -232,7 +232,8 @@ inline void add_thin_step(const float* in, int64_t line, int64_t group) {
 // Copies pairs [k, end) of `count` lines to rows of kSide, filled up with zeros.
 void copy_step(const ThinBlock<float>& p, const Lines& lines, int64_t count, int64_t k, int64_t end, float* to) {
   const __mmask16 mask = VecF32::mask(static_cast<int>(end - k < kSide ? end - k : kSide));
-  for (int64_t l = 0; l < count; ++l) VecF32::store(to + l * kSide, VecF32::load(p.in + lines.at(l) * p.line + k, mask));
+  const float* const in = p.in + k;
+  for (int64_t l = 0; l < count; ++l) VecF32::store(to + l * kSide, VecF32::load(in + lines.at(l) * p.line, mask));
 }
 
 // Multiplies `count` lines, T groups at most.
