@@ -286,13 +286,9 @@ void multiply_thin(const ThinBlock<float>& p) {
   constexpr int64_t kLines = kThinTiles * kSide;
   const int width = static_cast<int>(thin_width(p.few));
   const Tiles tiles(width);
-  int64_t l0 = 0;
-  if (shares_out(p)) {
-    const int64_t each = p.lines / kLines * kThinTiles;
-    for (; l0 < each; l0 += kThinTiles) thin_tiles<kThinTiles>(p, {l0, each, 1}, kLines, width);
-    l0 = each * kSide;
-  }
-  for (; l0 < p.lines; l0 += kLines) {
+  const int64_t each = lines_of_lane(p, kSide, kThinTiles);
+  for (int64_t l = 0; l < each; l += kThinTiles) thin_tiles<kThinTiles>(p, {l, each, 1}, kLines, width);
+  for (int64_t l0 = each * kSide; l0 < p.lines; l0 += kLines) {
     const Lines lines{l0, 1, kSide};
     const int64_t count = p.lines - l0 < kLines ? p.lines - l0 : kLines;
     switch ((count + kSide - 1) / kSide) {
