@@ -234,13 +234,17 @@ void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, std::int64_t
   for (int l = 0; l < count; ++l) to[l * out_step] = column[l];
 }
 
-// Returns whether lines are shared out: a lane takes lines that follow each other in memory, and reads one long stream.
-// The processor foresees one in each page, so that lanes whose lines share a page would not be foreseen
-// (compare_torch.py, GPT token by token).
+// Returns how many lines each of `lanes` lanes takes, a multiple of `unit`, where lines are shared out, else 0: a lane
+// takes lines that follow each other in memory, and reads one long stream. The processor foresees one in each page, so
+// that lanes whose lines share a page would not be foreseen (compare_torch.py, GPT token by token). Lanes a multiple of
+// kSets apart would compete for few sets of the second cache.
 template <class T>
-bool shares_out(const ThinBlock<T>& p) {
-  constexpr std::int64_t kPage = 4096;
-  return p.line * static_cast<std::int64_t>(sizeof(T)) < kPage;
+std::int64_t lines_of_lane(const ThinBlock<T>& p, std::int64_t lanes, std::int64_t unit) {
+  constexpr std::int64_t kPage = 4096, kSets = 32 * 1024;
+  const std::int64_t bytes = p.line * static_cast<std::int64_t>(sizeof(T));
+  if (bytes >= kPage) return 0;
+  const std::int64_t each = p.lines / (lanes * unit) * unit;
+  return each > unit && each * bytes % kSets == 0 ? each - unit : each;
 }
 
 // Fetches what follows in each line, four lines of the cache ahead, into the second cache.
@@ -313,7 +317,7 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
-  const std::int64_t lines = p.lines - l0, each = shares_out(p) ? lines / W : 0;
+  const std::int64_t lines = p.lines - l0, each = l0 == 0 ? lines_of_lane(p, W, 1) : 0;
   for (std::int64_t n = 0; n * W < lines; ++n) {
     const bool apart = n < each;
     const int count = static_cast<int>(lines - n * W < W ? lines - n * W : W);
@@ -376,7 +380,7 @@ void thin(const ThinBlock<typename X::T>& p) {
     case 1:
       // With AVX-512 one sum of 16 lines keeps the processor busy.
       if constexpr (kLineBlocks<X> == 4) return thin_lines<X, 1>(p, 0);
-      else return thin_lines<X, 1>(p, shares_out(p) ? 0 : thin_groups<X, 1, 2>(p));
+      else return thin_lines<X, 1>(p, lines_of_lane(p, X::kWidth, 1) > 0 ? 0 : thin_groups<X, 1, 2>(p));
     case 2: return thin_lines<X, 2>(p, 0);
     case 4: return thin_lines<X, 4>(p, 0);
     case 6: return thin_lines<X, 6>(p, 0);

@@ -209,6 +209,31 @@ def test_samples_are_the_same_for_any_number_of_threads(row: Row) -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16, vesta.float16], ids=str)
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("k", [4, 33, 300])
+def test_few_rows_have_the_same_bits_wherever_the_lines_of_a_weight_lie(dtype: vesta.dtype, rows: int, k: int) -> None:
+    """Lines that share a page are read in another order than lines a page apart, and the last few in a third."""
+    vesta.manual_seed(0)
+    for n in (1, 15, 16, 63, 64, 100, 259):
+        x, bias = vesta.randn(rows, k).to(dtype), vesta.randn(n).to(dtype)
+        weight = vesta.randn(n, k).to(dtype)
+        apart = vesta.zeros(n, 4096, dtype=dtype)[:, :k]
+        apart.copy_(weight)
+        product = vesta.nn.functional.linear(x, weight, bias)
+        wide = [t.double().numpy() for t in (x, weight, bias)]
+        exact, sums = wide[0] @ wide[1].T + wide[2], np.abs(wide[0]) @ np.abs(wide[1]).T + np.abs(wide[2])
+        added = vesta.finfo(vesta.promote_types(dtype, vesta.float32)).eps
+        bound = vesta.finfo(dtype).eps * np.abs(exact) + (k + 2) * added * sums
+        assert (np.abs(product.double().numpy() - exact) <= bound).all(), n
+        assert vesta.equal(product, vesta.nn.functional.linear(x, apart, bias)), n
+        assert vesta.equal(product[:1], vesta.nn.functional.linear(x[:1], weight, bias)), n
+        alone = [vesta.nn.functional.linear(x, weight[i : i + 1], bias[i : i + 1]) for i in range(n)]
+        assert vesta.equal(product, vesta.cat(alone, 1)), n
+        columns = vesta.mm(weight, x.t()) + bias[:, None] if dtype == vesta.float32 else None
+        assert columns is None or vesta.equal(product.t(), columns), n
+
+
 @pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.float16])
 def test_a_power_does_not_depend_on_its_neighbours(dtype: vesta.dtype) -> None:
     """Powers that are products and roots have the bits of those, alone or among powers that are not."""

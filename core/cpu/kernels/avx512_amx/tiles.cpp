@@ -232,7 +232,8 @@ inline void add_thin_step(const float* in, int64_t line, int64_t group) {
 // Copies pairs [k, end) of `count` lines to rows of kSide, filled up with zeros.
 void copy_step(const ThinBlock<float>& p, const Lines& lines, int64_t count, int64_t k, int64_t end, float* to) {
   const __mmask16 mask = VecF32::mask(static_cast<int>(end - k < kSide ? end - k : kSide));
-  for (int64_t l = 0; l < count; ++l) VecF32::store(to + l * kSide, VecF32::load(p.in + lines.at(l) * p.line + k, mask));
+  const float* const in = p.in + k;
+  for (int64_t l = 0; l < count; ++l) VecF32::store(to + l * kSide, VecF32::load(in + lines.at(l) * p.line, mask));
 }
 
 // Multiplies `count` lines, T groups at most.
@@ -285,13 +286,9 @@ void multiply_thin(const ThinBlock<float>& p) {
   constexpr int64_t kLines = kThinTiles * kSide;
   const int width = static_cast<int>(thin_width(p.few));
   const Tiles tiles(width);
-  int64_t l0 = 0;
-  if (shares_out(p)) {
-    const int64_t each = p.lines / kLines * kThinTiles;
-    for (; l0 < each; l0 += kThinTiles) thin_tiles<kThinTiles>(p, {l0, each, 1}, kLines, width);
-    l0 = each * kSide;
-  }
-  for (; l0 < p.lines; l0 += kLines) {
+  const int64_t each = lines_of_lane(p, kSide, kThinTiles);
+  for (int64_t l = 0; l < each; l += kThinTiles) thin_tiles<kThinTiles>(p, {l, each, 1}, kLines, width);
+  for (int64_t l0 = each * kSide; l0 < p.lines; l0 += kLines) {
     const Lines lines{l0, 1, kSide};
     const int64_t count = p.lines - l0 < kLines ? p.lines - l0 : kLines;
     switch ((count + kSide - 1) / kSide) {
