@@ -57,7 +57,25 @@ void* take_from_system(size_t bytes) {
   return p;
 }
 
-void count_live_elsewhere(int delta) noexcept { live_of_ended_threads += delta; }
+namespace {
+/// Adds to the number of live tensors. A thread that has ended, or has only freed what others made, has no counter that
+/// anybody reads.
+void count_live(int64_t delta) noexcept {
+  if (lists.state == Lists::open) add_live(delta);
+  else live_of_ended_threads += delta;
+}
+}  // namespace
+
+void* take_counted_from_system(size_t bytes) {
+  void* const p = take_from_system(bytes);
+  count_live(+1);
+  return p;
+}
+
+void give_counted_to_system(void* p) noexcept {
+  std::free(p);
+  count_live(-1);
+}
 
 int64_t live() noexcept {
   std::lock_guard lock(registry_mutex());

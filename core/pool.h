@@ -35,51 +35,60 @@ constexpr size_t class_of(size_t bytes) { return (bytes + kAlignment - 1) / kAli
 
 /// Returns a fresh block of memory; throws Error(memory).
 VESTA_API void* take_from_system(size_t bytes);
-VESTA_API void count_live_elsewhere(int delta) noexcept;
+/// The same for a tensor, and its return.
+VESTA_API void* take_counted_from_system(size_t bytes);
+VESTA_API void give_counted_to_system(void* p) noexcept;
+
+/// Adds to the calling thread's number of live tensors. Only this thread writes it: no locked instruction is needed.
+inline void add_live(int64_t delta) noexcept {
+  lists.live.store(lists.live.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
+}
+
+/// Takes a block of the calling thread's list; returns null where there is none. A list has blocks only while the
+/// thread's counter is read, so that `counted` needs no test: it counts a live tensor.
+template <bool counted = false>
+inline void* take_from_list(size_t bytes) {
+  const size_t c = class_of(bytes);
+  if (VESTA_SANITIZED || c >= kClasses) return nullptr;
+  Lists::Block* const b = lists.head[c];
+  if (!b) [[unlikely]]
+    return nullptr;
+  lists.head[c] = b->next;
+  ++lists.room[c];
+  if constexpr (counted) add_live(+1);
+  return b;
+}
+/// Gives a block to that list; returns false where the list takes none. A list takes blocks only while the counter is
+/// read, likewise.
+template <bool counted = false>
+inline bool give_to_list(void* p, size_t bytes) noexcept {
+  const size_t c = class_of(bytes);
+  if (VESTA_SANITIZED || c >= kClasses || lists.room[c] == 0) [[unlikely]]
+    return false;
+  auto* const b = static_cast<Lists::Block*>(p);
+  b->next = lists.head[c];
+  lists.head[c] = b;
+  --lists.room[c];
+  if constexpr (counted) add_live(-1);
+  return true;
+}
 
 /// Returns `bytes` aligned to 64; throws Error(memory). Return a block with give(p, the same bytes), on any thread.
 inline void* take(size_t bytes) {
-  const size_t c = class_of(bytes);
-  if (!VESTA_SANITIZED && c < kClasses) {
-    if (Lists::Block* b = lists.head[c]) [[likely]] {
-      lists.head[c] = b->next;
-      ++lists.room[c];
-      return b;
-    }
-  }
-  return take_from_system(bytes);
+  void* const p = take_from_list(bytes);
+  return p ? p : take_from_system(bytes);
 }
-
-/// Returns a block to the calling thread's list.
 inline void give(void* p, size_t bytes) noexcept {
-  const size_t c = class_of(bytes);
-  if (!VESTA_SANITIZED && c < kClasses && lists.room[c] != 0) [[likely]] {
-    auto* b = static_cast<Lists::Block*>(p);
-    b->next = lists.head[c];
-    lists.head[c] = b;
-    --lists.room[c];
-    return;
-  }
-  std::free(p);
+  if (!give_to_list(p, bytes)) std::free(p);
 }
 
-/// Adds to the number of live tensors, which is counted per thread.
-inline void count_live(int delta) noexcept {
-  // A thread that has ended, or has only freed what others made, has no counter that anybody reads.
-  if (lists.state != Lists::open) [[unlikely]]
-    return count_live_elsewhere(delta);
-  // Only this thread writes its counter: no locked instruction is needed.
-  lists.live.store(lists.live.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
-}
 /// take() and give() for a tensor, which live() counts.
 inline void* take_counted(size_t bytes) {
-  void* const p = take(bytes);
-  count_live(+1);
-  return p;
+  void* const p = take_from_list<true>(bytes);
+  return p ? p : take_counted_from_system(bytes);
 }
 inline void give_counted(void* p, size_t bytes) noexcept {
-  give(p, bytes);
-  count_live(-1);
+  if (!give_to_list<true>(p, bytes)) give_counted_to_system(p);
 }
 /// Returns the number of live tensors of all threads.
 VESTA_API int64_t live() noexcept;

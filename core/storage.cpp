@@ -44,8 +44,10 @@ StoragePtr Storage::wrap(void* data, size_t nbytes, Device device, void* context
 
 void Storage::destroy(Storage* s) noexcept {
   size_t block = s->block_;
-  if (!s->lent_ && s->device_.type == DeviceType::cpu) balance -= int64_t(s->nbytes_);
-  if (s->deleter_) s->deleter_(s->context_);
+  if (!s->lent_ && s->device_.type == DeviceType::cpu) [[likely]]
+    balance -= int64_t(s->nbytes_);
+  if (s->deleter_) [[unlikely]]
+    s->deleter_(s->context_);
   s->~Storage();
   pool::give(s, block);
 }

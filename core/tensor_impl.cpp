@@ -29,7 +29,6 @@ void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offs
 
 TensorImpl::TensorImpl(StoragePtr storage, DType dtype, Device device)
     : dtype_(dtype), device_(device), storage_(std::move(storage)) {}
-TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::set_dims(IntSpan sizes, IntSpan strides) {
   size_t n = sizes.size();
@@ -91,12 +90,21 @@ intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t num
   return owner;
 }
 
+[[gnu::noinline]] void TensorImpl::release_extras() noexcept {
+  delete autograd;
+  if (owns_pyobject) python_port.release(pyobject);
+  sparse_parts.reset();
+  base.reset();
+  versions.reset();
+}
+
 [[gnu::flatten]] void TensorImpl::destroy(TensorImpl* t) noexcept {
-  if (t->autograd) delete t->autograd;
-  if (t->owns_pyobject) python_port.release(t->pyobject);
-  t->free_dims();
-  t->~TensorImpl();
-  pool::give_counted(t, sizeof(TensorImpl));
+  if (t->has_extras()) [[unlikely]]
+    t->release_extras();
+  if (!fits_inline(t->ndim_)) [[unlikely]]
+    delete[] t->dims_;
+  t->storage_.reset();
+  pool::give_counted(t, sizeof(TensorImpl));  // without a destructor: nothing is left that it would release
 }
 
 void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {

@@ -88,13 +88,16 @@ class TensorImpl : public RefCounted {
 
  private:
   TensorImpl(StoragePtr storage, DType dtype, Device device);
-  ~TensorImpl();
+  ~TensorImpl() = delete;  // see destroy()
   void set_dims(IntSpan sizes, IntSpan strides);
   /// Returns whether sizes and strides of `ndim` dimensions lie in the tensor itself.
   static constexpr bool fits_inline(size_t ndim) { return 2 * ndim <= std::size_t(kInline); }
-  void free_dims() noexcept {
-    if (!fits_inline(ndim_)) delete[] dims_;
+  /// Returns whether anything but the storage and the dimensions must be released with the tensor: one test for most.
+  bool has_extras() const noexcept {
+    const auto bits = [](const void* p) { return reinterpret_cast<uintptr_t>(p); };
+    return (bits(autograd) | bits(versions.get()) | bits(base.get()) | bits(sparse_parts.get()) | owns_pyobject) != 0;
   }
+  void release_extras() noexcept;
 
   static constexpr int kInline = 10;  // enough for five dimensions
   DType dtype_;

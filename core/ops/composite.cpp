@@ -18,6 +18,7 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/numbers.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -600,9 +601,9 @@ bool allclose_composite(const Tensor& input, const Tensor& other, double rtol, d
 Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
   VESTA_CHECK(value.dim() == 0, runtime, "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
-  // A number of the host that nothing is recorded of is checked against the range of the dtype.
+  // A number of the host that nothing is recorded of is checked against the range of an integer dtype.
   const bool plain = value.device().type == DeviceType::cpu && !(layer_state.grad_enabled && value.requires_grad());
-  return plain ? fill_(input, value.item()) : copy_(input, value);
+  return plain ? fill_(input, as_element(value.item(), input.dtype())) : copy_(input, value);
 }
 
 Tensor zero__composite(const Tensor& input) { return named_step(fill_(input, 0), "ZeroBackward0"); }

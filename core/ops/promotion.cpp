@@ -37,4 +37,9 @@ void check_factor(DType d, double factor, const char* op, const char* argument) 
   });
 }
 
+Scalar as_element(Scalar number, DType d) {
+  if (!is_float(d) || number.is_complex()) return number;
+  return visit<kFloats>(d, [&]<class T>() { return Scalar(double(compute_t<T>(number.to<T>("fill_")))); });
+}
+
 }  // namespace vesta

@@ -40,6 +40,9 @@ VESTA_API DType result_type(std::span<const Tensor> operands);
 /// Raises if an integer dtype is to be multiplied by `factor`, and `factor` is no integer or out of the dtype's range
 /// (negatives of that range are allowed for unsigned dtypes).
 VESTA_API void check_factor(DType d, double factor, const char* op, const char* argument);
+/// Returns a number as an element of a float dtype has it: infinite beyond its range, as in an assignment of a tensor.
+/// For other dtypes it stays as it is.
+VESTA_API Scalar as_element(Scalar number, DType d);
 /// Returns whether values of `from` may be stored in `to` without a change of category (float to integer may not).
 constexpr bool can_cast(DType from, DType to) {
   if (is_complex(from)) return is_complex(to);

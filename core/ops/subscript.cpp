@@ -6,6 +6,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/torch_rules.h>
 
@@ -157,7 +158,7 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
   Subscripts s(t, at);
   if (s.is_view()) {
     check_defined(value, "index_put_", "value");
-    if (value.impl()->wrapped_number && !value.is_complex()) fill_(s.view(), value.item());
+    if (value.impl()->wrapped_number && !value.is_complex()) fill_(s.view(), as_element(value.item(), t.dtype()));
     else copy_(s.view(), without_leading_ones(as_value(t, value), s.view().dim()), false);
     return;
   }

@@ -485,6 +485,19 @@ def test_errors_of_values_dtypes_and_devices_name_the_call(message: str, call: C
     assert x.tolist() == [[1.0, 1.0]] * 2
 
 
+def test_what_is_copied_into_a_smaller_float_is_infinite() -> None:
+    """A tensor, or a number assigned to a view, is converted as a copy is; a number that fills must fit."""
+    x = vesta.zeros(3, dtype=vesta.float16)
+    x[0] = 1e5
+    x[1:2] = -1e5
+    assert x.tolist() == [float("inf"), -float("inf"), 0.0]
+    assert x.fill_(vesta.tensor(1e5)).tolist() == [float("inf")] * 3
+    assert vesta.zeros(1).fill_(vesta.tensor(1e39, dtype=vesta.float64)).item() == float("inf")
+    for call in (lambda: x.fill_(1e5), lambda: x.__setitem__(x > 0, 1e5), lambda: x.__setitem__([0], 1e5)):
+        with pytest.raises(RuntimeError, match="float16 without overflow"):
+            call()
+
+
 def test_losses_of_one_target_and_of_the_smallest_beta() -> None:
     x = vesta.tensor([1.0, 2.0, 3.0], requires_grad=True)
     for loss in (F.cross_entropy, F.nll_loss):

@@ -2,11 +2,7 @@
 #include <vesta/core/cpu/gemm_tiles.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-namespace {
-
-constexpr GemmKernels<float> kF32 = kernels_of<VecF32>();
-
-}  // namespace
+namespace { constexpr GemmKernels<float> kF32 = kernels_of<VecF32>(); }  // namespace
 
 const GemmKernels<float>& float_kernels() { return kF32; }
 

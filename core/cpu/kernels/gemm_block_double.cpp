@@ -2,11 +2,7 @@
 #include <vesta/core/cpu/gemm_tiles.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-namespace {
-
-constexpr GemmKernels<double> kF64 = kernels_of<VecF64>();
-
-}  // namespace
+namespace { constexpr GemmKernels<double> kF64 = kernels_of<VecF64>(); }  // namespace
 
 const GemmKernels<double>& double_kernels() { return kF64; }
 
