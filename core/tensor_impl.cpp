@@ -73,8 +73,13 @@ intrusive_ptr<TensorImpl> TensorImpl::make_sparse(intrusive_ptr<SparseParts> par
 }
 
 intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device) {
-  StoragePtr storage = Storage::allocate(size_t(numel) * size_t(itemsize(dtype)), device);
-  auto* t = new (pool::take_counted(sizeof(TensorImpl))) TensorImpl(std::move(storage), dtype, device);
+  TensorImpl* t;
+  {
+    StoragePtr storage = Storage::allocate(size_t(numel) * size_t(itemsize(dtype)), device);
+    void* const block = pool::take_counted(sizeof(TensorImpl));
+    t = new (block) TensorImpl(StoragePtr::adopt(storage.get()), dtype, device);
+    storage.detach();  // last, so that the compiler sees that nothing is left to release
+  }
   auto owner = intrusive_ptr<TensorImpl>::first(t);
   t->numel_ = numel;
   size_t n = sizes.size();
