@@ -101,9 +101,10 @@ void Node::leave(bool release) noexcept {
   if (released && (before & ~kReleased) == 1) release_saved();
 }
 
-[[gnu::noinline]] void TensorMeta::copy_to_heap(const int64_t* sizes) {
-  heap_ = new int64_t[ndim_];
-  std::copy_n(sizes, ndim_, heap_);
+[[gnu::noinline]] void TensorMeta::copy_to_heap(IntSpan sizes) {
+  heap_ = new int64_t[sizes.size()];
+  std::ranges::copy(sizes, heap_);
+  ndim_ = uint8_t(sizes.size());
 }
 
 void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {

@@ -101,11 +101,12 @@ class VESTA_API TensorMeta {
     if (ndim_ > kInline) delete[] heap_;
   }
   void set(const Tensor& t) {
-    ndim_ = uint8_t(t.dim()), dtype_ = t.dtype(), device_ = t.device();
-    const int64_t* from = t.sizes().data();
-    if (ndim_ > kInline) [[unlikely]]
+    dtype_ = t.dtype(), device_ = t.device();
+    const IntSpan from = t.sizes();
+    if (from.size() > kInline) [[unlikely]]
       return copy_to_heap(from);
-    for (int i = 0; i < ndim_; ++i) inline_[i] = from[i];
+    for (size_t i = 0; i < from.size(); ++i) inline_[i] = from[i];
+    ndim_ = uint8_t(from.size());
   }
   IntSpan sizes() const { return {ndim_ <= kInline ? inline_ : heap_, ndim_}; }
   DType dtype() const { return dtype_; }
@@ -117,8 +118,8 @@ class VESTA_API TensorMeta {
   }
 
  private:
-  static constexpr int kInline = 4;
-  void copy_to_heap(const int64_t* sizes);
+  static constexpr size_t kInline = 4;
+  void copy_to_heap(IntSpan sizes);
   DType dtype_ = DType::float32;
   Device device_;
   uint8_t ndim_ = 0;

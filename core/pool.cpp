@@ -2,7 +2,10 @@
 // list; a list that grows past its limit returns blocks to the system. Sanitizers see every block: no pooling there.
 #include <vesta/core/pool.h>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -25,7 +28,6 @@ std::atomic<int64_t> live_of_ended_threads{0};
 
 struct Closer {  // its destructor runs when the thread ends
   ~Closer() {
-    std::lock_guard lock(registry_mutex());
     lists.state = Lists::closed;
     for (size_t c = 0; c < kClasses; ++c) {
       while (Lists::Block* b = lists.head[c]) {
@@ -34,14 +36,29 @@ struct Closer {  // its destructor runs when the thread ends
       }
       lists.room[c] = 0;
     }
+    std::lock_guard lock(registry_mutex());
     live_of_ended_threads += lists.live.exchange(0);
     std::erase(registry(), &lists);
   }
 };
 
+// A fork waits until no thread changes the registry. In the child the other threads are gone, and their lists with
+// them: what they counted stays.
+void lock_registry() { registry_mutex().lock(); }
+void unlock_registry() { registry_mutex().unlock(); }
+void forget_other_threads() {
+  for (Lists* l : registry()) {
+    if (l != &lists) live_of_ended_threads += l->live.load(std::memory_order_relaxed);
+  }
+  std::erase_if(registry(), [](const Lists* l) { return l != &lists; });
+  registry_mutex().unlock();
+}
+
 [[gnu::noinline]] void open() {
   static thread_local Closer closer;
   (void)&closer;
+  static const int once = pthread_atfork(&lock_registry, &unlock_registry, &forget_other_threads);
+  VESTA_ASSERT(once == 0);
   std::lock_guard lock(registry_mutex());
   registry().push_back(&lists);
   std::ranges::fill(lists.room, kMaxBlocks);
@@ -65,6 +82,8 @@ void count_live(int64_t delta) noexcept {
   else live_of_ended_threads += delta;
 }
 }  // namespace
+
+void give_to_system(void* p) noexcept { std::free(p); }
 
 void* take_counted_from_system(size_t bytes) {
   void* const p = take_from_system(bytes);

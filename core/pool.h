@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include <vesta/core/base/macros.h>
 #include <vesta/core/base/sanitizers.h>
@@ -24,7 +23,7 @@ struct Lists {
     Block* next;
   };
   Block* head[kClasses];
-  uint32_t room[kClasses];  // blocks that a list still takes: none before the thread's first and after its end
+  uint32_t room[kClasses];  // blocks that a list still takes: 0 before the thread's first allocation and after its end
   std::atomic<int64_t> live;
   enum : uint8_t { fresh, open, closed } state;
 };
@@ -33,9 +32,11 @@ extern VESTA_API constinit thread_local Lists lists __attribute__((tls_model("in
 /// The size class of a block of `bytes`.
 constexpr size_t class_of(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment; }
 
-/// Returns a fresh block of memory; throws Error(memory).
+/// Returns a fresh block of memory; throws Error(memory). Both ends are in the library, whichever allocator a program
+/// that calls give() is linked with.
 VESTA_API void* take_from_system(size_t bytes);
-/// The same for a tensor, and its return.
+VESTA_API void give_to_system(void* p) noexcept;
+/// The same for a tensor, which live() counts.
 VESTA_API void* take_counted_from_system(size_t bytes);
 VESTA_API void give_counted_to_system(void* p) noexcept;
 
@@ -45,7 +46,7 @@ inline void add_live(int64_t delta) noexcept {
 }
 
 /// Takes a block of the calling thread's list; returns null where there is none. A list has blocks only while the
-/// thread's counter is read, so that `counted` needs no test: it counts a live tensor.
+/// thread is registered, so that live() sees its counter and `counted`, a live tensor more, needs no test.
 template <bool counted = false>
 inline void* take_from_list(size_t bytes) {
   const size_t c = class_of(bytes);
@@ -58,8 +59,8 @@ inline void* take_from_list(size_t bytes) {
   if constexpr (counted) add_live(+1);
   return b;
 }
-/// Gives a block to that list; returns false where the list takes none. A list takes blocks only while the counter is
-/// read, likewise.
+/// Gives a block to that list; returns false where the list takes none, as before the thread is registered and after
+/// its end.
 template <bool counted = false>
 inline bool give_to_list(void* p, size_t bytes) noexcept {
   const size_t c = class_of(bytes);
@@ -79,7 +80,7 @@ inline void* take(size_t bytes) {
   return p ? p : take_from_system(bytes);
 }
 inline void give(void* p, size_t bytes) noexcept {
-  if (!give_to_list(p, bytes)) std::free(p);
+  if (!give_to_list(p, bytes)) give_to_system(p);
 }
 
 /// take() and give() for a tensor, which live() counts.

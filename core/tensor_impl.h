@@ -75,6 +75,7 @@ class TensorImpl : public RefCounted {
   VESTA_API void set_storage(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
                              const char* op);
 
+  // What owns something is released in destroy(), and counted in has_extras() where most tensors have none.
   Relaxed<uint8_t> layers = 0;   // the layers this tensor wakes up; requires_grad_() may change it on any thread
   bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
   bool inference = false;        // made in inference mode

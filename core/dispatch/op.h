@@ -181,8 +181,8 @@ class Op<R(A...)> : public OpBase {
     }
   }
 
-  R operator()(A... a) const { return call(static_cast<A>(a)...); }
-  /// Does the same, always inline: for the operators of C++.
+  R operator()(A... a) const { return call(std::forward<A>(a)...); }
+  /// Runs the op as operator() does, always inline: for the operators of C++.
   [[gnu::always_inline]] R call(A... a) const {
     uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) & slots();
     if (active) [[unlikely]]

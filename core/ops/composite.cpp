@@ -710,7 +710,8 @@ Tensor new_empty_strided_composite(const Tensor& input, IntList size, IntList st
   return strided(size, stride, dtype.value_or(input.dtype()), device.value_or(input.device()), "new_empty_strided");
 }
 Tensor scalar_tensor_composite(Scalar s, MaybeDType dtype, MaybeDevice device) {
-  return full(IntList(), s, dtype.value_or(s.is_complex() ? complex_type(default_dtype()) : default_dtype()), device);
+  const DType d = dtype.value_or(s.is_complex() ? complex_type(default_dtype()) : default_dtype());
+  return full(IntList(), itemsize(d) == 2 ? as_element(s, d) : s, d, device);
 }
 Tensor logspace_composite(Scalar start, Scalar end, int64_t steps, double base, MaybeDType dtype, MaybeDevice device) {
   VESTA_CHECK(steps >= 0, runtime, "logspace: number of steps must be non-negative, got ", steps, ".");

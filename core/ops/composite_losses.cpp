@@ -335,7 +335,7 @@ Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text 
   const Reduce r = reduction_of(reduction, op);
   VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
   check_floating(input, op);
-  // 1 / beta must be a number of the type that the loss is computed in; what lies within a smaller beta is 0.
+  // 1 / beta must be a number of the type that the loss is computed in: a smaller beta is taken as 0.
   const bool is_double = input.dtype() == DType::float64 || target.dtype() == DType::float64;
   const double largest = is_double ? std::numeric_limits<double>::max() : double(std::numeric_limits<float>::max());
   const bool straight = beta < 2 / largest;

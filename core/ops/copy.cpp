@@ -119,13 +119,13 @@ namespace {
 
 /// Raises for a finite number that is infinite in T.
 template <class T>
-void check_range(double part, const char* op) {
+void check_range(double part, const char* op, DType d = dtype_of<T>) {
   if constexpr (is_float(dtype_of<T>)) {
     const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
     VESTA_CHECK(!std::isfinite(part) || std::abs(part) <= most, runtime, op, ": value ", part,
-                " cannot be converted to type ", dtype_of<T>, " without overflow.");
+                " cannot be converted to type ", d, " without overflow.");
   } else if constexpr (is_complex(dtype_of<T>)) {
-    check_range<typename T::value_type>(part, op);
+    check_range<typename T::value_type>(part, op, d);
   }
 }
 

@@ -113,7 +113,8 @@ struct PointwisePlan {
 
 /// Runs an op: promotes, broadcasts, allocates (or checks `out`), plans, and calls the device's kernel.
 VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out);
-/// Does that under the name of the op that was called, which errors, profiles and the last write of `out` tell.
+/// Does the same under the name of the op that was called, a literal: errors, profiles and last_writer() show it. The
+/// caller has checked and recorded: no layer runs. Parameters go by the names that they have in `info`.
 VESTA_API Tensor pointwise_as(const char* name, const PointwiseInfo& info, const Tensor* const* in,
                               const double* params, Out out);
 template <class... T>

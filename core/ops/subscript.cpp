@@ -127,6 +127,12 @@ Tensor as_value(const Tensor& t, const Tensor& value) {
   return v;
 }
 
+/// Assigns a number to all elements. It must fit their dtype, unless a 16-bit float is one alone: PyTorch copies it.
+void assign_number(const Tensor& view, Scalar number) {
+  const bool copied = view.numel() == 1 && view.element_size() == 2;
+  fill_(view, copied ? as_element(number, view.dtype()) : number);
+}
+
 /// Returns the mask that alone chooses what one value is assigned to, broadcasting with `view`; else undefined. Such an
 /// assignment does not have to know how many elements there are, for which a device would make the host wait.
 Tensor only_mask(const Tensor& view, TensorList indices, const Tensor& value) {
@@ -158,7 +164,7 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
   Subscripts s(t, at);
   if (s.is_view()) {
     check_defined(value, "index_put_", "value");
-    if (value.impl()->wrapped_number && !value.is_complex()) fill_(s.view(), as_element(value.item(), t.dtype()));
+    if (value.impl()->wrapped_number && !value.is_complex()) assign_number(s.view(), value.item());
     else copy_(s.view(), without_leading_ones(as_value(t, value), s.view().dim()), false);
     return;
   }

@@ -271,7 +271,8 @@ void check_kind_of_factor(const Table& t, int i, const Bound& b) {
     if (!o) return {};
     if (is_tensor(o)) return unwrap(o).dtype();
     Scalar number;
-    return number_of(o, number) ? std::optional(number.dtype()) : std::nullopt;
+    if (!number_of(o, number)) return {};
+    return number.dtype() == DType::bool_ && !PyBool_Check(o) ? DType::int64 : number.dtype();  // NumPy's is an integer
   };
   const auto own = dtype_of(b.slot[i]);
   if (!own || (*own != DType::bool_ && !is_float(*own))) return;

@@ -486,16 +486,22 @@ def test_errors_of_values_dtypes_and_devices_name_the_call(message: str, call: C
 
 
 def test_what_is_copied_into_a_smaller_float_is_infinite() -> None:
-    """A tensor, or a number assigned to a view, is converted as a copy is; a number that fills must fit."""
+    """A tensor, or a number for one element of 16 bits, is converted as a copy is; a number that fills must fit."""
     x = vesta.zeros(3, dtype=vesta.float16)
     x[0] = 1e5
     x[1:2] = -1e5
+    assert vesta.scalar_tensor(1e5, dtype=vesta.float16).item() == float("inf")
     assert x.tolist() == [float("inf"), -float("inf"), 0.0]
     assert x.fill_(vesta.tensor(1e5)).tolist() == [float("inf")] * 3
     assert vesta.zeros(1).fill_(vesta.tensor(1e39, dtype=vesta.float64)).item() == float("inf")
-    for call in (lambda: x.fill_(1e5), lambda: x.__setitem__(x > 0, 1e5), lambda: x.__setitem__([0], 1e5)):
+    for at in (x > 0, [0], slice(None), ...):
         with pytest.raises(RuntimeError, match="float16 without overflow"):
-            call()
+            x[at] = 1e5
+    with pytest.raises(RuntimeError, match="float32 without overflow"):
+        vesta.zeros(1)[0] = 1e39
+    with pytest.raises(TypeError, match="dropout"):
+        F.dropout("abc", 0.5, False, True)
+    assert vesta.add(vesta.ones(2), 1, alpha=np.bool_(True)).tolist() == [2.0, 2.0]
 
 
 def test_losses_of_one_target_and_of_the_smallest_beta() -> None:

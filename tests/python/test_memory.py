@@ -265,6 +265,43 @@ def test_live_tensors_counts() -> None:
     assert vesta._C._live_tensors() == before
 
 
+FORKS = """
+import os, signal, threading, vesta
+
+stop, ready = threading.Event(), threading.Barrier(3)
+def hold():
+    kept = vesta.ones(3)
+    ready.wait()
+    stop.wait()
+def end():  # threads that end with blocks on their lists
+    while not stop.is_set():
+        worker = threading.Thread(target=lambda: [vesta.ones(i % 4 + 1, 30) for i in range(300)])
+        worker.start(), worker.join()
+holders = [threading.Thread(target=hold) for _ in range(2)]
+[t.start() for t in holders], ready.wait()
+ending = [threading.Thread(target=end) for _ in range(2)]
+[t.start() for t in ending]
+for _ in range(12):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        for _ in range(6):
+            worker = threading.Thread(target=lambda: vesta.ones(3))
+            worker.start(), worker.join()
+        held = vesta._C._live_tensors()
+        os._exit(0 if held == 0 or held >= 2 else 3)  # a build without pools counts none
+    assert os.waitpid(pid, 0)[1] == 0
+stop.set()
+[t.join() for t in ending + holders]
+"""
+
+
+def test_a_fork_while_threads_end_leaves_usable_lists() -> None:
+    """The child hung where a thread of the parent was ending, and counted tensors on stacks that were gone."""
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_allocation_failure_is_an_exception() -> None:
     """Allocating more memory than there is raises, and the library still works."""
     for _ in range(3):

@@ -17,18 +17,14 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 _DEPTH = 1.7580993408473766  # scale * alpha of selu: its limit at minus infinity is -_DEPTH
 
 
-def _probability(op: str, p: Any) -> float:
+def _check(op: str, input: Tensor, p: Any) -> float:
+    """Checks the arguments; returns the probability."""
     p = python_number(p)
+    expect(op, "input", input, Tensor, "Tensor")
     expect(op, "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return float(p)
-
-
-def _check(op: str, input: Tensor, p: Any) -> float:
-    """Checks the arguments; returns the probability."""
-    expect(op, "input", input, Tensor, "Tensor")
-    return _probability(op, p)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -43,7 +39,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         >>> vesta.nn.functional.dropout(vesta.ones(2), p=0.5, training=False)
         tensor([1., 1.])
     """
-    p = _probability("dropout", p)
+    p = _check("dropout", input, p)
     if inplace and (not training or p == 0):
         return input
     result = ops._dropout(input, p, training)
