@@ -15,6 +15,7 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/loss_terms.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/select.h>
@@ -576,7 +577,7 @@ struct Alignments {
  private:
   /// Moves columns to the right by k.
   static Tensor shifted(const Tensor& alpha, int64_t k) {
-    return narrow(constant_pad_nd(alpha, {k, 0}, kImpossible), 1, 0, alpha.size(1));
+    return narrow(constant_pad_nd(alpha, {k, 0}, as_element(kImpossible, alpha.dtype())), 1, 0, alpha.size(1));
   }
 };
 

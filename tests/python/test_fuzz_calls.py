@@ -300,7 +300,6 @@ def test_writes_recorded_by_another_operand_keep_what_they_read() -> None:
         lambda: vesta.einsum(vesta.ones(2), 3),
         lambda: vesta.combinations(vesta.ones(3), "a"),
         lambda: vesta.unique_consecutive(vesta.ones(3), dim=[0]),
-        lambda: vesta.tensordot(vesta.ones(2), vesta.ones(2), 1.5),
         lambda: vesta.futures.wait_all([1]),
         lambda: vesta.futures.wait_all(1),
         lambda: vesta.Tensor(2, "a"),

@@ -112,7 +112,7 @@ def _rebuild_buffer(cls: type[Buffer], data: Tensor, attributes: dict[str, Any])
 #: Methods that say or change what an uninitialized tensor has: its dtype and its device.
 _ALLOWED = frozenset(
     "half float double char short int long cuda cpu to get_device is_floating_point is_complex detach requires_grad_ "
-    "bfloat16 data_ptr __get__".split()
+    "bfloat16 data_ptr __get__ __set__".split()
 )
 
 
