@@ -33,9 +33,10 @@ Tensor triangle(const Tensor& input, int64_t diagonal) {
       const int64_t first = lower ? 0 : cut, last = lower ? cut : columns, at = i * columns * item;
       char* const row = to + at;
       std::memset(row, 0, size_t(first * item));
-      if (from == to) {  // tril_ and triu_ write zeros only
-      } else if (non_temporal) write_non_temporal(row + first * item, from + at + first * item, (last - first) * item);
-      else copy(from + at + first * item, item, row + first * item, item, last - first);
+      if (from != to) {  // tril_ and triu_ write zeros only
+        if (non_temporal) write_non_temporal(row + first * item, from + at + first * item, (last - first) * item);
+        else copy(from + at + first * item, item, row + first * item, item, last - first);
+      }
       std::memset(row + last * item, 0, size_t((columns - last) * item));
     }
     if (non_temporal) finish_non_temporal();

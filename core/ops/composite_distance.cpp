@@ -191,8 +191,9 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   }
   if (out.kind == Out::given && input.dtype() == out.tensor->dtype()) return ops::mul(input, scale, out);
   const Tensor scaled = named_step(contiguous(mul(x, scale)), "RenormBackward0");  // as PyTorch has it
-  return out.kind == Out::given ? write_out(*out.tensor, scaled, "renorm", true),
-         *out.tensor            : write_result(out, scaled, "renorm_");
+  if (out.kind != Out::given) return write_result(out, scaled, "renorm_");
+  write_out(*out.tensor, scaled, "renorm", true);
+  return *out.tensor;
 }
 
 // ---- products ----
