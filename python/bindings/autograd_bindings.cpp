@@ -4,6 +4,7 @@
 
 #include "factories.h"
 #include "hand.h"
+#include "properties.h"
 #include "python_hooks.h"
 #include "torch_function.h"
 
@@ -12,11 +13,6 @@ namespace {
 
 // ---- properties ----
 
-template <PyObject* (*f)(const Tensor&)>
-PyObject* get(PyObject* o, void* name) {
-  return guarded(
-      [&] { return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o)); });
-}
 template <void (*f)(const Tensor&, PyObject*)>
 int set(PyObject* o, PyObject* value, void* name) {
   return guarded(
@@ -75,17 +71,18 @@ void set_data(const Tensor& t, PyObject* value) {
 PyObject* base(const Tensor& t) { return wrap(autograd::view_base(t)); }
 
 PyGetSetDef properties[] = {
-    {"requires_grad", get<requires_grad>, set<set_requires_grad>, "Whether backward wants a gradient of it.", nullptr},
-    {"grad", get<grad>, set<set_grad>, "The accumulated gradient, or None.", nullptr},
-    {"grad_fn", get<grad_fn>, nullptr, "The step of the tape that made it, None for a leaf.", nullptr},
-    {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
-    {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
-    {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
-    {"data", get<data>, set<set_data>,
+    {"requires_grad", property<requires_grad>, set<set_requires_grad>, "Whether backward wants a gradient of it.",
+     nullptr},
+    {"grad", property<grad>, set<set_grad>, "The accumulated gradient, or None.", nullptr},
+    {"grad_fn", property<grad_fn>, nullptr, "The step of the tape that made it, None for a leaf.", nullptr},
+    {"is_leaf", property<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
+    {"output_nr", property<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
+    {"retains_grad", property<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
+    {"data", property<data>, set<set_data>,
      "The same memory without history, whose writes backward does not see (detach() is the "
      "safe form); assigning replaces memory and geometry.",
      nullptr},
-    {"_base", get<base>, nullptr, "The tensor it is a view of, or None.", nullptr},
+    {"_base", property<base>, nullptr, "The tensor it is a view of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // ---- methods ----
@@ -293,12 +290,7 @@ struct IsAnomaly {
 }  // namespace
 
 bool add_autograd(PyObject* module) {
-  for (PyGetSetDef* p = properties; p->name; ++p) {
-    p->closure = const_cast<char*>(p->name);
-    Ref d(PyDescr_NewGetSet(tensor_type, p));
-    if (!add_to_tensor(p->name, d.get())) return false;
-  }
-  return add_methods<RequiresGrad, RetainGrad, DetachInPlace, IsView, Backward>() &&
+  return add_properties(properties) && add_methods<RequiresGrad, RetainGrad, DetachInPlace, IsView, Backward>() &&
          add_functions<EngineBackward, EngineGrad, SetGradEnabled, IsGradEnabled, SetInference, IsInference,
                        QueueCallback, GradsOf, SetAnomaly, IsAnomaly>(module) &&
          add_hooks(module) && add_nodes(module);

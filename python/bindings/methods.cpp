@@ -11,6 +11,7 @@
 #include "factories.h"
 #include "hand.h"
 #include "memory_format.h"
+#include "properties.h"
 #include "torch_function.h"
 
 namespace vesta::python {
@@ -166,11 +167,6 @@ VESTA_METHOD(AsSubclass, "as_subclass", "(object cls)", "The same tensor as an o
 
 // ---- properties ----
 
-template <PyObject* (*f)(const Tensor&)>
-PyObject* property(PyObject* o, void* name) {
-  return guarded(
-      [&] { return overrides_property(o) ? override_property(o, static_cast<const char*>(name)) : f(unwrap(o)); });
-}
 PyObject* shape(const Tensor& t) { return wrap_sizes(t.sizes()); }
 PyObject* dtype(const Tensor& t) { return wrap_dtype(t.dtype()); }
 PyObject* device(const Tensor& t) { return wrap_device(t.device()); }
@@ -230,12 +226,8 @@ PyObject* number_object(const Tensor& t) {
 }
 
 bool add_methods_by_hand(PyObject*) {
-  for (PyGetSetDef* p = properties; p->name; ++p) {
-    p->closure = const_cast<char*>(p->name);
-    Ref d(PyDescr_NewGetSet(tensor_type, p));
-    if (!add_to_tensor(p->name, d.get())) return false;
-  }
-  return add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, SparseDim, DenseDim, Nnz, IsCoalesced,
+  return add_properties(properties) &&
+         add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, SparseDim, DenseDim, Nnz, IsCoalesced,
                      SetCoalesced, DataPtr, StorageOffset, IsContiguous, IsFloatingPoint, IsComplex, IsSigned,
                      IsInference, GetDevice, IsSetTo, IsSameSize, Item, ToList, Detach, Repr, AsSubclass>();
 }
