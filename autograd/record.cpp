@@ -167,6 +167,7 @@ Tensor run_below(const PointwiseRule& rule, const Tensor* const* in, const doubl
 Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out, uint8_t wanted) {
   const PointwiseInfo& info = *rule.info;
   const Tensor& self = *out.tensor;
+  VESTA_ASSERT(in[0]->is_same(self));  // the node's first gradient is that of the value before
   const bool stands_in = info.result_stands_in && info.result_stands_in(params);
   intrusive_ptr<PointwiseNode> node;
   if (is_differentiable(self.dtype())) {

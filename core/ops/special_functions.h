@@ -522,9 +522,9 @@ VESTA_OUT_OF_LINE double gamma_integral(double a, double x, double end, bool slo
   const double center = slope ? digamma(a) : 0;
   double sum = 0;
   for (int k = 0; k < 8 * 18; ++k) {
-    const int point = k % 18;
+    const int part = k / 18, point = k % 18;
     const double y = point < 9 ? points[point] : 1 - points[17 - point];
-    const double t = x + (end - x) * (0.125 * (k / 18 + y)), density = gamma_density(a, t) * (a / t);
+    const double t = x + (end - x) * (0.125 * (part + y)), density = gamma_density(a, t) * (a / t);
     sum += weights[point < 9 ? point : 17 - point] * (slope ? density * (log(t) - center) : density);
   }
   return sum * (end - x) * 0.125;

@@ -18,6 +18,7 @@ struct Named {
   std::string_view type;
   Kind kind;
   bool none_allowed;
+  bool lone_int = false, spreads = false;  // of lists: Param
 };
 // The types of parameters: X(as C++ spells it, kind, whether None is a value).
 constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},
@@ -26,9 +27,9 @@ constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},
                             {"MaybeOperand", Kind::operand, true},
                             {"TensorList", Kind::tensors, false},
                             {"MaybeTensorList", Kind::maybe_tensors, false},
-                            {"IntList", Kind::integers, false},
-                            {"IntTuple", Kind::integers, false},
-                            {"MaybeDims", Kind::integers, true},
+                            {"IntList", Kind::integers, false, true, true},
+                            {"IntTuple", Kind::integers, false, false, true},
+                            {"MaybeDims", Kind::integers, true, true},
                             {"int64_t", Kind::integer, false},
                             {"MaybeInt", Kind::integer, true},
                             {"double", Kind::real, false},
@@ -95,7 +96,7 @@ Param read_param(const Parameter& from, const char* op) {
   const auto* type = std::ranges::find(kTypes, from.type, &Named::type);
   VESTA_CHECK(type != std::end(kTypes), not_implemented, op, ": expected a parameter type that Python knows, got ",
               from.type, " (", from.name, ").");
-  p.kind = type->kind, p.none_allowed = type->none_allowed, p.lone_int = type->type != "IntTuple";
+  p.kind = type->kind, p.none_allowed = type->none_allowed, p.lone_int = type->lone_int, p.spreads = type->spreads;
   if (from.has_default) set_default(p, from.default_text);
   set_keys(p);
   return p;
@@ -120,7 +121,7 @@ void Table::read(const Schema& s) {
   schema = &s;
   read(s.name, s.parameters);
   if (s.number_first) params[0].number_too = true;
-  for (Param& p : params) p.typed_factor = s.typed_alpha && p.name == "alpha";
+  for (Param& p : params) p.typed_alpha = s.typed_alpha && (p.name == "alpha" || p.name == "value");
   takes_out = s.takes_out || (s.pointwise && std::string_view(s.result) == "Tensor");
   if (s.out) extras |= 1 << kOut;
   if (s.factory) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
@@ -139,7 +140,7 @@ void Table::read(const char* name, const char* text) {
     if (!p.keyword_only) positional = i + 1;
     const bool last = std::all_of(params.begin() + i + 1, params.end(), is_option);
     const bool only = last && (i == 0 || (i == 1 && params[0].kind == Kind::tensor));  // besides self, as in PyTorch
-    if (p.type.starts_with("Int") && only) varargs = i;
+    if (p.spreads && only) varargs = i;
     if (p.keyword_only && !starred) signature += i ? ", *" : "*", starred = true;
     signature += (signature.empty() ? "" : ", ") + p.name + (p.required ? "" : "=" + shown_default(p));
   }
