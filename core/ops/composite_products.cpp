@@ -59,6 +59,14 @@ Tensor as_rows(const Tensor& t) {
 
 }  // namespace
 
+Tensor times(const Tensor& t, Scalar factor) {
+  const bool real = factor.imag() == 0;
+  VESTA_CHECK(real || t.is_complex(), runtime, "times: expected real factors for operands of ", t.dtype(),
+              ", got a complex number (alpha, beta).");
+  if (real && factor.real() == 0) return masked_fill(t, ones(t.sizes(), DType::bool_, t.device()), 0);
+  return real && factor.real() == 1 ? t : mul(t, wrapped(factor));
+}
+
 TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input) {
   Dims lead;
   for (int64_t d = 0; d + 1 < grad.dim(); ++d) lead.push_back(d);
@@ -109,10 +117,7 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
              const char* op, Multiply multiply, Out out = {}, bool mixes = false) {
   const bool whole = !is_differentiable(a.dtype());
   VESTA_CHECK(mixes || input.dtype() == a.dtype(), type, op, ": expected operands of the same dtype, got ",
-              input.dtype(), " and ", a.dtype(), ". Convert one with .to().");
-  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type, op,
-              ": For integral input tensors, arguments alpha and beta must not be floating point numbers, got ", alpha,
-              " and ", beta, ".");
+              input.dtype(), " (input) and ", a.dtype(), " (the first factor). Convert one with .to().");
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), op)), sizes), value, op,
               ": expected an input that broadcasts to ", sizes, ", got ", input.sizes(), ".");
   VESTA_CHECK(out.kind != Out::inplace || std::ranges::equal(input.sizes(), sizes), value, op, ": output with shape ",
@@ -174,6 +179,7 @@ bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2
 Tensor addmm_to(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha, const char* op,
                 Out out = {}) {
   check_matrices(mat1, mat2, op);
+  whole_factors(mat1, &beta, &alpha);
   return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, op, product_of, out);
 }
 Tensor baddbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
@@ -195,11 +201,21 @@ Tensor addr_to(const Tensor& input, const Tensor& vec1, const Tensor& vec2, doub
                Out out = {}) {
   check_vector(vec1, op, "vec1");
   check_vector(vec2, op, "vec2");
+  const DType result = promote(input.dtype(), promote(vec1.dtype(), vec2.dtype()));
+  const auto check_factor = [&](double factor, const char* name) {
+    VESTA_CHECK(is_differentiable(result) || factor == std::trunc(factor), type, op,
+                ": For integral input tensors, argument ", name, " must not be a floating point number, got ", factor,
+                " for operands of ", result, " (", name, ").");
+  };
+  check_factor(beta, "beta");
+  check_factor(alpha, "alpha");
   if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
     const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
     return ops::logical_or(product, logical_and(input, wrapped(beta != 0)), out);
   }
-  return added(input, vec1, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, op, outer, out, true);
+  const bool mixed = is_differentiable(result) && !is_differentiable(vec1.dtype());  // an integer has no fractions
+  const Tensor a = mixed ? vec1.to(result) : vec1;
+  return added(input, a, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, op, outer, out, true);
 }
 Tensor addmv_to(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha, const char* op,
                 Out out = {}) {

@@ -169,6 +169,13 @@ bool all_of(PyObject* o, bool (*test)(PyObject*)) {
 /// Returns whether a parameter is a list of integers that is empty by default: None says the same, as in PyTorch.
 bool is_list_or_none(const Param& p) { return p.kind == Kind::integers && !p.required && p.list.empty(); }
 
+/// Returns whether an object is a number with an imaginary part.
+bool is_complex_number(PyObject* o) {
+  if (is_tensor(o)) return unwrap(o).dim() == 0 && is_complex(unwrap(o).dtype());
+  Scalar number;
+  return !PyFloat_Check(o) && !PyLong_Check(o) && number_of(o, number) && number.imag() != 0;
+}
+
 /// Returns whether an object is of the kind that a parameter takes.
 bool accepts(const Param& p, PyObject* o) {
   if (o == Py_None) return p.none_allowed || p.kind == Kind::object || is_list_or_none(p);
@@ -180,10 +187,11 @@ bool accepts(const Param& p, PyObject* o) {
     case Kind::integer: return is_whole(o);
     case Kind::integers:
       return !PyBool_Check(o) && ((p.lone_int && is_int(o)) || all_of(o, [](PyObject* item) { return is_int(item); }));
-    case Kind::real:
-    case Kind::number:
     case Kind::number_as_real:
-      return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0 && !unwrap(o).requires_grad());
+      if (is_complex_number(o)) return false;
+      [[fallthrough]];
+    case Kind::real:
+    case Kind::number: return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0 && !unwrap(o).requires_grad());
     case Kind::boolean: return is_bool(o);
     case Kind::dtype: {
       DType d;
@@ -213,7 +221,7 @@ bool number_of(PyObject* o, Scalar& number) {
   } else if (PyLong_Check(o)) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    VESTA_CHECK(!overflow, value, "expected a number of 64 bits, got an integer that overflows them. Use a float.");
+    if (overflow) throw NumberError("expected a number of 64 bits, got an integer that overflows them. Use a float.");
     number = Scalar(int64_t(v));
   } else if (PyComplex_Check(o)) {
     Py_complex c = PyComplex_AsCComplex(o);
@@ -248,8 +256,8 @@ int64_t to_int(const Table& t, int i, PyObject* o) {
   }
   int overflow;
   long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-  VESTA_CHECK(!overflow, runtime, t.op, ": expected ", t.params[size_t(i)].name,
-              " to fit 64 bits, got an integer that ", "does not. (Overflow when unpacking long)");
+  VESTA_CHECK(!overflow, value, t.op, ": expected ", t.params[size_t(i)].name, " to fit 64 bits, got an integer that ",
+              "does not. (Overflow when unpacking long)");
   return v;
 }
 
@@ -266,7 +274,7 @@ void check_number_without_gradient(const Table& t, int i, const Tensor& number) 
 
 }  // namespace
 
-void check_kind_of_factor(const Table& t, int i, const Bound& b) {
+void check_typed_alpha(const Table& t, int i, const Bound& b) {
   const auto dtype_of = [](PyObject* o) -> std::optional<DType> {
     if (!o) return {};
     if (is_tensor(o)) return unwrap(o).dtype();
@@ -275,7 +283,7 @@ void check_kind_of_factor(const Table& t, int i, const Bound& b) {
     return number.dtype() == DType::bool_ && !PyBool_Check(o) ? DType::int64 : number.dtype();  // NumPy's is an integer
   };
   const auto own = dtype_of(b.slot[i]);
-  if (!own || (*own != DType::bool_ && !is_float(*own))) return;
+  if (!own || is_integral(*own)) return;
   Promotion operands;
   for (int k = 0; k < t.slots(); ++k) {
     PyObject* o = b.slot[k];
@@ -286,12 +294,13 @@ void check_kind_of_factor(const Table& t, int i, const Bound& b) {
     else if (number_of(o, number)) operands.see(wrapped(number));
   }
   const DType result = operands.result();
-  VESTA_CHECK(*own != DType::bool_ || result == DType::bool_, runtime, t.op,
-              ": Boolean alpha only supported for Boolean results, got a bool for operands of ", result, " (alpha).");
-  VESTA_CHECK(!is_float(*own) || is_differentiable(result), runtime, t.op,
-              ": For integral input tensors, argument alpha must not be a floating point number, got one for operands "
-              "of ",
-              result, " (alpha).");
+  const std::string& name = t.params[size_t(i)].name;
+  VESTA_CHECK(*own != DType::bool_ || result == DType::bool_, runtime, t.op, ": Boolean ", name,
+              " only supported for Boolean results, got a bool for operands of ", result, " (", name, ").");
+  VESTA_CHECK(!is_float(*own) || is_differentiable(result), runtime, t.op, ": For integral input tensors, argument ",
+              name, " must not be a floating point number, got one for operands of ", result, " (", name, ").");
+  VESTA_CHECK(!is_complex(*own) || is_complex(result), runtime, t.op, ": For non-complex input tensors, argument ",
+              name, " must not be a complex number, got one for operands of ", result, " (", name, ").");
 }
 
 double to_double(const Table& t, int i, PyObject* o) {

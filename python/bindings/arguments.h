@@ -50,7 +50,8 @@ struct Param {
   bool keyword_only = false;
   bool none_allowed = false;        // None is a value of its own
   bool lone_int = true;             // a list of one int may be given as that int
-  bool typed_factor = false;        // a factor of the kind of the operands: no float for integers
+  bool spreads = false;             // a list of ints that may be spread over positions, where it is the only one
+  bool typed_alpha = false;        // a factor of the kind of the operands: no float for integers
   bool number_too = false;          // a number stands for a tensor, as PyTorch's parser has it for this function
   int64_t integer = 0;              // the default, by kind
   double real = 0;
@@ -129,7 +130,7 @@ Generator* to_generator(const Table& t, int i, PyObject* o);
 
 /// Raises for a factor (alpha) of a kind that the operands exclude: a float where they are integers, a bool where they
 /// are no bools.
-void check_kind_of_factor(const Table& t, int i, const Bound& b);
+void check_typed_alpha(const Table& t, int i, const Bound& b);
 
 /// Reads a Python number (or a NumPy scalar); returns false for anything else, without an exception.
 bool number_of(PyObject* o, Scalar& number);
@@ -177,24 +178,28 @@ struct Arg<MaybeTensor> : Arg<Tensor> {
   };
 VESTA_ARG(int64_t, int64_t, to_int, t.params[size_t(i)].integer)
 VESTA_ARG(bool, bool, to_bool, t.params[size_t(i)].integer != 0)
-VESTA_ARG(Scalar, Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
 VESTA_ARG(Flag, bool, to_bool, false)
 VESTA_ARG(DType, DType, to_dtype, DType::float32)
 VESTA_ARG(Generator*, Generator*, to_generator, nullptr)
 #undef VESTA_ARG
 
-template <>
-struct Arg<double> {
-  double value;
-  Arg(const Table& t, int i, Bound& b) : value(make(t, i, b)) {}
-  static double make(const Table& t, int i, Bound& b) {
-    PyObject* o = b.slot[i];
-    if (!o) return t.params[size_t(i)].real;
-    if (t.params[size_t(i)].typed_factor) check_kind_of_factor(t, i, b);
-    return to_double(t, i, o);
-  }
-  double get() const { return value; }
-};
+// Numbers, which may be factors of the operands' kind.
+#define VESTA_NUMBER_ARG(T, convert, fallback)                             \
+  template <>                                                              \
+  struct Arg<T> {                                                          \
+    T value;                                                               \
+    Arg(const Table& t, int i, Bound& b) : value(make(t, i, b)) {}         \
+    static T make(const Table& t, int i, Bound& b) {                       \
+      PyObject* o = b.slot[i];                                             \
+      if (!o) return fallback;                                             \
+      if (t.params[size_t(i)].typed_alpha) check_typed_alpha(t, i, b);     \
+      return convert(t, i, o);                                             \
+    }                                                                      \
+    T get() const { return value; }                                        \
+  };
+VESTA_NUMBER_ARG(double, to_double, t.params[size_t(i)].real)
+VESTA_NUMBER_ARG(Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
+#undef VESTA_NUMBER_ARG
 
 #define VESTA_MAYBE_ARG(T, convert)                                     \
   template <>                                                           \

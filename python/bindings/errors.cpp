@@ -15,6 +15,7 @@ namespace {
 struct Classes {
   PyObject* base = nullptr;      // Error(RuntimeError)
   PyObject* value = nullptr;     // ArgumentError(Error, ValueError)
+  PyObject* number = nullptr;    // NumberError(ArgumentError, OverflowError)
   PyObject* type = nullptr;      // DTypeError(Error, TypeError, NotImplementedError)
   PyObject* memory = nullptr;    // OutOfMemoryError(Error, MemoryError)
   PyObject* device = nullptr;    // DeviceError(Error)
@@ -108,6 +109,8 @@ void translate_exception(const char* called) noexcept {
     if (args) PyErr_SetObject(PyExc_OSError, args.get());  // OSError picks FileNotFoundError and its like by the number
   } catch (const DistributedError& e) {
     PyErr_SetString(classes.distributed[int(e.what_failed())], e.what());
+  } catch (const NumberError& e) {
+    PyErr_SetString(classes.number, called ? named(e, called).c_str() : e.what());
   } catch (const Error& e) {
     PyErr_SetString(class_of(e.cause()), called ? named(e, called).c_str() : e.what());
   } catch (const std::bad_alloc&) {
@@ -158,12 +161,14 @@ bool add_errors(PyObject* module) {
   if (!classes.base) return false;
   classes.value =
       make("ArgumentError", "Raised for a shape or a value that does not fit.", classes.base, PyExc_ValueError);
+  classes.number =
+      make("NumberError", "Raised for an integer of more than 64 bits.", classes.value, PyExc_OverflowError);
   classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError,
                       PyExc_NotImplementedError);  // what PyTorch's callers catch for an op without that dtype
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
   classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base);
   classes.linalg = make("LinAlgError", "Raised for a matrix that has no such decomposition or solution.", classes.base);
-  return classes.linalg && classes.value && classes.type && classes.memory && classes.device &&
+  return classes.linalg && classes.value && classes.number && classes.type && classes.memory && classes.device &&
          add_distributed_errors(module);
 }
 

@@ -4,6 +4,12 @@
 
 namespace vesta::python {
 
+/// An integer that no number of the core holds.
+class NumberError : public Error {
+ public:
+  explicit NumberError(std::string message) : Error(Cause::value, std::move(message)) {}
+};
+
 /// A Python exception on its way through C++ frames (a hook that raised inside backward). Made and destroyed under the
 /// GIL.
 class PythonError : public std::exception {

@@ -383,6 +383,16 @@ def test_what_functions_of_python_refuse(error: type[Exception], call: Callable[
         ("Boolean alpha", lambda i, x, b: vesta.add(x, x, alpha=True)),
         ("Boolean alpha", lambda i, x, b: i.sub_(i, alpha=True)),
         ("Boolean alpha", lambda i, x, b: vesta.add(i, b, alpha=t(True))),
+        ("complex number", lambda i, x, b: vesta.add(x, x, alpha=1j)),
+        ("complex number", lambda i, x, b: vesta.sub(i, x, alpha=np.complex64(1j))),
+        ("complex number", lambda i, x, b: x.sub_(x, alpha=1j)),
+        ("complex number", lambda i, x, b: vesta.rsub(x, 2, alpha=1j)),
+        ("complex number", lambda i, x, b: vesta.addcmul(x, x, x, value=1j)),
+        ("complex number", lambda i, x, b: x.addcdiv_(x, x, value=1j)),
+        ("complex number", lambda i, x, b: vesta.addr(vesta.ones(2, 2), x, x, alpha=1j)),
+        ("complex number", lambda i, x, b: vesta.addmm(vesta.ones(2, 2), vesta.ones(2, 2), vesta.ones(2, 2), beta=1j)),
+        ("argument beta", lambda i, x, b: vesta.addr(vesta.ones(2, 2).long(), i, i, beta=1.5)),
+        ("argument alpha", lambda i, x, b: vesta.addr(vesta.ones(2, 2).bool(), b, b, alpha=1.5)),
     ],
 )
 def test_a_factor_is_of_the_kind_of_the_operands(message: str, call: Callable[..., Any]) -> None:
@@ -395,3 +405,67 @@ def test_factors_that_fit() -> None:
     assert vesta.add(i, x, alpha=2.5).tolist() == [3.5, 7.0] and vesta.add(x, i, alpha=t(2)).tolist() == [3.0, 6.0]
     assert vesta.add(b, b, alpha=True).tolist() == vesta.add(b, b, alpha=2).tolist() == [True, False]
     assert vesta.add(i, 2.0, alpha=0.5).tolist() == [2.0, 3.0] and vesta.rsub(x, 3, alpha=0.5).tolist() == [2.5, 2.0]
+
+
+def sums_of_products(x: Any, beta: Any, alpha: Any) -> list[tuple[str, tuple[Any, ...], Any]]:
+    """Returns name, operands and what comes out, by NumPy, of each sum of a product."""
+    m, v = x.numpy(), x[0].numpy()
+    return [
+        ("addmm", (x, x, x), beta * m + alpha * (m @ m)),
+        ("addmv", (x[0], x, x[0]), beta * v + alpha * (m @ v)),
+        ("addr", (x, x[0], x[0]), beta * m + alpha * np.outer(v, v)),
+        ("addbmm", (x, x[None], x[None]), beta * m + alpha * (m @ m)),
+        ("baddbmm", (x[None], x[None], x[None]), (beta * m + alpha * (m @ m))[None]),
+    ]
+
+
+@pytest.mark.parametrize(("beta", "alpha"), [(1j, 2j), (0.5, 1 + 2j), (1 - 1j, 1), (0, 2j), (2j, 0), (1 + 0j, 3)])
+def test_complex_factors_of_complex_operands(beta: complex, alpha: complex) -> None:
+    x = t([[1.0 + 1j, 2.0], [-3j, 0.5]], dtype=vesta.complex128)
+    for name, operands, want in sums_of_products(x, beta, alpha):
+        np.testing.assert_allclose(getattr(vesta, name)(*operands, beta=beta, alpha=alpha).numpy(), want, rtol=1e-14)
+        first = operands[0].clone()
+        assert getattr(first, f"{name}_")(*operands[1:], beta=beta, alpha=alpha) is first
+        np.testing.assert_allclose(first.numpy(), want, rtol=1e-14)
+        out = vesta.empty(0, dtype=x.dtype)
+        assert getattr(vesta, name)(*operands, beta=beta, alpha=alpha, out=out) is out
+        np.testing.assert_allclose(out.numpy(), want, rtol=1e-14)
+    n, y = x.numpy(), x.mT
+    for got, want in [
+        (vesta.add(x, y, alpha=alpha), n + alpha * n.T),
+        (vesta.sub(x, 2, alpha=alpha), n - alpha * 2),
+        (vesta.rsub(x, y, alpha=alpha), n.T - alpha * n),
+        (vesta.add(vesta.ones(2, 2), x, alpha=alpha), 1 + alpha * n),
+        (x.clone().add_(y, alpha=alpha), n + alpha * n.T),
+        (x.clone().sub_(y, alpha=t(alpha)), n - alpha * n.T),
+        (vesta.addcmul(x, y, x, value=alpha), n + alpha * n.T * n),
+        (x.clone().addcdiv_(y, y + 1, value=alpha), n + alpha * n.T / (n.T + 1)),
+    ]:
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-14)
+    hidden = vesta.full((2, 2), complex("nan"), dtype=vesta.complex128)
+    assert vesta.addmm(hidden, x, x, beta=0, alpha=1j).isfinite().all()
+
+
+def test_gradients_of_complex_factors() -> None:
+    def of(*sizes: int) -> vesta.Tensor:
+        return vesta.randn(*sizes, dtype=vesta.complex128, requires_grad=True)
+
+    gradcheck = vesta.autograd.gradcheck
+    assert gradcheck(lambda *a: vesta.addmm(*a, beta=1j, alpha=2 - 1j), (of(2, 2), of(2, 3), of(3, 2)))
+    assert gradcheck(lambda *a: vesta.add(*a, alpha=2j), (of(3), of(3)))
+    assert gradcheck(lambda a, b: (a * 1).sub_(b, alpha=2j), (of(3), of(3)))
+    assert gradcheck(lambda a, b: (a * 1).addmm_(b, b, beta=2j, alpha=1j), (of(2, 2), of(2, 2)))
+
+
+def test_fractions_of_factors_of_integer_products_are_cut_off() -> None:
+    x = t([[1, 2], [3, 4]])
+    for beta, alpha in [(1.5, 1), (1, -2.5), (2.0, 3.0), (0.5, 1)]:
+        for name, operands, want in sums_of_products(x, int(beta), int(alpha)):
+            if name == "addr":
+                continue
+            got = getattr(vesta, name)(*operands, beta=beta, alpha=alpha)
+            assert got.dtype == vesta.int64 and got.tolist() == want.tolist()
+    v = t([1, 2])
+    for first in (vesta.ones(2, 2), vesta.ones(2, 2, dtype=vesta.float64)):
+        got = vesta.addr(first, v, v, beta=1.5, alpha=0.5)
+        assert got.dtype == first.dtype and got.tolist() == [[2.0, 2.5], [2.5, 3.5]]

@@ -110,4 +110,7 @@
      accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, addmv_, method_beta,                                                                         \
      (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
-     addmv_(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))
+     addmv_(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                        \
+  OP(PYTHON_FORM, Tensor, addmv_, complex_factor, (const Tensor& input, const Tensor& mat, const Tensor& vec,          \
+     Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat, vec, beta, alpha),                                           \
+     copy_(input, addmv(times(input, beta), times(mat, alpha), vec)), tensor_only, accepts(kNumbers))

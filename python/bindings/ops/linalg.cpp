@@ -1,4 +1,6 @@
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/linalg.h>
+#include <vesta/core/ops/matmul.h>
 
 #include "op_bindings.h"
 

@@ -1,3 +1,4 @@
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/matmul.h>
 
 #include "op_bindings.h"
