@@ -40,12 +40,12 @@ Tensor div_Tensor_mode_composite(const Tensor& input, const Tensor& other, Maybe
 
 namespace {
 
-/// Brings a number that bounds an integer tensor into the range of its dtype; raises where nothing could satisfy it.
+/// Brings a number that bounds an integer tensor into the range of its dtype; raises where nothing could satisfy it,
+/// and for one that a float dtype does not hold.
 Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
-  if (!bound.defined() || !bound.impl()->wrapped_number || bound.dtype() != DType::int64 ||
-      !is_integral(input.dtype())) {
-    return bound;
-  }
+  if (!bound.defined() || !bound.impl()->wrapped_number) return bound;
+  if (is_float(bound.dtype())) check_range(bound.item(), input.dtype(), "clamp");
+  if (bound.dtype() != DType::int64 || !is_integral(input.dtype())) return bound;
   int64_t v = bound.item().integer();
   return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
     if (std::in_range<T>(v)) return bound;
@@ -158,7 +158,7 @@ Tensor narrow_Tensor_composite(const Tensor& input, int64_t dim, const Tensor& s
 }
 
 TensorVector unbind_composite(const Tensor& input, int64_t dim) {
-  VESTA_CHECK(input.dim() > 0, runtime, "unbind: Dimension specified as ", dim, " but tensor has no dimensions.");
+  VESTA_CHECK(input.dim() > 0, index, "unbind: Dimension specified as ", dim, " but tensor has no dimensions.");
   int64_t d = wrap_dim(dim, input.dim(), "unbind");
   TensorVector r;
   for (int64_t i = 0; i < input.sizes()[size_t(d)]; ++i) r.push_back(select(input, d, i));
@@ -385,7 +385,9 @@ Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const T
   const Tensor zeros_of_line = sum(zero, MaybeDims(dim), true), is_one = eq(zeros_of_line, 1);
   Tensor ordinary = div(mul(grad, conj(result)), conj(rest));  // 0 in a line that has a zero
   Tensor at_zero = where(is_one, mul(grad, conj(prod(rest, dim, true))), wrapped(0.0));
-  if (has_values(result) && any(isnan(result)).item<bool>()) {
+  // The host does not wait for a device to learn whether there is such a line.
+  const bool on_host = result.device().type == DeviceType::cpu;
+  if (has_values(result) && (!on_host || any(isnan(result)).item<bool>())) {
     const Tensor wild = logical_not(isfinite(input)).to(DType::int64);
     const Tensor has_wild = gt(sub(sum(wild, MaybeDims(dim), true), wild), 0);  // among the others
     const Tensor product =
@@ -517,10 +519,13 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
               " dimension(s) (value).");
   VESTA_CHECK(!value.is_complex() || input.is_complex(), runtime, op, ": value cannot be converted to type ",
               input.dtype(), " without overflow: it is complex.");
-  if (!value.impl()->wrapped_number) return value.to(input.dtype());
-  Tensor r = empty_tensor({}, input.dtype());
-  fill_values(r, value.item(), op);
-  return r;
+  if (value.impl()->wrapped_number) {
+    Tensor r = empty_tensor({}, input.dtype());
+    fill_values(r, value.item(), op);
+    return r;
+  }
+  check_held(value, input.dtype(), op);
+  return value.to(input.dtype());
 }
 
 }  // namespace

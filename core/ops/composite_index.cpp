@@ -134,6 +134,9 @@ void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Ten
               ": expected index to have dtype int64", copies ? "" : " or int32", ", got ", index.dtype(), ".");
   VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
               "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
+  VESTA_CHECK(!copies || source.dim() == 0 || source.dim() != input.dim() || source.size(d) == index.numel(), index, op,
+              ": Number of indices (", index.numel(), ") should be equal to source.size(dim) (", source.size(d),
+              "), as source has ", source.sizes(), ".");
   const bool one = copies && index.numel() == 1 && source.numel() == 1;
   bool fits = source.dim() == input.dim() || (one && input.dim() <= 1 && source.dim() <= 1);
   for (int64_t k = 0; k < source.dim() && k < input.dim() && fits; ++k) {

@@ -115,25 +115,9 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   if (!direct) copy_values(to, target);
 }
 
-namespace {
-
-/// Raises for a finite number that is infinite in T.
-template <class T>
-void check_range(double part, const char* op, DType d = dtype_of<T>) {
-  if constexpr (is_float(dtype_of<T>)) {
-    const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
-    VESTA_CHECK(!std::isfinite(part) || std::abs(part) <= most, runtime, op, ": value ", part,
-                " cannot be converted to type ", d, " without overflow.");
-  } else if constexpr (is_complex(dtype_of<T>)) {
-    check_range<typename T::value_type>(part, op, d);
-  }
-}
-
-}  // namespace
-
 void fill_values(const Tensor& to, Scalar value, const char* op) {
+  check_range(value, to.dtype(), op);
   visit(to.dtype(), [&]<class T>() {
-    check_range<T>(value.real(), op), check_range<T>(value.imag(), op);
     T v = value.to<T>(op);
     if (direct(to)) {
       std::fill_n(static_cast<T*>(to.data_ptr()), to.numel(), v);
@@ -200,9 +184,9 @@ Tensor copy_(const Tensor& to, const Tensor& src, bool non_blocking) {
 }
 
 Tensor fill_(const Tensor& t, Scalar value) {
-  // One value everywhere: elements that share memory agree, so that only read-only memory is refused.
-  VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
-              "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
+  // One value everywhere: elements that share memory agree, and are no reason to refuse it.
+  const bool inference = t.impl()->inference && !layer_state.inference;
+  if (inference || t.impl()->storage()->read_only()) check_writable(t, "fill_");
   fill_values(t, value, "fill_");
   t.impl()->bump("fill_");
   return t;

@@ -146,7 +146,10 @@ Tensor fill_element(const Tensor& self, const Tensor& value) {
   VESTA_CHECK(is_complex(self.dtype()) || !is_complex(value.dtype()), runtime,
               "index_fill_: expected a real value for a tensor of dtype ", self.dtype(), ", got ", value.dtype(),
               " (value).");
-  if (!value.impl()->wrapped_number) return ops::_to_copy.kernel(value, self.dtype(), self.device(), false);
+  if (!value.impl()->wrapped_number) {
+    check_held(value, self.dtype(), "index_fill_");
+    return ops::_to_copy.kernel(value, self.dtype(), self.device(), false);
+  }
   Tensor r = empty_tensor({}, self.dtype(), self.device());
   fill_values(r, value.item(), "index_fill_");
   return r;

@@ -3,6 +3,7 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/pointwise/activation.h>
 #include <vesta/core/ops/pointwise/numbers.h>
+#include <vesta/core/ops/pointwise/select.h>
 #include <vesta/core/ops/pointwise/special.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
 #include <vesta/core/ops/promotion.h>
@@ -110,6 +111,19 @@ void check_round_decimals(const Tensor* const* in, int64_t decimals) {
 void check_polygamma_order(const Tensor* const*, int64_t n) {
   VESTA_CHECK(n >= 0, runtime, "polygamma: expected n >= 0, got ", n, " (n).");
   VESTA_CHECK(n < (1 << 30), runtime, "polygamma: expected n below 2^30, got ", n, " (n).");
+}
+
+void check_choices(const Tensor* const* in) {
+  const auto is_fraction = [](const Tensor& t) { return t.impl()->wrapped_number && is_differentiable(t.dtype()); };
+  if (!is_fraction(*in[1]) && !is_fraction(*in[2])) return;
+  Promotion types;
+  types.see(*in[1]);
+  types.see(*in[2]);
+  const DType d = types.result();
+  if (compute_type(d) != d) return;  // 16-bit elements round it, to infinity if need be
+  for (int i = 1; i < 3; ++i) {
+    if (is_fraction(*in[i])) check_range(in[i]->item(), d, "where");
+  }
 }
 
 void check_parts(const Tensor* const* in) {

@@ -37,6 +37,24 @@ void check_factor(DType d, double factor, const char* op, const char* argument) 
   });
 }
 
+void check_range(Scalar number, DType d, const char* op) {
+  if (!is_differentiable(d) || number.is_integral()) return;
+  visit<kFloats>(is_complex(d) ? real_type(d) : d, [&]<class T>() {
+    const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
+    for (const double part : {number.real(), number.imag()}) {
+      VESTA_CHECK(!std::isfinite(part) || std::abs(part) <= most, runtime, op, ": value ", part,
+                  " cannot be converted to type ", d, " without overflow.");
+    }
+  });
+}
+
+void check_held(const Tensor& value, DType d, const char* op) {
+  if (value.dtype() == d || value.device().type != DeviceType::cpu) return;
+  const Scalar number = value.item();
+  check_range(number, d, op);
+  if (is_integral(d)) visit<kIntegers>(d, [&]<class T>() { (void)number.to<T>(op); });
+}
+
 Scalar as_element(Scalar number, DType d) {
   if (!is_float(d) || number.is_complex()) return number;
   return visit<kFloats>(d, [&]<class T>() { return Scalar(double(compute_t<T>(number.to<T>("fill_")))); });

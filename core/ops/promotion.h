@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include <vesta/core/scalar.h>
 #include <vesta/core/tensor.h>
 
 namespace vesta {
@@ -40,6 +41,12 @@ VESTA_API DType result_type(std::span<const Tensor> operands);
 /// Raises if an integer dtype is to be multiplied by `factor`, and `factor` is no integer or out of the dtype's range
 /// (negatives of that range are allowed for unsigned dtypes).
 VESTA_API void check_factor(DType d, double factor, const char* op, const char* argument);
+/// Raises Error(runtime) for a finite number that is infinite as an element of a float or complex dtype; `op` is named.
+/// Integers beyond the range of an integer dtype raise where they are converted (Scalar::to).
+VESTA_API void check_range(Scalar number, DType d, const char* op);
+/// Raises if a dtype does not hold the value of a 0-d tensor of another dtype, as for a number. The host does not wait
+/// for the value of one on a device.
+VESTA_API void check_held(const Tensor& value, DType d, const char* op);
 /// Returns a number as an element of a float dtype has it: infinite beyond its range, as in an assignment of a tensor.
 /// For other dtypes it stays as it is.
 VESTA_API Scalar as_element(Scalar number, DType d);

@@ -46,8 +46,8 @@ Tensor tile_composite(const Tensor& input, IntList dims) {
 Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output_size) {
   VESTA_CHECK(repeats.dim() == 1, runtime, "repeat_interleave: repeat_interleave only accepts a 1-d tensor as ",
               "repeats, got shape ", repeats.sizes(), ".");
-  VESTA_CHECK(is_integral(repeats.dtype()) && repeats.dtype() != DType::bool_, runtime,
-              "repeat_interleave: expected repeats of an integer dtype, got ", repeats.dtype(), ".");
+  VESTA_CHECK(is_integral(repeats.dtype()), type, "repeat_interleave: expected repeats of an integer dtype, got ",
+              repeats.dtype(), ".");
   NoGrad off;
   if (!has_values(repeats)) {
     VESTA_CHECK(output_size, runtime, "repeat_interleave: cannot repeat_interleave a meta tensor without output_size: ",

@@ -193,7 +193,7 @@ Tensor view_dtype(const Tensor& t, DType dtype) {
 }
 
 Tensor view_as_real(const Tensor& t) {
-  VESTA_CHECK(t.is_complex(), runtime, "view_as_real: is only supported for complex tensors, got ", t.dtype(), ".");
+  VESTA_CHECK(t.is_complex(), type, "view_as_real: is only supported for complex tensors, got ", t.dtype(), ".");
   Dims sizes(t.sizes()), strides(t.strides());
   for (int64_t& stride : strides) stride = checked_mul(stride, 2, "view_as_real");
   sizes.push_back(2);

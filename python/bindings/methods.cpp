@@ -173,7 +173,10 @@ PyObject* device(const Tensor& t) { return wrap_device(t.device()); }
 PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* item_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(checked_mul(t.numel(), t.element_size(), "nbytes")); }
-PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t.version()); }
+PyObject* version(const Tensor& t) {
+  VESTA_CHECK(!t.impl()->inference, runtime, "_version: Inference tensors do not track version counter.");
+  return PyLong_FromUnsignedLong(t.version());
+}
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
 PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::meta); }

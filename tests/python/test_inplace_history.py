@@ -95,3 +95,34 @@ def test_draws_have_a_gradient_of_zero() -> None:
         assert made.requires_grad and tuple(made.shape) == shape
         for grad in vesta.autograd.grad(made.sum(), (p, q), allow_unused=True, materialize_grads=True):
             assert not grad.any()
+
+
+def test_tensors_of_inference_mode_are_written_in_inference_mode_only() -> None:
+    with vesta.inference_mode():
+        x = vesta.ones(2, 2)
+        x.add_(1)
+        y = x.view(4)
+    writes = (
+        lambda: x.add_(1),
+        lambda: y.mul_(2),
+        lambda: x.zero_(),
+        lambda: x.copy_(vesta.zeros(2, 2)),
+        lambda: x.__setitem__(0, 5.0),
+        lambda: x.index_put_((vesta.tensor([0]),), vesta.tensor(3.0)),
+        lambda: x.masked_fill_(x > 0, 1),
+        lambda: x.addmm_(vesta.ones(2, 2), vesta.ones(2, 2)),
+        lambda: x.tril_(),
+        lambda: vesta.add(x, 1, out=x),
+        lambda: vesta.nn.init.normal_(x),
+    )
+    for context in (vesta.no_grad, vesta.enable_grad):
+        for write in writes:
+            with context(), pytest.raises(RuntimeError, match="inference tensor outside InferenceMode"):
+                write()
+    assert x.tolist() == [[2.0, 2.0]] * 2
+    with pytest.raises(RuntimeError, match="do not track version counter"):
+        x._version  # noqa: B018
+    with vesta.inference_mode():
+        for write in writes:
+            write()
+    assert x.clone().add_(1).shape == (2, 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from typing import Any, Callable
 
 import op_db_check as check
 import pytest
@@ -203,8 +204,67 @@ def test_comparison_with_a_number_out_of_range(dtype: str, number: int) -> None:
 @pytest.mark.parametrize("number", [pytest.param(2**63, marks=pytest.mark.differs), -(2**63) - 1, 2**200])
 def test_number_beyond_int64_raises(number: int) -> None:
     for dtype in ("int64", "float32"):
-        with pytest.raises((RuntimeError, OverflowError)):
-            vesta.ones(2, dtype=check.vdtype(dtype)) + number
+        x = vesta.ones(2, dtype=check.vdtype(dtype))
+        for call in (
+            lambda x: x + number,
+            lambda x: x.clamp(0, number),
+            lambda x: vesta.where(x > 0, x, number),
+            lambda x: x.fill_(number),
+            lambda x: vesta.full((2,), number),
+        ):
+            with pytest.raises(OverflowError, match="expected a number of 64 bits"):
+                call(x)
+        with pytest.raises(ValueError, match="expected dim to fit 64 bits"):
+            x.softmax(number)
+
+
+MASK, PLACE = vesta.tensor([True, False]), vesta.tensor([0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, v: x.clamp(0, v),
+        lambda x, v: x.clamp(-v),
+        lambda x, v: x.clamp_(0, v),
+        lambda x, v: x.masked_fill(MASK, v),
+        lambda x, v: x.masked_fill(MASK, vesta.tensor(v, dtype=vesta.float64)),
+        lambda x, v: x.masked_fill_(MASK, vesta.tensor(v, dtype=vesta.float64)),
+        lambda x, v: x.index_fill_(0, PLACE, v),
+        lambda x, v: x.index_fill(0, PLACE, vesta.tensor(v, dtype=vesta.float64)),
+        lambda x, v: x.fill_(v),
+        lambda x, v: vesta.full((2,), v, dtype=x.dtype),
+    ],
+)
+def test_a_number_that_overflows_a_float_dtype_is_refused(call: Callable[[vesta.Tensor, float], Any]) -> None:
+    for dtype, number, held in [("float32", 1e300, 3e38), ("float16", 1e6, 65504.0), ("bfloat16", 1e39, 3e38)]:
+        x = vesta.tensor([1.0, 2.0], dtype=check.vdtype(dtype))
+        with pytest.raises(RuntimeError, match="without overflow"):
+            call(x, number)
+        assert x.tolist() == [1.0, 2.0]
+        for fits in (held, math.inf):
+            call(x.clone(), fits)
+
+
+def test_where_refuses_numbers_that_float32_cannot_hold() -> None:
+    x = vesta.ones(2)
+    for call in (lambda: vesta.where(MASK, x, 1e300), lambda: vesta.where(MASK, -1e39, x), lambda: x.where(MASK, 1e300),
+                 lambda: vesta.where(MASK, 1e300, 2.0)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="where: value .* without overflow"):
+            call()
+    assert vesta.where(MASK, x, math.inf)[1] == math.inf and vesta.where(MASK, x.double(), 1e300)[1] == 1e300
+    assert vesta.where(MASK, x.half(), 1e6)[1] == math.inf  # elements of 16 bits round it
+
+
+def test_a_value_that_overflows_an_integer_dtype_is_refused() -> None:
+    x = vesta.tensor([1, 2], dtype=vesta.int8)
+    for value in (300, vesta.tensor(300), vesta.tensor(1e20), vesta.tensor(math.nan)):
+        for call in (lambda v: x.masked_fill(MASK, v), lambda v: x.index_fill_(0, PLACE, v)):
+            with pytest.raises(RuntimeError, match="in the range of int8"):
+                call(value)
+    assert x.tolist() == [1, 2]
+    assert x.masked_fill(MASK, vesta.tensor(-128)).tolist() == [-128, 2]
+    assert x.index_fill(0, PLACE, vesta.tensor(1.5)).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(

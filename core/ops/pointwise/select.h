@@ -43,10 +43,14 @@ struct ClampBetween {
   }
 };
 
+/// Raises for a number that the result's dtype does not hold.
+VESTA_API void check_choices(const Tensor* const* in);
+
 struct Where {
   static constexpr auto doc = "where(condition, input, other): x where the bool condition holds, else y; broadcasting.";
   static constexpr auto accepts = kAllTypes;
   static constexpr bool mask_first = true;
+  static constexpr auto check = &check_choices;
   template <class V> VESTA_HD static V forward(bool condition, V a, V b) { return condition ? a : b; }
   template <class T> VESTA_HD static T backward_b(T g, T c, Unused, Unused, Unused) {
     return math::select(c, g, lit<T>(0));
