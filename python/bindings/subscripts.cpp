@@ -120,10 +120,9 @@ Tensor value_of(const Tensor& self, PyObject* o) {
   Scalar number;
   if (is_tensor(o)) return unwrap(o);
   if (number_of(o, number)) return wrapped(number);
-  if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o))
-    return make_tensor(o, self.dtype(), self.device(), "index");
   if (is_pytorchs_tensor(o)) type_error("__setitem__: expected a vesta.Tensor or a number, got a %s", kConvertPyTorchs);
-  type_error("can't assign a %s to a %s tensor", Py_TYPE(o)->tp_name, std::string(name(self.dtype())).c_str());
+  type_error("can't assign a %s to a %s tensor. Make a tensor of it.", Py_TYPE(o)->tp_name,
+             std::string(name(self.dtype())).c_str());
 }
 
 int set(PyObject* self, PyObject* key, PyObject* value) {

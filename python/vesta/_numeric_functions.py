@@ -54,7 +54,12 @@ def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
     wanted = "a number, a list of numbers, or a list of tensors"
     if isinstance(spacing, (Real, complex)) or (isinstance(spacing, Tensor) and spacing.dim() == 0):
         return [spacing] * len(dims)
-    expect("gradient", "spacing", None if isinstance(spacing, Tensor) else spacing, Iterable, wanted)
+    if isinstance(spacing, Tensor):
+        raise TypeError(
+            f"gradient: expected {wanted}, got a Tensor of shape {list(spacing.shape)} (spacing). "
+            "Coordinates stand in a list: [spacing]."
+        )
+    expect("gradient", "spacing", spacing, Iterable, wanted)
     given = list(spacing)
     for value in given:
         expect("gradient", "spacing", value, Tensor if isinstance(given[0], Tensor) else (Real, complex), wanted)
@@ -140,7 +145,7 @@ def _slopes(input: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
         """The slope at values[0]; ``values`` go inwards."""
         a = gaps[0]
         if edge_order == 1:
-            return sign * (values[1] - values[0]) / a
+            return (values[1] - values[0] if sign > 0 else values[0] - values[1]) / a
         b = gaps[1]
         outer = -(2 * a + b) / (a * (a + b)) * values[0]
         return sign * (outer + (a + b) / (a * b) * values[1] - a / (b * (a + b)) * values[2])

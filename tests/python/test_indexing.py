@@ -322,9 +322,10 @@ def test_bad_indices(index, error) -> None:
 
 def test_bad_values() -> None:
     x = vesta.arange(24).view(2, 3, 4)
-    for value in ("a", None, object()):
-        with pytest.raises(TypeError):
-            x[0] = value
+    for value in ("a", None, object(), [[1] * 4] * 3, (1, 2, 3, 4), [1], np.ones(4), b"text"):
+        for index in (0, (0, 1), vesta.tensor([0])):
+            with pytest.raises(TypeError):
+                x[index] = value
     for index, value in (
         (0, vesta.ones(5)),
         (x > 5, vesta.tensor([1, 2])),
