@@ -17,8 +17,9 @@ template <void (*f)(const Tensor&, PyObject*)>
 int set(PyObject* o, PyObject* value, void* name) {
   return guarded(
       [&] {
-        if (value && overrides_property(o)) {
-          return Ref(override_property(o, static_cast<const char*>(name), value)) ? 0 : -1;
+        if (overrides_property(o)) {
+          const char* const method = value ? "__set__" : "__delete__";
+          return Ref(override_property(o, static_cast<const char*>(name), method, value)) ? 0 : -1;
         }
         f(unwrap(o), value);
         return 0;
@@ -56,8 +57,8 @@ PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::
 PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
 PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 void set_data(const Tensor& t, PyObject* value) {
-  if (!value || !is_tensor(value))
-    type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
+  VESTA_CHECK(value, runtime, "data: a tensor's data cannot be deleted. Delete the tensor by `del x`.");
+  if (!is_tensor(value)) type_error("data: expected a Tensor, got %s.", Py_TYPE(value)->tp_name);
   const Tensor& from = unwrap(value);
   VESTA_CHECK(!autograd::requires_grad(t) || is_differentiable(from.dtype()), runtime,
               "data set to a tensor that requires gradients must be floating point or complex dtype, got ",

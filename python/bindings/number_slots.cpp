@@ -8,6 +8,7 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/torch_rules.h>
 
 #include "arguments.h"
@@ -24,12 +25,12 @@ bool big(const Tensor& a) { return a.impl()->numel() >= kReleaseGil; }
 /// handler of Tensor.add takes `a + b` and `1 + a`, too.
 std::string_view function_of(std::string_view op) {
   static constexpr std::pair<std::string_view, std::string_view> kMethods[] = {
-      {"__add__", "add"},         {"__radd__", "add"},    {"__sub__", "sub"},       {"__mul__", "mul"},
-      {"__rmul__", "mul"},        {"__truediv__", "div"}, {"__mod__", "remainder"}, {"__pow__", "pow"},
-      {"__matmul__", "matmul"},   {"__neg__", "neg"},     {"__abs__", "abs"},       {"__lt__", "lt"},
-      {"__le__", "le"},           {"__gt__", "gt"},       {"__ge__", "ge"},         {"__ne__", "ne"},
-      {"__iadd__", "add_"},       {"__isub__", "sub_"},   {"__imul__", "mul_"},     {"__itruediv__", "div_"},
-      {"__imod__", "remainder_"},
+      {"__add__", "add"},      {"__radd__", "add"},    {"__sub__", "sub"},       {"__mul__", "mul"},
+      {"__rmul__", "mul"},     {"__truediv__", "div"}, {"__mod__", "remainder"}, {"__matmul__", "matmul"},
+      {"__neg__", "neg"},      {"__abs__", "abs"},     {"__lt__", "lt"},         {"__le__", "le"},
+      {"__gt__", "gt"},        {"__ge__", "ge"},       {"__ne__", "ne"},         {"__iadd__", "add_"},
+      {"__isub__", "sub_"},    {"__imul__", "mul_"},   {"__itruediv__", "div_"}, {"__imod__", "remainder_"},
+      {"__pos__", "positive"},
   };
   for (const auto& [from, method] : kMethods) {
     if (from == op) return method;
@@ -178,10 +179,9 @@ PyObject* matmul(PyObject* a, PyObject* b) {
 }
 
 PyObject* positive(PyObject* a) {
-  return guarded([&] {
-    VESTA_CHECK(unwrap(a).dtype() != DType::bool_, not_implemented,
-                "positive: The `+` operator, on a bool tensor is not supported.");
-    return new_ref(a);
+  return guarded([&]() -> PyObject* {
+    if (overridden_by(a, nullptr)) return overridden("__pos__", a, nullptr);
+    return wrap(ops::positive(unwrap(a)));
   });
 }
 
@@ -202,6 +202,11 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 int truth(PyObject* a) {
   return guarded(
       [&] {
+        if (overridden_by(a, nullptr)) {
+          Ref r(checked(overridden("__bool__", a, nullptr)));
+          if (!PyBool_Check(r.get())) type_error("__bool__ should return bool, returned %s", Py_TYPE(r.get())->tp_name);
+          return int(r.get() == Py_True);
+        }
         const Tensor& t = unwrap(a);
         VESTA_CHECK(t.numel() != 0, runtime,
                     "bool: Boolean value of Tensor with no values is ambiguous. Use .numel() > 0.");
@@ -220,6 +225,7 @@ void check_number(const Tensor& t, const char* op) {
 
 PyObject* to_integer(PyObject* a) {
   return guarded([&]() -> PyObject* {
+    if (overridden_by(a, nullptr)) return overridden("__int__", a, nullptr);
     check_number(unwrap(a), "int");
     Ref n(number_object(unwrap(a)));
     if (!n) return nullptr;
@@ -229,12 +235,14 @@ PyObject* to_integer(PyObject* a) {
 }
 PyObject* to_float(PyObject* a) {
   return guarded([&]() -> PyObject* {
+    if (overridden_by(a, nullptr)) return overridden("__float__", a, nullptr);
     check_number(unwrap(a), "float");
     return PyFloat_FromDouble(item_of(unwrap(a)).to<double>("float"));
   });
 }
 PyObject* to_index(PyObject* a) {
   return guarded([&]() -> PyObject* {
+    if (overridden_by(a, nullptr)) return overridden("__index__", a, nullptr);
     const Tensor& t = unwrap(a);
     if (t.numel() != 1 || is_differentiable(t.dtype())) {
       type_error("only integer tensors of a single element can be converted to an index");

@@ -244,12 +244,25 @@ bool overrides_enabled() { return !disabled; }
 DisableOverrides::DisableOverrides() : saved_(disabled) { disabled = true; }
 DisableOverrides::~DisableOverrides() { disabled = saved_; }
 
-PyObject* override_property(PyObject* o, const char* name, PyObject* value) {
+PyObject* override_property(PyObject* o, const char* name, const char* method, PyObject* value) {
   Ref property(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name));
-  Ref func(property ? PyObject_GetAttrString(property.get(), value ? "__set__" : "__get__") : nullptr);
+  Ref func(property ? PyObject_GetAttrString(property.get(), method) : nullptr);
   Ref args(value ? PyTuple_Pack(2, o, value) : PyTuple_Pack(1, o));
   return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
 }
+
+namespace {
+
+/// Returns the text for a function in errors: "Tensor.shape.__get__", or what repr() gives.
+PyObject* shown(PyObject* func) {
+  Ref owner(PyObject_GetAttrString(func, "__self__"));
+  if (!owner) PyErr_Clear();
+  if (!owner || !PyObject_TypeCheck(owner.get(), &PyGetSetDescr_Type)) return PyObject_Repr(func);
+  Ref property(PyObject_GetAttrString(owner.get(), "__name__")), method(PyObject_GetAttrString(func, "__name__"));
+  return property && method ? PyUnicode_FromFormat("Tensor.%S.%S", property.get(), method.get()) : nullptr;
+}
+
+}  // namespace
 
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined) {
   std::vector<PyObject*> found;
@@ -281,8 +294,12 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* 
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
   if (declined) *declined = true;
-  PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the modes or the arguments' classes took the call over.",
-               func);
+  Ref name(shown(func));
+  if (!name) return nullptr;
+  PyErr_Format(PyExc_TypeError,
+               "%S: all __torch_function__ of the modes and of the arguments' classes %R returned "
+               "NotImplemented.",
+               name.get(), types.get());
   return nullptr;
 }
 

@@ -14,9 +14,11 @@ from typing import Any
 
 from . import _C
 
-__all__ = ["is_overridable", "overridable"]
+__all__ = ["is_overridable", "overridable", "overridable_property"]
 
 _known: set[types.FunctionType] = set()
+#: What tracebacks and profilers show of a code.
+_PLACE = ("co_name", "co_qualname", "co_filename", "co_firstlineno")
 
 
 @functools.cache
@@ -27,13 +29,9 @@ def _entry(free: int) -> types.CodeType:
     """
     names = "".join(f"_{i}, " for i in range(free))
     scope: dict[str, Any] = {}
-    source = f"""
-def outer({names}):
-    def entry(*args, __called__, **kwargs):
-        return __called__(args, kwargs)
-        {names or None}
-    return entry
-"""
+    # On one line, which tracebacks show as the first one of the function whose code it replaces.
+    entry = f"def entry(*args, __called__, **kwargs): return __called__(args, kwargs); {names or None}"
+    source = f"def outer({names}):\n    {entry}\n    return entry\n"
     exec(compile(source, __file__, "exec"), scope)  # a closure has as many cells as its text has free variables
     return scope["outer"](*range(free)).__code__
 
@@ -54,7 +52,8 @@ def _exchange(function: types.FunctionType) -> None:
     called = functools.partial(_C._call_or_hand_over, function, plain)
     function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "__called__": called}
     # A function may only get code with as many free variables as its closure has cells.
-    function.__code__ = _entry(len(code.co_freevars)).replace(co_name=code.co_name)
+    kept = {name: getattr(code, name) for name in _PLACE if hasattr(code, name)}
+    function.__code__ = _entry(len(code.co_freevars)).replace(**kept)
 
 
 def _exchange_all() -> None:
@@ -70,6 +69,16 @@ def overridable(*functions: Any) -> None:
         _known.add(function)
         if _C._when_torch_function_seen(_exchange_all):
             _exchange(function)
+
+
+def overridable_property(read: Any, write: Any = None, doc: str | None = None) -> property:
+    """Makes a property of Tensor whose reading modes and classes take over, as ``Tensor.NAME.__get__``."""
+
+    def get(self: Any) -> Any:
+        return _C._call_or_hand_over(made.__get__, read, (self,), {})
+
+    made = property(get, write, doc=doc)
+    return made
 
 
 def is_overridable(function: Any) -> bool:

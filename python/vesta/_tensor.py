@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _C, _functions
 from ._arguments import expect
 from ._C import Tensor
-from ._overridable import overridable
+from ._overridable import overridable, overridable_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -528,7 +528,7 @@ def _part(name: str) -> property:
     def write(self: Tensor, value: Any) -> None:
         part(self).copy_(value)
 
-    return property(read, write, doc=part.__doc__)
+    return overridable_property(read, write, doc=part.__doc__)
 
 
 def install() -> None:
@@ -556,7 +556,8 @@ def install() -> None:
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)
-    overridable(type_, *(method for method in methods if not method.__name__.startswith("_")))
+    public = (method for method in methods if not method.__name__.startswith("_"))
+    overridable(type_, __complex__, __deepcopy__, __format__, *public)
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import _C
 from ._arguments import checked
 from ._C import Tensor
-from ._overridable import overridable
+from ._overridable import overridable, overridable_property
 
 if TYPE_CHECKING:
     from vesta._C._types import Data, Device, MemoryFormat
@@ -320,7 +320,7 @@ def _slots() -> Iterator[tuple[str, Any]]:
     for name in ("is_conj", "is_neg", "is_distributed"):
         yield name, _no
     for name in _NO_KIND:
-        yield name, property(_no)
+        yield name, overridable_property(_no)
 
 
 def _enter_device(self: Any) -> Any:
@@ -348,7 +348,7 @@ def install() -> None:
     for name, value in _slots():
         if not hasattr(Tensor, name):
             setattr(Tensor, name, value)
-            if not name.startswith("_"):
+            if not name.startswith("_") or name == "__reversed__":
                 overridable(value)
     _C.device.__enter__ = _enter_device  # type: ignore[attr-defined]
     _C.device.__exit__ = _leave_device  # type: ignore[attr-defined]

@@ -270,7 +270,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
         [True, False]
     """
     expect("is_tensor_method_or_property", "func", func, Callable, "a function")
-    return getattr(func, "__name__", "") in ("__get__", "__set__") or func in _tensor_methods()
+    return getattr(func, "__name__", "") in ("__get__", "__set__", "__delete__") or func in _tensor_methods()
 
 
 def _namespaces() -> Iterator[tuple[str, Any]]:
@@ -356,9 +356,15 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
         >>> import vesta
         >>> vesta.overrides.resolve_name(vesta.Tensor.add)
         'vesta.Tensor.add'
+        >>> vesta.overrides.resolve_name(vesta.Tensor.shape.__get__)
+        'vesta.Tensor.shape.__get__'
     """
+    name = getattr(f, "__name__", None)
+    if name in ("__get__", "__set__", "__delete__"):
+        property = getattr(f, "__self__", None)
+        attribute = next((key for key in dir(Tensor) if getattr(Tensor, key, None) is property), None)
+        return attribute and f"{Tensor.__module__.partition('.')[0]}.Tensor.{attribute}.{name}"
     for prefix, space in _namespaces():
-        name = getattr(f, "__name__", None)
         if isinstance(name, str) and getattr(space, name, None) is f:
             return f"{prefix}.{name}"
     return None

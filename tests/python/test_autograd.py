@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
 
@@ -664,6 +665,21 @@ def test_floor_division_has_the_gradient_of_div():
     x = vesta.rand(5, requires_grad=True)
     (x // 0.3 + x).sum().backward()
     assert x.grad.tolist() == [1.0] * 5
+
+
+@pytest.mark.differs
+def test_the_gradient_of_a_product_of_zeros_and_infinity() -> None:
+    """The product of the others: NaN where it is 0 times infinity, whether or not a dimension is given."""
+    inf, nan = math.inf, math.nan
+    for factors, want in [
+        ([0.0, 0.0, inf], [nan, nan, 0.0]),
+        ([0.0, nan, 0.0], [nan, 0.0, nan]),
+        ([inf, 0.0], [0.0, inf]),
+    ]:
+        for dim in ((), (0,)):
+            x = vesta.tensor(factors, dtype=vesta.float64, requires_grad=True)
+            x.prod(*dim).backward()
+            np.testing.assert_array_equal(x.grad.numpy(), want)
 
 
 def test_products_of_rows_without_elements():

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
+import operator
+import re
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -133,7 +137,7 @@ def test_a_class_that_is_no_tensor_takes_calls_over() -> None:
     assert vesta.add(d, vesta.ones(5, 5)) == ("sum", "Diagonal", "Tensor")
     assert vesta.add(vesta.ones(5, 5), d) == ("sum", "Tensor", "Diagonal")
     assert vesta.cat([vesta.ones(1), d], dim=1) == ("cat", 2, 1)
-    with pytest.raises(TypeError, match="took the call over"):
+    with pytest.raises(TypeError, match="returned NotImplemented"):
         vesta.exp(d)
     assert is_tensor_like(d) and has_torch_function((1, d)) and not has_torch_function((1, vesta.ones(1)))
     assert vesta.mean(vesta.ones(3)) == 1
@@ -273,7 +277,8 @@ def test_operators_ask_for_the_methods_that_they_are_in_pytorch() -> None:
     for operation, method in (
         (lambda: x + 1, methods.add), (lambda: 1 + x, methods.add), (lambda: y - x, methods.sub),
         (lambda: 2 * x, methods.mul), (lambda: x / y, methods.div), (lambda: x % 2, methods.remainder),
-        (lambda: x**2, methods.pow), (lambda: y @ x, methods.matmul), (lambda: -x, methods.neg),
+        (lambda: x**2, methods.__pow__), (lambda: +x, methods.positive), (lambda: y @ x, methods.matmul),
+        (lambda: -x, methods.neg),
         (lambda: abs(x), methods.abs), (lambda: x < y, methods.lt), (lambda: x != y, methods.ne),
         (lambda: x.__iadd__(1), methods.add_), (lambda: x.__imul__(y), methods.mul_),
         (lambda: x == y, methods.__eq__), (lambda: 1 - x, methods.__rsub__), (lambda: x // 2, methods.__floordiv__),
@@ -322,6 +327,7 @@ class Stops(vesta.Tensor):
 NOT_TAKEN_OVER = {f"nn.functional.{name}" for name in ("sigmoid", "tanh")}
 NOT_TAKEN_OVER |= {f"nn.functional.upsample{kind}" for kind in ("", "_bilinear", "_nearest")}
 NOT_TAKEN_OVER |= {"set_autocast_cpu_dtype", "set_autocast_gpu_dtype", "set_default_tensor_type", "typename"}
+NOT_TAKEN_OVER |= {"set_warn_always", "use_deterministic_algorithms"}  # their flag is: bool(x)
 
 
 def argument_of(kind: str, x: Any) -> Any:
@@ -416,7 +422,7 @@ def test_length_and_membership_are_asked_of_a_class() -> None:
 PROPERTIES = (
     *("shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes", "_version", "is_cuda", "is_cpu", "is_meta"),
     *("is_sparse", "is_quantized", "requires_grad", "grad", "grad_fn", "is_leaf", "output_nr", "retains_grad"),
-    *("data", "_base", "T", "mT", "H", "mH"),
+    *("data", "_base", "T", "mT", "H", "mH", "real", "is_mps", "is_nested", "is_xpu"),
 )
 
 
@@ -436,10 +442,11 @@ def test_properties_are_asked_of_a_class_and_of_a_mode(name: str) -> None:
     want, got = getattr(plain, name), getattr(seen, name)
     get = getattr(vesta.Tensor, name).__get__
     assert asked == [(get, (Seen,), (seen,))]
-    assert isinstance(got, Seen if name in ("data", "T", "mT", "H", "mH") else type(want)) or name == "_base"
+    assert isinstance(got, Seen if name in ("data", "T", "mT", "H", "mH", "real") else type(want)) or name == "_base"
     with Recorder() as mode:
         getattr(plain, name)
     assert mode.names == ["__get__"]
+    assert resolve_name(get) == f"vesta.Tensor.{name}.__get__"
     assert getattr(plain, name) is not None or want is None
 
 
@@ -463,8 +470,63 @@ def test_properties_that_are_set_are_handed_over() -> None:
     assert seen.as_subclass(vesta.Tensor).tolist() == [0.0, 0.0]
     with pytest.raises(TypeError, match="requires_grad must be a bool"):
         seen.requires_grad = 1
+    asked.clear()
     del seen.grad
-    assert seen.grad is None
+    assert asked == [vesta.Tensor.grad.__delete__] and seen.grad is None
+    with pytest.raises(RuntimeError, match="data cannot be deleted"):
+        del seen.data
+
+
+def test_conversions_are_asked_of_a_class_and_of_a_mode() -> None:
+    x = vesta.tensor(2)
+    for convert, method in (
+        (bool, "__bool__"), (int, "__int__"), (float, "__float__"), (operator.index, "__index__"),
+        (complex, "__complex__"), (lambda t: format(t, "d"), "__format__"), (copy.deepcopy, "__deepcopy__"),
+    ):  # fmt: skip
+        Named.asked.clear()
+        assert convert(x.as_subclass(Named)) == convert(x) and Named.asked[0] is getattr(vesta.Tensor, method)
+        with Recorder() as mode:
+            convert(x)
+        assert mode.names[0] == method
+
+    class Odd(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "text"
+
+    for convert in (bool, int, float, operator.index):
+        with pytest.raises(TypeError):
+            convert(x.as_subclass(Odd))
+
+
+def test_who_declines_everything_gets_a_type_error_that_names_the_operation() -> None:
+    class Nothing(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    def delete(x: Any) -> None:
+        del x.grad
+
+    x = vesta.ones(1).as_subclass(Nothing)
+    for name, use in (
+        ("Tensor.shape.__get__", lambda: x.shape), ("Tensor.grad.__delete__", lambda: delete(x)),
+        ("Tensor.grad.__set__", lambda: setattr(x, "grad", None)), ("positive", lambda: +x),
+        ("__bool__", lambda: bool(x)), ("add", lambda: vesta.add(x, 1)), ("unique", lambda: vesta.unique(x)),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=f"{re.escape(name)}.*Nothing.* returned NotImplemented"):
+            use()
+
+
+def test_frames_of_functions_that_are_taken_over_have_the_functions_place() -> None:
+    """Tracebacks show where the function stands, and its qualified name."""
+    with Recorder(), pytest.raises(IndexError) as raised:
+        vesta.unique(vesta.ones(2), dim=5)
+    *entries, body = [f for f in traceback.extract_tb(raised.value.__traceback__) if f.name == "unique"]
+    assert entries and all(f.line.startswith("def unique(") for f in entries) and body.lineno > entries[0].lineno
+    entry, code = vesta.unique.__code__, vesta.unique.__wrapped__.__code__
+    assert entry.co_firstlineno == code.co_firstlineno
+    assert getattr(entry, "co_qualname", None) == getattr(code, "co_qualname", None)
 
 
 def test_frames_of_functions_that_may_be_taken_over_can_be_looked_at() -> None:
