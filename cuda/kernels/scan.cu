@@ -9,64 +9,81 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// The type in which sums of T are kept; integers wrap around.
+/// The type in which sums and products of T are kept; integers wrap around.
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_of<T>>;
 
-template <class T>
+/// How two neighbouring parts of a line combine, and what changes nothing.
+struct Sums {
+  template <class S>
+  VESTA_DEVICE static S none() {
+    return S(0);
+  }
+  template <class S>
+  VESTA_DEVICE static S combine(S a, S b) {
+    return S(a + b);
+  }
+};
+struct Products {
+  template <class S>
+  VESTA_DEVICE static S none() {
+    return S(1);
+  }
+  template <class S>
+  VESTA_DEVICE static S combine(S a, S b) {
+    if constexpr (is_complex_type<S>) {  // one times an infinite number would be NaN
+      const S one = none<S>();
+      return a == one ? b : b == one ? a : S(a * b);
+    } else {
+      return S(a * b);
+    }
+  }
+};
+/// log(e^a + e^b).
+struct LogSums {
+  template <class S>
+  VESTA_DEVICE static S none() {
+    return S(-INFINITY);
+  }
+  template <class S>
+  VESTA_DEVICE static S combine(S a, S b) {
+    const bool first_higher = a >= b || a != a;
+    const S high = first_higher ? a : b, low = first_higher ? b : a;
+    return a == b && math::isinf(b) ? b : S(high + math::log1p(math::exp(low - high)));
+  }
+};
+
+template <class T, class F>
 VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
   const int64_t line = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (line >= l.outer * l.inner) return;
   const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
   const T* in = static_cast<const T*>(l.in) + first;
   T* out = static_cast<T*>(l.out) + first;
-  SumOf<T> sum = 0;
+  using S = SumOf<T>;
+  S value = F::template none<S>();
   const int64_t step = l.reverse ? -l.inner : l.inner;
   int64_t at = l.reverse ? (l.length - 1) * l.inner : 0;
   for (int64_t i = 0; i < l.length; ++i, at += step) {
-    sum += convert<SumOf<T>>(in[at]);
-    out[at] = convert<T>(sum);
+    value = F::combine(value, convert<S>(in[at]));
+    out[at] = convert<T>(value);
   }
 }
 
-/// Multiplies along lines, or adds logarithms' numbers, one thread per line.
-template <class T, bool logarithms>
-VESTA_KERNEL void combine_lines_kernel(ScanLaunch l) {
-  const int64_t line = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (line >= l.outer * l.inner) return;
-  const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
-  const T* in = static_cast<const T*>(l.in) + first;
-  T* out = static_cast<T*>(l.out) + first;
-  using C = compute_of<T>;
-  C value = convert<C>(in[0]);
-  out[0] = in[0];
-  for (int64_t i = 1; i < l.length; ++i) {
-    const C v = convert<C>(in[i * l.inner]);
-    if constexpr (logarithms) {
-      const bool first_higher = value >= v || value != value;
-      const C high = first_higher ? value : v, low = first_higher ? v : value;
-      value = value == v && math::isinf(v) ? v : C(high + math::log1p(math::exp(low - high)));
-    } else {
-      value = C(value * v);
-    }
-    out[i * l.inner] = convert<T>(value);
-  }
-}
-
-/// Returns the sum of the values of this lane and those before it.
-template <class S>
-VESTA_DEVICE S warp_sum_through(S sum) {
+/// Returns what the values of this lane and those before it give.
+template <class F, class S>
+VESTA_DEVICE S warp_scan_through(S sum) {
   const unsigned lane = lane_index();
   for (unsigned step = 1; step < 32; step *= 2) {
     const S before = shuffle(sum, lane >= step ? lane - step : lane);
-    if (lane >= step) sum += before;
+    if (lane >= step) sum = F::combine(before, sum);
   }
   return sum;
 }
 
-/// A thread holds all its elements of a piece: packs of four in a row, 1024 apart. The order of the additions is the
-/// same whether they are loaded as packs or one by one.
-template <class T>
+/// A thread holds all its elements of a piece: packs of four in a row, 1024 apart. The order of the operations is
+/// the same whether they are loaded as packs or one by one.
+template <class T, class F>
 VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) {
   using S = SumOf<T>;
   constexpr int N = 4, kPacks = int(kScanPiece) / int(kThreads * N);
@@ -92,47 +109,63 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
       for (int j = 0; j < N; ++j) v[u][j] = convert<S>(l.reverse ? pack.v[N - 1 - j] : pack.v[j]);
     } else {
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : S(0);
+      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : F::template none<S>();
     }
   }
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
-    through[u] = 0;
+    through[u] = F::template none<S>();
     if (u * kThreads * N < count) {
       VESTA_UNROLL
-      for (int j = 1; j < N; ++j) v[u][j] += v[u][j - 1];
-      through[u] = warp_sum_through(v[u][N - 1]);
+      for (int j = 1; j < N; ++j) v[u][j] = F::combine(v[u][j - 1], v[u][j]);
+      through[u] = warp_scan_through<F>(v[u][N - 1]);
     }
     if (lane == 31) warp_sums[u * kWarps + warp] = through[u];
   }
   block_barrier();
   const int64_t place = (row * pieces + piece) * l.inner + column;
-  const S before = l.offsets && piece > 0 ? static_cast<const S*>(l.offsets)[place - l.inner] : S(0);
-  const S even = warp_sums[2 * lane], pairs = warp_sum_through(S(even + warp_sums[2 * lane + 1]));
-  if (l.totals && threadIdx.x == kThreads - 1) static_cast<S*>(l.totals)[place] = before + pairs;
+  const S before = l.offsets && piece > 0 ? static_cast<const S*>(l.offsets)[place - l.inner] : F::template none<S>();
+  const S even = warp_sums[2 * lane], pairs = warp_scan_through<F>(F::combine(even, warp_sums[2 * lane + 1]));
+  if (l.totals && threadIdx.x == kThreads - 1) static_cast<S*>(l.totals)[place] = F::combine(before, pairs);
   if (!l.out) return;
   T* out = static_cast<T*>(l.out) + start;
-  const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0), lane_before = lane > 0 ? pairs_before : S(0);
+  const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0), lane_before = lane > 0 ? pairs_before : F::template none<S>();
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
     if (u * kThreads * N >= count) break;
     const unsigned sums = u * kWarps + warp;  // of warps before this one's pack
-    S base = before + shuffle(lane_before, sums / 2);
+    S base = F::combine(before, shuffle(lane_before, sums / 2));
     const S last = shuffle(even, sums / 2), beside = shuffle(through[u], lane > 0 ? lane - 1 : 0);
-    if (sums % 2 == 1) base += last;
-    if (lane > 0) base += beside;
+    if (sums % 2 == 1) base = F::combine(base, last);
+    if (lane > 0) base = F::combine(base, beside);
     const unsigned first = (u * kThreads + threadIdx.x) * N;
     if (packed && first + N <= count) {
       Elements<T, N> pack;
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) pack.v[l.reverse ? N - 1 - j : j] = convert<T>(S(base + v[u][j]));
+      for (int j = 0; j < N; ++j) pack.v[l.reverse ? N - 1 - j : j] = convert<T>(F::combine(base, v[u][j]));
       *reinterpret_cast<Elements<T, N>*>(l.reverse ? out - first - (N - 1) : out + first) = pack;
       continue;
     }
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
-      if (first + j < count) out[int64_t(first + j) * step] = convert<T>(S(base + v[u][j]));
+      if (first + j < count) out[int64_t(first + j) * step] = convert<T>(F::combine(base, v[u][j]));
     }
+  }
+}
+
+/// Calls `f` with an element type and what its launch combines by.
+template <class Function>
+void visit_scan(const ScanLaunch& l, const Function& f) {
+  switch (l.combine) {
+    case Combine::sums:
+      visit_device<kReals>(l.dtype, [&]<class T>() { f.template operator()<T, Sums>(); });
+      return;
+    case Combine::products:
+      visit_device<kNumbers>(l.dtype, [&]<class T>() { f.template operator()<T, Products>(); });
+      return;
+    case Combine::log_sums:
+      visit_device<kFloats>(l.dtype, [&]<class T>() { f.template operator()<T, LogSums>(); });
+      return;
   }
 }
 
@@ -140,34 +173,20 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
 
 void run_scan_lines(const ScanLaunch& l) {
   const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
-  visit_device<kReals>(l.dtype, [&]<class T>() {
-    launch_independent("scan_lines", scan_lines_kernel<T>, linear_shape(lines, kThreads, l.stream), l);
-  });
-}
-
-void run_product_lines(const ScanLaunch& l) {
-  const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
-  visit_device<kNumbers>(l.dtype, [&]<class T>() {
-    launch_independent("cumprod", combine_lines_kernel<T, false>, linear_shape(lines, kThreads, l.stream), l);
-  });
-}
-
-void run_log_sum_lines(const ScanLaunch& l) {
-  const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
-  visit_device<kFloats>(l.dtype, [&]<class T>() {
-    launch_independent("logcumsumexp", combine_lines_kernel<T, true>, linear_shape(lines, kThreads, l.stream), l);
+  visit_scan(l, [&]<class T, class F>() {
+    launch_independent("scan_lines", scan_lines_kernel<T, F>, linear_shape(lines, kThreads, l.stream), l);
   });
 }
 
 void run_scan_pieces(const ScanLaunch& l) {
   const int64_t pieces = scan_pieces(l.length);
   const uint64_t blocks = uint64_t(l.outer) * uint64_t(l.inner) * uint64_t(pieces);
-  visit_device<kReals>(l.dtype, [&]<class T>() {
+  visit_scan(l, [&]<class T, class F>() {
     const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
     const bool packed =
         l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
-    launch_block("scan_pieces", scan_pieces_kernel<T>, linear_shape(blocks * kThreads, kThreads, l.stream), l, pieces,
-                 packed);
+    launch_block("scan_pieces", scan_pieces_kernel<T, F>, linear_shape(blocks * kThreads, kThreads, l.stream), l,
+                 pieces, packed);
   });
 }
 
