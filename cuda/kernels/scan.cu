@@ -109,7 +109,8 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
       for (int j = 0; j < N; ++j) v[u][j] = convert<S>(l.reverse ? pack.v[N - 1 - j] : pack.v[j]);
     } else {
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : F::template none<S>();
+      for (int j = 0; j < N; ++j)
+        v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : F::template none<S>();
     }
   }
   VESTA_UNROLL
@@ -129,7 +130,8 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
   if (l.totals && threadIdx.x == kThreads - 1) static_cast<S*>(l.totals)[place] = F::combine(before, pairs);
   if (!l.out) return;
   T* out = static_cast<T*>(l.out) + start;
-  const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0), lane_before = lane > 0 ? pairs_before : F::template none<S>();
+  const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0),
+          lane_before = lane > 0 ? pairs_before : F::template none<S>();
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
     if (u * kThreads * N >= count) break;
@@ -157,9 +159,7 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
 template <class Function>
 void visit_scan(const ScanLaunch& l, const Function& f) {
   switch (l.combine) {
-    case Combine::sums:
-      visit_device<kReals>(l.dtype, [&]<class T>() { f.template operator()<T, Sums>(); });
-      return;
+    case Combine::sums: visit_device<kReals>(l.dtype, [&]<class T>() { f.template operator()<T, Sums>(); }); return;
     case Combine::products:
       visit_device<kNumbers>(l.dtype, [&]<class T>() { f.template operator()<T, Products>(); });
       return;

@@ -18,8 +18,8 @@ struct ScanLaunch {
   int64_t outer = 1, length = 1, inner = 1;
   bool reverse = false;  // lines begin at their end; only for sums along lines of elements
   const void* in = nullptr;
-  void* out = nullptr;            // null: only the totals are needed
-  void* totals = nullptr;         // [outer, pieces, inner], of each piece alone; null: not needed
+  void* out = nullptr;  // null: only the totals are needed
+  void* totals = nullptr;  // [outer, pieces, inner], of each piece alone; null: not needed
   const void* offsets = nullptr;  // [outer, pieces, inner], the sums up to the end of each piece; null: one piece
 };
 inline constexpr int64_t kScanPiece = 8192;  // elements of a line; results depend on it, never on the GPU
@@ -46,8 +46,8 @@ struct ExtremaLaunch {
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool smallest = false;
-  Placed in;       // places are null where element i has index i
-  Placed out;      // may be `in`; null: only the totals are needed
+  Placed in;  // places are null where element i has index i
+  Placed out;  // may be `in`; null: only the totals are needed
   Placed totals;  // [outer, pieces, inner], of each piece alone; null: not needed
   Placed offsets;  // [outer, pieces, inner], up to the end of each piece; null: one piece
 };
