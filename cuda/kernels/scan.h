@@ -7,13 +7,13 @@
 namespace vesta::cuda {
 
 /// What a running sum combines elements by: a + b, a * b, or log(e^a + e^b).
-enum class Combine : uint8_t { sums, products, log_sums };
+enum class ScanKind : uint8_t { sums, products, log_sums };
 
 /// Running sums along the middle dimension of [outer, length, inner], contiguous. A block takes a piece of a line at a
 /// time. Sums are kept in int64, float, double for float64, or complex numbers, the type of `totals` and `offsets` too.
 struct ScanLaunch {
   DType dtype = DType::float32;  // a real one; of products, a complex one too; of log_sums, a floating-point one
-  Combine combine = Combine::sums;
+  ScanKind combine = ScanKind::sums;
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool reverse = false;  // lines begin at their end; only for sums along lines of elements

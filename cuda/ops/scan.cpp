@@ -34,14 +34,14 @@ void scan(ScanLaunch l, Device device) {
   run_scan_pieces(l);
 }
 
-Tensor run_scan(const Tensor& input, const ScanPlan& plan, Combine combine, bool reverse = false) {
+Tensor run_scan(const Tensor& input, const ScanPlan& plan, ScanKind combine, bool reverse = false) {
   OperandDevice device(input);
   Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
   if (r.numel() == 0) return r;
   ScanLaunch l;
   l.dtype = r.dtype(), l.combine = combine, l.stream = device.stream();
   l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner, l.reverse = reverse;
-  if (combine == Combine::sums && is_complex(r.dtype())) {  // both parts are separate lines
+  if (combine == ScanKind::sums && is_complex(r.dtype())) {  // both parts are separate lines
     l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
     l.inner *= 2;
   }
@@ -51,20 +51,20 @@ Tensor run_scan(const Tensor& input, const ScanPlan& plan, Combine combine, bool
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  return run_scan(input, scan_plan(input, dim, dtype, "cumsum"), Combine::sums);
+  return run_scan(input, scan_plan(input, dim, dtype, "cumsum"), ScanKind::sums);
 }
 
 Tensor reverse_cumsum(const Tensor& input, int64_t dim) {
-  return run_scan(input, scan_plan(input, dim, {}, "cumsum"), Combine::sums, true);
+  return run_scan(input, scan_plan(input, dim, {}, "cumsum"), ScanKind::sums, true);
 }
 
 Tensor cumprod(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  return run_scan(input, scan_plan(input, dim, dtype, "cumprod"), Combine::products);
+  return run_scan(input, scan_plan(input, dim, dtype, "cumprod"), ScanKind::products);
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   check_floating(input, "logcumsumexp");
-  return run_scan(input, order_plan(input, dim, "logcumsumexp"), Combine::log_sums);
+  return run_scan(input, order_plan(input, dim, "logcumsumexp"), ScanKind::log_sums);
 }
 
 /// Elements and their indices, in memory that the stream owns when this dies.
