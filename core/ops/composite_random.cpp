@@ -6,6 +6,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/distribution_checks.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/kernel_checks.h>
@@ -47,28 +48,41 @@ Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor
 
 // ---- one distribution for all elements ----
 
-Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {
-  check_real_floating(input, "exponential_");
+void check_exponential_(const Tensor& t, double lambd) {
+  check_real_floating(t, "exponential_");
   VESTA_CHECK(lambd > 0, runtime, "exponential_: expects lambda > 0.0, but found lambda=", lambd, ".");
+}
+void check_geometric_(const Tensor& t, double p) {
+  VESTA_CHECK(p > 0 && p < 1, runtime, "geometric_: expects p to be in (0, 1), but got p=", p, ".");
+  check_real(t, "geometric_");
+}
+void check_cauchy_(const Tensor& t, double sigma) {
+  check_real_floating(t, "cauchy_");
+  VESTA_CHECK(sigma > 0, runtime, "cauchy_: expects sigma > 0.0, but found sigma=", sigma, ".");
+}
+void check_log_normal_(const Tensor& t, double std) {
+  check_real_floating(t, "log_normal_");
+  VESTA_CHECK(std > 0, runtime, "log_normal_: expects std > 0.0, but found std=", std, ".");
+}
+
+Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {
+  check_exponential_(input, lambd);
   return copy_(input, div(log(inner_uniform(input, generator)), wrapped(-lambd)));
 }
 
 Tensor geometric__composite(const Tensor& input, double p, Generator* generator) {
-  VESTA_CHECK(p > 0 && p < 1, runtime, "geometric_: expects p to be in (0, 1), but got p=", p, ".");
-  check_real(input, "geometric_");
+  check_geometric_(input, p);
   return copy_(input, ceil(div(log(inner_uniform(input, generator)), wrapped(std::log1p(-p)))));
 }
 
 Tensor cauchy__composite(const Tensor& input, double median, double sigma, Generator* generator) {
-  check_real_floating(input, "cauchy_");
-  VESTA_CHECK(sigma > 0, runtime, "cauchy_: expects sigma > 0.0, but found sigma=", sigma, ".");
+  check_cauchy_(input, sigma);
   const Tensor angle = mul(sub(inner_uniform(input, generator), wrapped(0.5)), wrapped(std::acos(-1.0)));
   return copy_(input, add(mul(tan(angle), wrapped(sigma)), wrapped(median)));
 }
 
 Tensor log_normal__composite(const Tensor& input, double mean, double std, Generator* generator) {
-  check_real_floating(input, "log_normal_");
-  VESTA_CHECK(std > 0, runtime, "log_normal_: expects std > 0.0, but found std=", std, ".");
+  check_log_normal_(input, std);
   return copy_(input, exp(normal_(empty_like(input), mean, std, generator)));
 }
 

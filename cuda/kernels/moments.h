@@ -6,6 +6,7 @@
 namespace vesta::cuda {
 
 /// The mean and the sum of squared deviations of `rows` contiguous rows of n elements, in the type of the computation.
+/// With `piece` those of each piece of so many elements, the last of a row may be shorter: [rows, pieces].
 struct MomentsLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -13,11 +14,22 @@ struct MomentsLaunch {
   const char* x = nullptr;
   char* mean = nullptr;
   char* squares = nullptr;
-  int64_t rows = 0, n = 0;
+  int64_t rows = 0, n = 0, piece = 0;
   bool packed = false;  // rows consist of aligned packs
 };
 
 /// Queues the launch.
 void moments(const MomentsLaunch& l);
+
+/// The moments of rows, of those of their pieces.
+struct JoinedMoments {
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;  // of all numbers
+  const char *piece_mean = nullptr, *piece_squares = nullptr;
+  char *mean = nullptr, *squares = nullptr;
+  int64_t rows = 0, n = 0, piece = 0;  // elements of a row, and of a piece but for the last
+};
+/// Queues the launch.
+void join_moments(const JoinedMoments& l);
 
 }  // namespace vesta::cuda

@@ -105,6 +105,53 @@ struct Normal {
   }
 };
 
+template <class T>
+struct LogNormal : Normal<T> {
+  VESTA_DEVICE static Values<T, Normal<T>::count> make(const RandomLaunch& l, int64_t i, int64_t n, const Philox4& w) {
+    Values<T, Normal<T>::count> r = Normal<T>::make(l, i, n, w);
+    for (int k = 0; k < Normal<T>::count; ++k) r.v[k] = convert<T>(math::exp(convert<compute_of<T>>(r.v[k])));
+    return r;
+  }
+};
+
+/// A distribution D whose inverse takes uniform numbers of (0, 1): D::of(u, a, b). Integers are made of doubles.
+template <class D, class T_>
+struct Inverted {
+  using T = T_;
+  using C = std::conditional_t<std::is_integral_v<T>, double, compute_of<T>>;
+  static constexpr int count = per_block<C>;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    constexpr C smallest = C(count == 2 ? 0x1p-54 : 0x1p-25);  // half a step of the numbers
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      C u;
+      if constexpr (count == 2) u = uniform_double(w.word[2 * k], w.word[2 * k + 1]);
+      else u = uniform_float(w.word[k]);
+      r.v[k] = convert<T>(D::of(u > smallest ? u : smallest, C(l.a), C(l.b)));
+    }
+    return r;
+  }
+};
+struct Exponential {
+  template <class C>
+  VESTA_DEVICE static C of(C u, C rate, C) {
+    return math::quotient(math::log(u), C(-rate));
+  }
+};
+struct Geometric {
+  template <class C>
+  VESTA_DEVICE static C of(C u, C log_rest, C) {
+    return math::ceil(math::quotient(math::log(u), log_rest));
+  }
+};
+struct Cauchy {
+  template <class C>
+  VESTA_DEVICE static C of(C u, C median, C sigma) {
+    const C angle = rounded::mul(rounded::sub(u, C(0.5)), C(3.141592653589793));
+    return rounded::add(rounded::mul(math::tan(angle), sigma), median);
+  }
+};
+
 /// Returns the high half of a 128-bit product.
 VESTA_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
   if (b <= UINT32_MAX) return ((a >> 32) * b + ((a & UINT32_MAX) * b >> 32)) >> 32;  // half the multiplications
@@ -263,6 +310,18 @@ void run_uniform(const RandomLaunch& l) {
 }
 void run_normal(const RandomLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() { run<Normal<T>>(l); });
+}
+void run_log_normal(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<LogNormal<T>>(l); });
+}
+void run_exponential(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<Inverted<Exponential, T>>(l); });
+}
+void run_geometric(const RandomLaunch& l) {
+  visit_device<kReals>(l.dtype, [&]<class T>() { run<Inverted<Geometric, T>>(l); });
+}
+void run_cauchy(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<Inverted<Cauchy, T>>(l); });
 }
 void run_integers(const RandomLaunch& l) {
   visit_device<kReals | kBool>(l.dtype, [&]<class T>() { run<Integers<T>>(l); });

@@ -18,18 +18,23 @@ struct RandomLaunch {
   void* out = nullptr;
   const void* in = nullptr;  // operand, if there is one
   bool* mask = nullptr;      // dropout's second result
-  double a = 0, b = 0;       // uniform: from, to; normal: mean, std; bernoulli: probability; dropout: to keep, scale
-  double below = 0;          // uniform: the largest value under `to`
-  bool pairs = false;        // normal: the mean belongs to even elements only (real parts)
-  int64_t from = 0;          // integers
-  uint64_t range = 0;        // 0 stands for 2^64
+  double a = 0, b = 0;  // uniform: from, to; normal: mean, std; bernoulli: probability; dropout: to keep, scale;
+                        // exponential: rate; geometric: log(1 - p); cauchy: median, sigma
+  double below = 0;  // uniform: the largest value under `to`
+  bool pairs = false;  // normal: the mean belongs to even elements only (real parts)
+  int64_t from = 0;  // integers
+  uint64_t range = 0;  // 0 stands for 2^64
   Fault* fault = nullptr;
 };
 
 void run_uniform(const RandomLaunch& l);
 void run_normal(const RandomLaunch& l);
+void run_log_normal(const RandomLaunch& l);
+void run_exponential(const RandomLaunch& l);
+void run_geometric(const RandomLaunch& l);
+void run_cauchy(const RandomLaunch& l);
 void run_integers(const RandomLaunch& l);
-void run_bernoulli(const RandomLaunch& l);     // probability `a` > 0
+void run_bernoulli(const RandomLaunch& l);  // probability `a` > 0
 void run_bernoulli_of(const RandomLaunch& l);  // probabilities `in`
 void run_dropout(const RandomLaunch& l);
 /// Queues out[i] = scale `b` times in[i] where mask[i], else 0.

@@ -6,16 +6,20 @@
 
 namespace vesta::cuda {
 
+/// What a running sum combines elements by: a + b, a * b, or log(e^a + e^b).
+enum class ScanKind : uint8_t { sums, products, log_sums };
+
 /// Running sums along the middle dimension of [outer, length, inner], contiguous. A block takes a piece of a line at a
-/// time. Sums are kept in int64, float, or double for float64, which is the type of `totals` and `offsets` too.
+/// time. Sums are kept in int64, float, double for float64, or complex numbers, the type of `totals` and `offsets` too.
 struct ScanLaunch {
-  DType dtype = DType::float32;  // a real one
+  DType dtype = DType::float32;  // a real one; of products, a complex one too; of log_sums, a floating-point one
+  ScanKind combine = ScanKind::sums;
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool reverse = false;  // lines begin at their end; only for sums along lines of elements
   const void* in = nullptr;
-  void* out = nullptr;            // null: only the totals are needed
-  void* totals = nullptr;         // [outer, pieces, inner], of each piece alone; null: not needed
+  void* out = nullptr;  // null: only the totals are needed
+  void* totals = nullptr;  // [outer, pieces, inner], of each piece alone; null: not needed
   const void* offsets = nullptr;  // [outer, pieces, inner], the sums up to the end of each piece; null: one piece
 };
 inline constexpr int64_t kScanPiece = 8192;  // elements of a line; results depend on it, never on the GPU
@@ -28,10 +32,6 @@ bool scans_lines(const Launch& l) {
 }
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);
-/// Queues in -> out with products instead of sums; complex numbers too.
-void run_product_lines(const ScanLaunch& l);
-/// Queues in -> out with log(e^a + e^b) instead of a + b; floating-point numbers only.
-void run_log_sum_lines(const ScanLaunch& l);
 /// Queues in -> out or totals, a block per piece of a line. `out` may be `in`.
 void run_scan_pieces(const ScanLaunch& l);
 
@@ -46,9 +46,9 @@ struct ExtremaLaunch {
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool smallest = false;
-  Placed in;       // places are null where element i has index i
-  Placed out;      // may be `in`; null: only the totals are needed
-  Placed totals;   // [outer, pieces, inner], of each piece alone; null: not needed
+  Placed in;  // places are null where element i has index i
+  Placed out;  // may be `in`; null: only the totals are needed
+  Placed totals;  // [outer, pieces, inner], of each piece alone; null: not needed
   Placed offsets;  // [outer, pieces, inner], up to the end of each piece; null: one piece
 };
 /// Queues in -> out, a thread per line.

@@ -1,4 +1,5 @@
 // Random ops on the device: checks, generators and the numbers themselves are those of the CPU.
+#include <vesta/core/ops/distribution_checks.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 
@@ -7,6 +8,7 @@
 #include <cmath>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/dispatch/layer.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/random.h>
 #include <vesta/cuda/ops/operands.h>
@@ -71,6 +73,40 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
     l.a = p;
     run_bernoulli(l);
   });
+}
+
+/// Fills a tensor with numbers of a distribution that has the parameters a and b.
+Tensor drawn(const Tensor& t, const char* op, double a, double b, Generator* generator,
+             void (*run)(const RandomLaunch&)) {
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, op, [&](const Tensor& c) {
+    RandomLaunch l = launch_of(op, c, generator);
+    l.a = a, l.b = b;
+    run(l);
+  });
+}
+/// Returns whether the tape sees what is written to t: the op's body copies to it.
+bool is_recorded(const Tensor& t) { return layer_state.grad_enabled && t.requires_grad(); }
+
+Tensor exponential_(const Tensor& t, double lambd, Generator* generator) {
+  if (is_recorded(t)) return ops::exponential_.body()(t, lambd, generator);
+  check_exponential_(t, lambd);
+  return drawn(t, "exponential_", lambd, 0, generator, run_exponential);
+}
+Tensor geometric_(const Tensor& t, double p, Generator* generator) {
+  if (is_recorded(t)) return ops::geometric_.body()(t, p, generator);
+  check_geometric_(t, p);
+  return drawn(t, "geometric_", std::log1p(-p), 0, generator, run_geometric);
+}
+Tensor cauchy_(const Tensor& t, double median, double sigma, Generator* generator) {
+  if (is_recorded(t)) return ops::cauchy_.body()(t, median, sigma, generator);
+  check_cauchy_(t, sigma);
+  return drawn(t, "cauchy_", median, sigma, generator, run_cauchy);
+}
+Tensor log_normal_(const Tensor& t, double mean, double std, Generator* generator) {
+  if (is_recorded(t)) return ops::log_normal_.body()(t, mean, std, generator);
+  check_log_normal_(t, std);
+  return drawn(t, "log_normal_", mean, std, generator, run_log_normal);
 }
 
 Tensor contiguous_copy(const Tensor& t) {
@@ -178,6 +214,10 @@ void register_random() {
   ops::normal_.set_kernel(DeviceType::cuda, &normal_);
   ops::_random_.set_kernel(DeviceType::cuda, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
+  ops::exponential_.set_kernel(DeviceType::cuda, &exponential_);
+  ops::geometric_.set_kernel(DeviceType::cuda, &geometric_);
+  ops::cauchy_.set_kernel(DeviceType::cuda, &cauchy_);
+  ops::log_normal_.set_kernel(DeviceType::cuda, &log_normal_);
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cuda, &dropout_kernel);
   ops::native_dropout_backward.set_kernel(DeviceType::cuda, &dropout_backward_kernel);

@@ -382,9 +382,10 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 }
 
 constexpr int64_t kShortRow = 16384;  // a block is soon done with it
+constexpr int64_t kMomentsPiece = 4096;  // of a longer one
 
-/// Means and squares in one pass where the reduced dimensions are the last and a row is short. The number of results
-/// and strides have no say, as they must not change a result's bits.
+/// Means and squares in one pass where the reduced dimensions are the last: of short rows at once, of longer ones of
+/// pieces, which are joined. The number of results and strides have no say, as they must not change a result's bits.
 TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   const ReduceShape shape = reduce_shape(input, dim, keepdim, "var");
   const int64_t results = shape.count ? input.numel() / shape.count : 0;
@@ -395,7 +396,7 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
     }
     return true;
   };
-  if (!kFloats.has(input.dtype()) || results == 0 || !is_last() || shape.count > kShortRow) {
+  if (!kFloats.has(input.dtype()) || results == 0 || !is_last()) {
     return ops::_moments.body()(input, dim, keepdim);
   }
   DeviceGuard guard(input.device().index);
@@ -408,7 +409,19 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   l.mean = mean.impl()->data(), l.squares = squares.impl()->data();
   l.rows = results, l.n = shape.count;
   l.packed = rows_are_packs(l.n, l.dtype, {l.x});
+  if (l.n <= kShortRow) {
+    moments(l);
+    return {squares, mean};
+  }
+  l.piece = kMomentsPiece;
+  const int64_t parts = l.rows * ((l.n + l.piece - 1) / l.piece);
+  const Tensor part_squares = empty_tensor(IntSpan(&parts, 1), wide, input.device()),
+               part_mean = empty_tensor(IntSpan(&parts, 1), wide, input.device());
+  const JoinedMoments joined{
+      l.stream, wide, part_mean.impl()->data(), part_squares.impl()->data(), l.mean, l.squares, l.rows, l.n, l.piece};
+  l.mean = part_mean.impl()->data(), l.squares = part_squares.impl()->data();
   moments(l);
+  join_moments(joined);
   return {squares, mean};
 }
 

@@ -15,7 +15,9 @@ namespace vesta::cuda {
 namespace {
 
 /// Returns the dtype of totals.
-DType sum_dtype(DType d) { return !is_differentiable(d) ? DType::int64 : d == DType::float64 ? d : DType::float32; }
+DType sum_dtype(DType d) {
+  return !is_differentiable(d) ? DType::int64 : is_complex(d) || d == DType::float64 ? d : DType::float32;
+}
 
 void scan(ScanLaunch l, Device device) {
   if (scans_lines(l)) return run_scan_lines(l);
@@ -32,14 +34,14 @@ void scan(ScanLaunch l, Device device) {
   run_scan_pieces(l);
 }
 
-Tensor run_sums(const Tensor& input, const ScanPlan& plan, bool reverse) {
+Tensor run_scan(const Tensor& input, const ScanPlan& plan, ScanKind combine, bool reverse = false) {
   OperandDevice device(input);
   Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
   if (r.numel() == 0) return r;
   ScanLaunch l;
-  l.dtype = r.dtype(), l.stream = device.stream();
+  l.dtype = r.dtype(), l.combine = combine, l.stream = device.stream();
   l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner, l.reverse = reverse;
-  if (is_complex(r.dtype())) {  // both parts are separate lines
+  if (combine == ScanKind::sums && is_complex(r.dtype())) {  // both parts are separate lines
     l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
     l.inner *= 2;
   }
@@ -49,34 +51,20 @@ Tensor run_sums(const Tensor& input, const ScanPlan& plan, bool reverse) {
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  return run_sums(input, scan_plan(input, dim, dtype, "cumsum"), false);
+  return run_scan(input, scan_plan(input, dim, dtype, "cumsum"), ScanKind::sums);
 }
 
 Tensor reverse_cumsum(const Tensor& input, int64_t dim) {
-  return run_sums(input, scan_plan(input, dim, {}, "cumsum"), true);
-}
-
-/// Runs a scan that has a thread per line.
-Tensor scan_by_lines(const ScanPlan& plan, const Tensor& input, OperandDevice& device, void (*run)(const ScanLaunch&)) {
-  Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
-  if (r.numel() == 0) return r;
-  ScanLaunch l;
-  l.dtype = r.dtype(), l.stream = device.stream();
-  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
-  l.in = plan.input.data_ptr(), l.out = r.data_ptr();
-  run(l);
-  return r;
+  return run_scan(input, scan_plan(input, dim, {}, "cumsum"), ScanKind::sums, true);
 }
 
 Tensor cumprod(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  OperandDevice device(input);
-  return scan_by_lines(scan_plan(input, dim, dtype, "cumprod"), input, device, run_product_lines);
+  return run_scan(input, scan_plan(input, dim, dtype, "cumprod"), ScanKind::products);
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
-  OperandDevice device(input);
   check_floating(input, "logcumsumexp");
-  return scan_by_lines(order_plan(input, dim, "logcumsumexp"), input, device, run_log_sum_lines);
+  return run_scan(input, order_plan(input, dim, "logcumsumexp"), ScanKind::log_sums);
 }
 
 /// Elements and their indices, in memory that the stream owns when this dies.

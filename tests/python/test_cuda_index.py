@@ -362,6 +362,20 @@ def test_fill_takes_a_value_from_any_device() -> None:
         x.cuda().index_fill(1, index, 1)
 
 
+def test_lines_with_an_index_for_sixteen_elements_are_not_sorted() -> None:
+    from vesta import _C_cuda
+
+    x, v = values(40, 500), values(40, 40)
+    index = vesta.randint(0, 500, (40, 40), generator=vesta.Generator().manual_seed(1))
+    for op in ("scatter_add", "scatter"):
+        i = index if op == "scatter_add" else vesta.arange(40).expand(40, 40) * 7
+        on_device = x.cuda(), i.cuda(), v.cuda()
+        before = dict(_C_cuda.counters())["launches"]
+        got = getattr(on_device[0], op)(1, on_device[1], on_device[2])
+        assert dict(_C_cuda.counters())["launches"] - before <= 3
+        assert vesta.allclose(got.cpu(), getattr(x, op)(1, i, v))
+
+
 def test_keys_count_rows() -> None:
     """A sort of the rows' numbers takes as many passes for wide rows as for rows of one element."""
     from vesta import _C_cuda

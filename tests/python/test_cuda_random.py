@@ -186,3 +186,35 @@ def test_sequences() -> None:
         want = vesta.linspace(1 + 2j, -3 + 0.5j, 9, dtype=dtype)
         same(vesta.linspace(1 + 2j, -3 + 0.5j, 9, dtype=dtype, device="cuda"), want)
     same(vesta.eye(3, 5, device="cuda"), vesta.eye(3, 5))
+
+
+def test_distributions_are_the_cpus_and_one_launch() -> None:
+    from vesta import _C_cuda
+
+    draws: dict[str, Any] = {
+        "exponential_": lambda t, g: t.exponential_(1.5, generator=g),
+        "geometric_": lambda t, g: t.geometric_(0.3, generator=g),
+        "cauchy_": lambda t, g: t.cauchy_(0.5, 2.0, generator=g),
+        "log_normal_": lambda t, g: t.log_normal_(0.2, 0.5, generator=g),
+    }
+    for name, draw in draws.items():
+        for dtype in FLOATS + (INTEGERS if name == "geometric_" else []):
+            limit = {vesta.float64: 1e-12, vesta.float32: 2e-5, vesta.float16: 2e-3}.get(dtype, 1e-2)
+            for shape in SHAPES:
+                want, got = both(lambda d, g, s=shape, t=dtype, f=draw: f(vesta.empty(s, dtype=t, device=d), g))
+                assert got.device.type == "cuda" and got.dtype == dtype and got.shape == want.shape
+                a, b = got.cpu().double(), want.double()
+                if name == "cauchy_":  # beside a pole of the tangent an error of the angle is large
+                    a, b = a.atan(), b.atan()
+                assert vesta.allclose(a, b, rtol=limit, atol=limit), (name, dtype, shape)
+            want, got = both(lambda d, g, t=dtype, f=draw: f(vesta.empty(8, 6, dtype=t, device=d).mT, g))
+            assert got.stride() == want.stride()
+        x = vesta.empty(1000, device="cuda")
+        before = dict(_C_cuda.counters())["launches"]
+        draw(x, None)
+        assert dict(_C_cuda.counters())["launches"] == before + 1
+        with pytest.raises(RuntimeError, match="leaf"):
+            draw(vesta.zeros(3, device="cuda", requires_grad=True), None)
+        y = vesta.zeros(3, device="cuda", requires_grad=True) * 1
+        draw(y, None)
+        y.sum().backward()

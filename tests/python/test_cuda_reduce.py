@@ -400,6 +400,32 @@ def test_running_sums_keep_infinities_where_they_are():
     assert mixed.dtype == vesta.float64 and (mixed[-1] == 300).all()
 
 
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16])
+def test_variances_of_long_rows_are_joined(dtype: vesta.dtype) -> None:
+    """Rows beyond a block are read once, in pieces, and their moments joined."""
+    from vesta import _C_cuda
+
+    for shape, dims in (((16385,), 0), ((3, 40000), 1), ((3, 5, 20001), (1, 2)), ((130, 150), None), ((2, 16384), 1)):
+        x = (draw(shape, vesta.float64) / 7 + 1000 * (dtype != vesta.bfloat16)).to(dtype)
+        wide = x.double()
+        for got, want in zip(vesta.var_mean(x.cuda(), dims), vesta.var_mean(wide, dims)):
+            limit = {vesta.float64: 1e-12, vesta.float32: 1e-5}.get(dtype, 1e-2)
+            assert got.dtype == dtype and vesta.allclose(got.cpu().double(), want, rtol=limit, atol=limit), (
+                shape,
+                dims,
+            )
+    x = vesta.ones(2, 32768).cuda()
+    before = dict(_C_cuda.counters())["launches"]
+    x.var()
+    assert dict(_C_cuda.counters())["launches"] - before <= 4
+    x[1, 20000] = float("inf")
+    assert vesta.var_mean(x, 1)[1].tolist()[1] == float("inf") and x.var(1).isnan().tolist() == [False, True]
+    x[1, 20000] = float("nan")
+    assert x.var(1).isnan().tolist() == x.mean(1).isnan().tolist() == [False, True]
+    x[1, 20000] = 1e30
+    assert x.var(1)[1].item() == float("inf") and x.var(1)[0].isfinite()
+
+
 def test_variance_beyond_the_range_of_float32_is_infinite() -> None:
     x = vesta.tensor([[1e38, 2e38, 3e38] * 2, [1.0, 2.0, 3.0] * 2]).cuda()
     assert x.var(1).tolist() == [float("inf"), pytest.approx(0.8)]

@@ -206,4 +206,4 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     bound = float(clip_value)
     with vesta.no_grad():
         for grad in _gradients("clip_grad_value_", parameters):
-            grad.copy_(grad.clamp(-bound, bound))
+            grad.clamp_(-bound, bound)
