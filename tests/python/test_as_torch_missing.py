@@ -586,3 +586,33 @@ def test_steps_of_several_ops_have_the_name_of_pytorchs(tmp_path: Path) -> None:
         "UnsafeView0 Add0 Dot0 MseLossBackward0 MseLossBackward0 <MseLossBackward0 "
     )
     assert out.split() == named.split()
+
+
+def test_keys_of_the_dispatcher_turn_autocast_off(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch
+        from torch import DispatchKeySet
+
+        Key = torch._C.DispatchKey
+        keys = torch._C.DispatchKeySet(Key.AutocastCPU) | DispatchKeySet(Key.AutocastXPU)
+        print(keys, Key.CPU, keys.has(Key.CPU), keys - DispatchKeySet(Key.AutocastXPU), keys.highestPriorityTypeId())
+        x = torch.ones(2, 2)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch._C._ExcludeDispatchKeyGuard(keys):
+                print((x @ x).dtype)
+            print((x @ x).dtype)
+        try:
+            torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(Key.AutogradCPU))
+        except NotImplementedError as error:
+            print(error)
+        """,
+    )
+    assert out.splitlines() == [
+        "DispatchKeySet(AutocastCPU, AutocastXPU) DispatchKey.CPU False DispatchKeySet(AutocastCPU) "
+        "DispatchKey.AutocastXPU",
+        "torch.float32",
+        "torch.bfloat16",
+        "_ExcludeDispatchKeyGuard: expected keys of autocast, got AutogradCPU. Vesta has no such step to leave out.",
+    ]

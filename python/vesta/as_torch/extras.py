@@ -212,6 +212,17 @@ def _row_format() -> Any:
     return contiguous_format
 
 
+def _dispatch(name: str) -> Callable[[], Any]:
+    """Returns what finds a class of ``dispatch_keys``."""
+
+    def find() -> Any:
+        from . import dispatch_keys
+
+        return getattr(dispatch_keys, name)
+
+    return find
+
+
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
@@ -248,6 +259,12 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.TensorBase": _tensor_type,
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
+    **{
+        f"torch.{home}{name}": _dispatch(name)
+        for home in ("", "_C.", "_ops.", "types.")
+        for name in ("DispatchKey", "DispatchKeySet")
+    },
+    "torch._C._ExcludeDispatchKeyGuard": _dispatch("ExcludeDispatchKeyGuard"),
     "torch.torch": _package,
     "torch.Future": _future_type,
     "torch._C.Future": _future_type,
