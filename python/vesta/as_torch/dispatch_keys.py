@@ -14,8 +14,8 @@ _FUNCTIONS = (
     "Undefined CompositeExplicitAutogradNonFunctional CompositeExplicitAutograd CompositeImplicitAutogradNestedTensor "
     "CompositeImplicitAutograd AutogradNestedTensor AutogradOther Autograd Conjugate ZeroTensor Negative BackendSelect "
     "ADInplaceOrView PythonTLSSnapshot Python FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
-    "FuncTorchBatchedDecomposition FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper PythonDispatcher PreDispatch "
-    "Functionalize AutocastCPU AutocastMPS AutocastXPU AutocastHPU AutocastIPU AutocastCUDA AutocastPrivateUse1"
+    "FuncTorchBatchedDecomposition FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper PythonDispatcher "
+    "PreDispatch Functionalize AutocastCPU AutocastMPS AutocastXPU AutocastHPU AutocastIPU AutocastCUDA AutocastPrivateUse1"
 ).split()
 
 
@@ -101,7 +101,8 @@ class ExcludeDispatchKeyGuard:
         other = [key.name for key in keys._keys if not key.name.startswith("Autocast")]
         if other:
             raise NotImplementedError(
-                f"_ExcludeDispatchKeyGuard: expected keys of autocast, got {min(other)}. Vesta has no such step to leave out."
+                f"_ExcludeDispatchKeyGuard: expected keys of autocast, got {min(other)}. "
+                "Vesta has no such step to leave out."
             )
         self._devices = [key.name.removeprefix("Autocast").lower() for key in keys._keys]
 

@@ -36,7 +36,7 @@ def compile(
     options: Any = None,
     disable: bool = False,
 ) -> Any:
-    """Returns ``model`` itself, a function or a module; without one, a decorator that does so.
+    """Returns a function itself, and of a module one that runs it as it is; without ``model``, a decorator.
 
     Example::
 
@@ -44,14 +44,18 @@ def compile(
         >>> vesta.as_torch.install()
         >>> import torch
         >>> layer = torch.nn.Linear(2, 2)
-        >>> torch.compile(layer) is layer
+        >>> torch.compile(layer)._orig_mod is layer
         True
     """
+    from .only import _dynamo
+
     if model is None:
-        return lambda model: model
+        return compile
+    if disable:
+        return model
     if not callable(model):
         raise TypeError(f"compile: expected a function or a module, got {type(model).__name__} (model).")
-    return model
+    return _dynamo.wrapped(model)
 
 
 class set_multithreading_enabled:
