@@ -664,3 +664,24 @@ def test_a_compiled_module_holds_the_module(tmp_path: Path) -> None:
         assert len(torch.compile(torch.nn.Sequential(torch.nn.ReLU()))) == 1
         """,
     )
+
+
+def test_transformed_functions_see_plain_tensors(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
+
+        def square(x):
+            assert not is_batchedtensor(x) and not is_gradtrackingtensor(x)
+            assert torch._C._functorch.maybe_get_bdim(x) == torch._C._functorch.maybe_get_level(x) == -1
+            return x * x
+
+        assert torch.vmap(torch.func.grad(square))(torch.ones(3)).tolist() == [2.0] * 3
+        try:
+            get_unwrapped(torch.ones(2))
+        except RuntimeError as error:
+            assert str(error) == "No wrappers present!"
+        """,
+    )
