@@ -103,10 +103,18 @@ template <> constexpr const char* kStepAfterNumber<ops::sub> = "RsubBackward1";
 template <> constexpr const char* kStepAfterNumber<ops::div> = "MulBackward0";
 template <> constexpr const char* kStepAfterNumber<ops::pow> = "PowBackward2";
 
+/// Whether a number before a tensor is the second operand of the op: `2 * x` is `mul(x, 2)`, as in PyTorch.
+template <auto& op> constexpr bool kNumberComesSecond = false;
+template <> constexpr bool kNumberComesSecond<ops::add> = true;
+template <> constexpr bool kNumberComesSecond<ops::mul> = true;
+
 template <auto& op>
 [[gnu::noinline]] PyObject* binary_mixed(const char* method, PyObject* a, PyObject* b) {
   Tensor x, y;
   if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, op.name, a, b);
+  if constexpr (kNumberComesSecond<op>) {
+    if (x.impl()->wrapped_number) std::swap(x, y);
+  }
   if constexpr (kStepAfterNumber<op> != nullptr) {
     if (x.impl()->wrapped_number) return wrap(named_step(run<op>(x, y, {}), kStepAfterNumber<op>));
   }

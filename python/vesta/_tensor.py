@@ -236,7 +236,7 @@ def type_(
     self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: MemoryFormat | None = None
 ) -> Any:
     """Returns the values in ``dtype``, or as a type: ``vesta.LongTensor``, ``"vesta.cuda.FloatTensor"``, device
-    included.
+    included. ``vesta.Tensor`` is the CPU's type of the default dtype.
 
     Without ``dtype``, the name of the tensor's own type.
 
@@ -255,6 +255,8 @@ def type_(
         return f"{package}.cuda.{name}" if self.is_cuda else f"{package}.{name}"
     if isinstance(dtype, str):
         dtype = tensor_types.by_name(dtype)
+    elif dtype is Tensor:
+        dtype = tensor_types.of_default_dtype()
     if isinstance(dtype, tensor_types.TensorType):
         if self.device.type == dtype.device_type:
             return self.to(dtype.dtype, non_blocking=non_blocking, memory_format=memory_format)

@@ -88,10 +88,17 @@ CUDA = {name: _make(key, name, "cuda") for key, name in NAMES.items()}
 def by_name(text: str) -> TensorType:
     """Finds a type by its name, ``vesta.FloatTensor`` or PyTorch's ``torch.FloatTensor``. ValueError: there is none."""
     home, _, name = text.rpartition(".")
+    if name == "Tensor" and home in ("vesta", "torch"):
+        return of_default_dtype()
     kinds = {"vesta": CPU, "torch": CPU, "vesta.cuda": CUDA, "torch.cuda": CUDA}.get(home, {})
     if name not in kinds:
         raise ValueError(f"type: expected a dtype or a name like vesta.FloatTensor, got {text!r} (dtype).")
     return kinds[name]
+
+
+def of_default_dtype() -> TensorType:
+    """Returns the CPU's type of the default dtype, which ``vesta.Tensor`` stands for."""
+    return CPU[NAMES[str(_C.get_default_dtype()).rsplit(".", 1)[1]]]
 
 
 def set_default_tensor_type(t: Any) -> None:

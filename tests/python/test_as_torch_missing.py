@@ -90,7 +90,7 @@ def test_compilers_return_what_they_are_given(tmp_path: Path) -> None:
         """
         import torch, torch._dynamo, torch._inductor.config
         layer = torch.nn.Linear(2, 2)
-        assert torch.compile(layer) is layer and torch.jit.script(layer) is layer
+        assert torch.jit.script(layer) is layer and torch.compile(repr) is repr
         assert torch.jit.trace(layer, torch.ones(1, 2)) is layer and torch.jit.freeze(layer.eval()) is layer
 
         @torch.compile(mode="max-autotune", fullgraph=True)
@@ -586,3 +586,102 @@ def test_steps_of_several_ops_have_the_name_of_pytorchs(tmp_path: Path) -> None:
         "UnsafeView0 Add0 Dot0 MseLossBackward0 MseLossBackward0 <MseLossBackward0 "
     )
     assert out.split() == named.split()
+
+
+def test_keys_of_the_dispatcher_turn_autocast_off(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch
+        from torch import DispatchKeySet
+
+        Key = torch._C.DispatchKey
+        keys = torch._C.DispatchKeySet(Key.AutocastCPU) | DispatchKeySet(Key.AutocastXPU)
+        print(keys, Key.CPU, keys.has(Key.CPU), keys - DispatchKeySet(Key.AutocastXPU), keys.highestPriorityTypeId())
+        x = torch.ones(2, 2)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch._C._ExcludeDispatchKeyGuard(keys):
+                print((x @ x).dtype)
+            print((x @ x).dtype)
+        try:
+            torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(Key.AutogradCPU))
+        except NotImplementedError as error:
+            print(error)
+        """,
+    )
+    assert out.splitlines() == [
+        "DispatchKeySet(AutocastCPU, AutocastXPU) DispatchKey.CPU False DispatchKeySet(AutocastCPU) "
+        "DispatchKey.AutocastXPU",
+        "torch.float32",
+        "torch.bfloat16",
+        "_ExcludeDispatchKeyGuard: expected keys of autocast, got AutogradCPU. Vesta has no such step to leave out.",
+    ]
+
+
+def test_a_compiled_module_holds_the_module(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import copy, pickle
+        import torch
+        from torch._dynamo.eval_frame import OptimizedModule
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.size = torch.nn.Linear(2, 2), 2
+            def forward(self, x, scale=1):
+                return scale * self.layer(x)
+            def twice(self, x):
+                return 2 * self(x)
+
+        net = Net()
+        compiled = torch.compile(net, mode="reduce-overhead")
+        x = torch.ones(1, 2)
+        assert type(compiled) is OptimizedModule and compiled._orig_mod is net and not isinstance(compiled, Net)
+        assert list(compiled.state_dict()) == ["_orig_mod.layer.weight", "_orig_mod.layer.bias"]
+        assert torch.equal(compiled(x, scale=3), 3 * net(x)) and torch.equal(compiled.twice(x), 2 * net(x))
+        assert compiled.size == 2 and compiled.layer is net.layer
+        compiled.size = 3
+        assert net.size == 3
+        compiled.eval()
+        assert not net.training and not net.layer.training and not compiled.training
+        compiled.train()
+        assert net.training and list(compiled.parameters())[0] is net.layer.weight
+        seen = []
+        net.register_forward_hook(lambda *_: seen.append("inner"))
+        compiled.register_forward_hook(lambda *_: seen.append("outer"))
+        compiled(x)
+        assert seen == ["inner", "outer"], seen
+        del compiled.size
+        assert not hasattr(net, "size") and not hasattr(compiled, "size")
+        assert torch.compile(dynamic=True)(net)._orig_mod is net
+        assert repr(compiled).splitlines()[:2] == ["OptimizedModule(", "  (_orig_mod): Net("]
+        relu = torch.compile(torch.nn.ReLU())
+        for other in (copy.deepcopy(relu), pickle.loads(pickle.dumps(relu))):
+            assert type(other) is OptimizedModule and type(other._orig_mod) is torch.nn.ReLU
+            assert torch.equal(other(-x), 0 * x)
+        assert len(torch.compile(torch.nn.Sequential(torch.nn.ReLU()))) == 1
+        """,
+    )
+
+
+def test_transformed_functions_see_plain_tensors(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
+
+        def square(x):
+            assert not is_batchedtensor(x) and not is_gradtrackingtensor(x)
+            assert torch._C._functorch.maybe_get_bdim(x) == torch._C._functorch.maybe_get_level(x) == -1
+            return x * x
+
+        assert torch.vmap(torch.func.grad(square))(torch.ones(3)).tolist() == [2.0] * 3
+        try:
+            get_unwrapped(torch.ones(2))
+        except RuntimeError as error:
+            assert str(error) == "No wrappers present!"
+        """,
+    )

@@ -68,6 +68,17 @@ def test_is_leaf_and_grad_fn() -> None:
     assert plain.is_leaf and (plain * 2).is_leaf and (plain * 2).grad_fn is None
 
 
+def test_a_number_before_a_tensor_is_the_second_operand() -> None:
+    x = vesta.ones(2, requires_grad=True)
+    y = x.exp()
+    for z in (2 * y, 2 + y, y * 2, y + 2):
+        assert z.grad_fn.next_functions[0][0] is y.grad_fn and z.grad_fn.next_functions[1][0] is None
+    for z in (2.5 * vesta.tensor([1, 2]), 2.5 + vesta.tensor([1, 2])):
+        assert z.dtype == vesta.float32
+    (2 * y + 1).sum().backward()
+    assert vesta.equal(x.grad, 2 * y)
+
+
 def test_grad_fn_names_and_edges() -> None:
     """Nodes name their op and lead to the nodes that made their inputs."""
     x = leaf(1.0)

@@ -307,6 +307,16 @@ def test_batches_as_they_are_ready() -> None:
     assert sorted(found) == list(range(12)) and found[0] != 0
 
 
+def test_a_program_can_end_the_workers_itself() -> None:
+    loader = data.DataLoader(Slow(8, 0), batch_size=2, num_workers=2, persistent_workers=True)
+    assert len(list(loader)) == 4
+    pids = [worker.pid for worker in loader._iterator._pool.workers]
+    loader._iterator._shutdown_workers()
+    loader._iterator._shutdown_workers()  # there is nothing left to end
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+    assert len(list(loader)) == 4  # others are started
+
+
 def test_workers_are_kept_from_pass_to_pass() -> None:
     loader = data.DataLoader(Slow(8, 0), batch_size=2, num_workers=2, persistent_workers=True)
     first, second = ({row[1] for batch in loader for row in batch.tolist()} for _ in range(2))

@@ -138,6 +138,10 @@ def test_forward_mode():
         primal, tangent = forward_ad.unpack_dual((x * x).sum())
         close(primal, (B * B).sum()), close(tangent, 4 * (B * B).sum())
         close(forward_ad.unpack_dual(x).tangent, 2 * B)
+        mixed = forward_ad.make_dual(t(B), t(B).float())
+        close(forward_ad.unpack_dual(mixed * 2).tangent, 2 * B.astype("float32").astype("float64"))
+        with pytest.raises(ValueError, match="expected a tangent of shape"):
+            forward_ad.make_dual(t(B), t(B).long())
         assert forward_ad.unpack_dual(t(B)).tangent is None
         assert forward_ad.unpack_dual(t(B).requires_grad_() * 2).tangent is None
         layer = vesta.nn.Linear(3, 1).double()

@@ -17,6 +17,18 @@ def test_every_dtype_has_a_class(key: str, name: str) -> None:
     assert vesta.ones(2).type(kind).dtype == vesta.ones(2).type(f"torch.{name}").dtype == dtype
 
 
+def test_the_base_class_stands_for_the_default_dtype() -> None:
+    x = vesta.arange(3)
+    assert x.type(vesta.Tensor).dtype == x.type("torch.Tensor").dtype == vesta.float32
+    vesta.set_default_dtype(vesta.float64)
+    try:
+        assert x.type(vesta.Tensor).dtype == x.type(dtype=vesta.Tensor).dtype == vesta.float64
+    finally:
+        vesta.set_default_dtype(vesta.float32)
+    with pytest.raises(TypeError):
+        x.type(vesta.nn.Parameter)
+
+
 def test_what_a_call_makes() -> None:
     assert vesta.FloatTensor().shape == (0,)
     assert vesta.LongTensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]

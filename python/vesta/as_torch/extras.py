@@ -36,7 +36,7 @@ def compile(
     options: Any = None,
     disable: bool = False,
 ) -> Any:
-    """Returns ``model`` itself, a function or a module; without one, a decorator that does so.
+    """Returns a function itself, and of a module one that runs it as it is; without ``model``, a decorator.
 
     Example::
 
@@ -44,14 +44,18 @@ def compile(
         >>> vesta.as_torch.install()
         >>> import torch
         >>> layer = torch.nn.Linear(2, 2)
-        >>> torch.compile(layer) is layer
+        >>> torch.compile(layer)._orig_mod is layer
         True
     """
+    from .only import _dynamo
+
     if model is None:
-        return lambda model: model
+        return compile
+    if disable:
+        return model
     if not callable(model):
         raise TypeError(f"compile: expected a function or a module, got {type(model).__name__} (model).")
-    return model
+    return _dynamo.wrapped(model)
 
 
 class set_multithreading_enabled:
@@ -212,6 +216,17 @@ def _row_format() -> Any:
     return contiguous_format
 
 
+def _dispatch(name: str) -> Callable[[], Any]:
+    """Returns what finds a class of ``dispatch_keys``."""
+
+    def find() -> Any:
+        from . import dispatch_keys
+
+        return getattr(dispatch_keys, name)
+
+    return find
+
+
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
@@ -248,6 +263,12 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.TensorBase": _tensor_type,
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
+    **{
+        f"torch.{home}{name}": _dispatch(name)
+        for home in ("", "_C.", "_ops.", "types.")
+        for name in ("DispatchKey", "DispatchKeySet")
+    },
+    "torch._C._ExcludeDispatchKeyGuard": _dispatch("ExcludeDispatchKeyGuard"),
     "torch.torch": _package,
     "torch.Future": _future_type,
     "torch._C.Future": _future_type,

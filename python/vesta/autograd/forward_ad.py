@@ -83,11 +83,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Args:
         tensor: of a floating-point or complex dtype, any shape.
-        tangent: of the same shape and dtype.
+        tangent: of the same shape; a floating-point tangent may have another floating-point dtype, and is converted.
 
     Raises:
         RuntimeError: outside of a level.
-        ValueError: a tensor of integers, or a tangent of another shape or dtype.
+        ValueError: a tensor or a tangent of integers, or a tangent of another shape.
 
     Example::
 
@@ -106,6 +106,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     expect("make_dual", "tangent", tangent, Tensor, "Tensor")
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+    if tangent.is_floating_point() and tensor.is_floating_point():
+        tangent = tangent.to(tensor.dtype)
     if tangent.dtype != tensor.dtype or tangent.shape != tensor.shape:
         raise ValueError(
             f"make_dual: expected a tangent of shape {list(tensor.shape)} and {tensor.dtype}, got "

@@ -98,6 +98,8 @@ class ByWorkers(Pass):
             self._finalizer()
             self._pool = None
 
+    _shutdown_workers = stop  # PyTorch's name, for programs that end the workers themselves
+
     def _stream_places(self) -> list[Any]:
         """Returns the position of each worker's part of the stream, and whose turn it is; raises what a worker raised
         there."""
