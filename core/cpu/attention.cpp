@@ -41,6 +41,27 @@ struct Heads {
   T* at(int64_t n, int64_t h, int64_t i = 0) const { return data + n * batch + h * head + i * row; }
 };
 
+// Writes f(j) for each of n elements of a row, which f may read, in blocks of a fixed length: the compiler makes
+// vectors of them.
+template <class T, class F>
+void write_row(T* to, int64_t n, const F& f) {
+  constexpr int64_t kBlock = 16;
+  int64_t j = 0;
+  for (; j + kBlock <= n; j += kBlock) {
+    T values[kBlock];
+    for (int64_t i = 0; i < kBlock; ++i) values[i] = f(j + i);
+    std::copy_n(values, kBlock, to + j);
+  }
+  for (; j < n; ++j) to[j] = f(j);
+}
+
+// Writes n numbers, `step` apart, times a factor.
+template <class T>
+void scale_row(const T* from, int64_t step, T factor, T* to, int64_t n) {
+  if (step == 1) return write_row(to, n, [=](int64_t j) { return from[j] * factor; });
+  for (int64_t j = 0; j < n; ++j) to[j] = from[j * step] * factor;
+}
+
 template <class T>
 struct Attention {
   const Heads<T> query, key, value;
@@ -85,8 +106,7 @@ struct Attention {
   void score(const Block& b, T* scaled, T* scores) const {
     const T factor = T(call.scale);
     for (int64_t i = 0; i < b.count; ++i) {
-      const T* const from = query.at(b.n, b.h, b.first + i);
-      for (int64_t j = 0; j < width; ++j) scaled[i * width + j] = from[j * query.column] * factor;
+      scale_row(query.at(b.n, b.h, b.first + i), query.column, factor, scaled + i * width, width);
     }
     gemm(elem, {.m = b.count,
                 .n = b.keys,
@@ -185,8 +205,7 @@ struct Attention {
       const int64_t n = seen_by(b, i);
       weigh(row, {double(top[i]), 1}, n);
       std::fill(row + n, row + b.keys, T(0));
-      const T* const from = g.grad.at(b.n, b.h, b.first + i);
-      for (int64_t j = 0; j < value_width; ++j) r.of_output[i * value_width + j] = from[j * g.grad.column];
+      scale_row(g.grad.at(b.n, b.h, b.first + i), g.grad.column, T(1), r.of_output + i * value_width, value_width);
     }
     const int64_t k = head_of_keys(b.h);
     gemm(elem, {.m = b.count,
@@ -206,7 +225,8 @@ struct Attention {
       for (int64_t j = 0; j < value_width; ++j) delta += double(of_out[j]) * double(out[j * g.output.column]);
       T* const row = r.of_weights + i * b.keys;
       const T* const weights = r.weights + i * b.keys;
-      for (int64_t j = 0; j < b.keys; ++j) row[j] = weights[j] * (row[j] - T(delta));
+      const T less = T(delta);
+      write_row(row, b.keys, [=](int64_t j) { return weights[j] * (row[j] - less); });
     }
     gemm(elem, {.m = b.count,
                 .n = width,
@@ -221,7 +241,8 @@ struct Attention {
                 .c_row = g.of_q.row});
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = g.of_q.at(b.n, b.h, b.first + i);
-      for (int64_t j = 0; j < width; ++j) row[j] *= T(call.scale);
+      const T factor = T(call.scale);
+      scale_row(row, 1, factor, row, width);
     }
   }
 

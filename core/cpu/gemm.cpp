@@ -4,11 +4,13 @@
 //     operand's size, from its lines as they lie in memory;
 //   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
 //   - a batch with one A that is packed: all threads pack it once, tasks are products and columns;
-//   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
+//   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it; so is
+//     A where there are few rows;
 //   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
 // All give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or taken in
 // pairs where the machine multiplies those (Note [Pairs of bfloat16]); float sums are rounded in the cache.
 #include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/gemm_exact.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/gemm_tasks.h>
 #include <vesta/core/cpu/parallel.h>
@@ -39,6 +41,7 @@ constexpr int64_t kThinLines = 32;  // lines that are read together
 constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
 constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
+constexpr int64_t kSharedRows = 768;  // rows of a packed A up to which all threads pack it, and columns are cut
 constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
 
@@ -271,42 +274,44 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 template <class T>
 void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
+  const int64_t padded_rows = round_up(p.m, kernels.tile_rows);
   const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
-  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(width * p.k));
   const RowsOfA how = rows_of_a(kernels, p);
-  // What is packed of A should serve many columns: where there are few, only the rows are cut.
+  // What is packed of A should serve many columns: where there are few, only the rows are cut. Cut too low, a block of
+  // rows would fetch all of B for a few tiles: of few rows, A is packed once for tasks that cut the columns as well.
   const bool low = how == RowsOfA::packed && p.n <= 4 * p.m;
-  const Cut rows = Cut::into(p.m, kernels.tile_rows, low ? std::min(kRowsPerBlock, ceil_div(p.m, 8)) : kRowsPerBlock);
+  const bool shares_a = low && p.m < kSharedRows && p.m * p.k <= kSharedElements;
+  const Cut rows =
+      Cut::into(p.m, kernels.tile_rows, low && !shares_a ? std::min(kRowsPerBlock, ceil_div(p.m, 8)) : kRowsPerBlock);
+  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>((width + (shares_a ? padded_rows : 0)) * p.k));
   for (int64_t j = 0; j < p.n; j += width) {
     const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
     const int64_t padded = round_up(q.n, nc);
-    const int64_t strip = std::min(8 * nc, round_up(ceil_div(q.n * k_blocks, 8), nc)), strips = ceil_div(q.n, strip);
-    parallel_for(strips * k_blocks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t k0 = t / strips * kBlockK, c0 = t % strips * strip, k_len = std::min(kBlockK, p.k - k0);
-        kernels.pack_b(std::min(strip, q.n - c0), k_len, q.b + k0 * q.b_row + c0 * q.b_col, q.b_row, q.b_col,
-                       packed.data() + k0 * padded + c0 * k_len);
-      }
-    });
+    const SharedPanels<T> panels{kernels, shares_a ? packed.data() + width * p.k : nullptr, packed.data(), padded};
+    panels.pack(q, j == 0);
     // Strips of columns whose sums stay in L2 over all of k, if a block of rows does, too.
     const int64_t size = room_for_a(kernels, p, rows.highest());
-    const bool keeps_a = rows.highest() * p.k <= kKeptElements;
+    const bool keeps_a = shares_a || rows.highest() * p.k <= kKeptElements;
     // Few row blocks: cut the columns as well, so that there is work for more threads.
-    const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4));
+    const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>((shares_a ? 2 : 8) * nc, ceil_div(q.n, 4));
     const Cut columns = Cut::into(q.n, nc, most);
     parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
       const std::size_t bytes = sizeof(T) * static_cast<std::size_t>((keeps_a ? k_blocks : 1) * size);
-      T* const room = how == RowsOfA::in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_a, bytes));
+      const bool in_room = how != RowsOfA::in_place && !shares_a;
+      T* const room = in_room ? static_cast<T*>(thread_scratch(Scratch::pack_a, bytes)) : nullptr;
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t i = t / columns.count, j0 = t % columns.count, c0 = columns.begin(j0);
-        const Matrices<T> part = q.rows(rows.begin(i), rows.end(i)).columns(c0, columns.end(j0));
-        for (int64_t b = 0; b < k_blocks && keeps_a; ++b) copy_a(kernels, part, how, b * kBlockK, room + b * size);
+        const int64_t row = rows.begin(t / columns.count), j0 = t % columns.count, c0 = columns.begin(j0);
+        const Matrices<T> part = q.rows(row, rows.end(t / columns.count)).columns(c0, columns.end(j0));
+        for (int64_t b = 0; b < k_blocks && keeps_a && !shares_a; ++b) {
+          copy_a(kernels, part, how, b * kBlockK, room + b * size);
+        }
         const int64_t strip = keeps_a ? kStripPanels * nc : part.n;
         for (int64_t s = 0; s < part.n; s += strip) {
           with_sums(part.columns(s, std::min(part.n, s + strip)), [&](const Matrices<T>& r) {
             for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
               Block<T> block = block_at(r, k0);
-              if (keeps_a) use_a(kernels, r, how, k0, static_cast<const T*>(room + k0 / kBlockK * size), block);
+              if (shares_a) kernels.use_packed_a(panels.a + k0 * padded_rows + row * block.k, block);
+              else if (keeps_a) use_a(kernels, r, how, k0, static_cast<const T*>(room + k0 / kBlockK * size), block);
               else prepare_a(kernels, r, how, k0, room, block);
               use_packed_b(kernels, packed.data() + k0 * padded + (c0 + s) * block.k, block);
               kernels.block(block);
@@ -558,58 +563,6 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
 template <class T>
 void float_gemm(const Gemm& args) {
   multiply_batch(gemm_kernels<T>(), typed<T>(args), args.batch);
-}
-
-// ---- integers and complex numbers -----------------------------------------------------------------------------------
-
-// Integers wrap around: their arithmetic is that of the unsigned type of the same width.
-template <class T>
-struct Arithmetic {
-  using U = std::make_unsigned_t<T>;
-  static void multiply_add(T& sum, T a, T b) {
-    sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<std::uint64_t>(static_cast<U>(a)) *
-                                                                  static_cast<std::uint64_t>(static_cast<U>(b))));
-  }
-  static T add(T a, T b) { return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b))); }
-};
-
-template <class T>
-struct Arithmetic<std::complex<T>> {
-  using C = std::complex<T>;
-  static void multiply_add(C& sum, C a, C b) {
-    sum = C(sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
-            sum.imag() + (a.real() * b.imag() + a.imag() * b.real()));
-  }
-  static C add(C a, C b) { return a + b; }
-};
-
-// Computes one row of a product: c[j] += a[k] * b[k, j] for k in order.
-template <class T>
-void multiply_row(const Matrices<T>& p, int64_t i) {
-  T* const c = p.c + i * p.c_row;
-  if (!p.accumulate) std::fill(c, c + p.n, T(0));
-  for (int64_t k = 0; k < p.k; ++k) {
-    const T a = p.a[i * p.a_row + k * p.a_col];
-    const T* const b = p.b + k * p.b_row;
-    if (p.b_col == 1) {
-      for (int64_t j = 0; j < p.n; ++j) Arithmetic<T>::multiply_add(c[j], a, b[j]);
-    } else {
-      for (int64_t j = 0; j < p.n; ++j) Arithmetic<T>::multiply_add(c[j], a, b[j * p.b_col]);
-    }
-  }
-  if (p.bias != nullptr) {
-    for (int64_t j = 0; j < p.n; ++j) c[j] = Arithmetic<T>::add(c[j], p.bias[j]);
-  }
-}
-
-template <class T>
-void exact_gemm(const Gemm& args) {
-  const Matrices<T> p = typed<T>(args);
-  const BatchSteps steps{args.batch};
-  const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(p.n * p.k, 1));
-  parallel_for(steps.count() * p.m, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) multiply_row(shifted(p, steps.at(t / p.m)), t % p.m);
-  });
 }
 
 // ---- 16-bit floats --------------------------------------------------------------------------------------------------

@@ -134,4 +134,34 @@ Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
   return p;
 }
 
+/// The operands of a large product, packed by all threads.
+template <class T>
+struct SharedPanels {
+  const GemmKernels<T>& kernels;
+  T *a, *b;  ///< a is null where each task takes A for itself
+  std::int64_t columns;  ///< of B, padded
+
+  /// Packs B, and A if it is packed here, the first time.
+  void pack(const Matrices<T>& q, bool first) const {
+    const std::int64_t nc = kernels.tile_cols, k_blocks = ceil_div(q.k, kBlockK), tall = 16 * kernels.tile_rows;
+    const std::int64_t strip = std::min(8 * nc, round_up(ceil_div(q.n * k_blocks, 8), nc)),
+                       strips = ceil_div(q.n, strip);
+    const std::int64_t talls = first && a != nullptr ? ceil_div(q.m, tall) : 0;
+    parallel_for((strips + talls) * k_blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) {
+        const std::int64_t k0 = t % k_blocks * kBlockK, k_len = std::min(kBlockK, q.k - k0), part = t / k_blocks;
+        if (part < strips) {
+          const std::int64_t c0 = part * strip;
+          kernels.pack_b(std::min(strip, q.n - c0), k_len, q.b + k0 * q.b_row + c0 * q.b_col, q.b_row, q.b_col,
+                         b + k0 * columns + c0 * k_len);
+        } else {
+          const std::int64_t row = (part - strips) * tall;
+          kernels.pack_a(std::min(tall, q.m - row), k_len, q.a + row * q.a_row + k0 * q.a_col, q.a_row, q.a_col,
+                         a + k0 * round_up(q.m, kernels.tile_rows) + row * k_len);
+        }
+      }
+    });
+  }
+};
+
 }  // namespace vesta::cpu

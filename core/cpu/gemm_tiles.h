@@ -12,10 +12,12 @@ namespace {
 enum class ARows : unsigned char { contiguous, stride, pointers };  // rows of a side by side, apart, one pointer each
 enum class BRows : unsigned char { stride, table };
 
-// One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked.
+// One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked. A whole tile spreads
+// over its depth the fetch of what later tiles read: from `ahead` on, in steps of `ahead_step` for each two of k.
 template <class X, int R, int N, bool kMasked, ARows kA, BRows kB>
 void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int32_t* a_table, const typename X::T* b,
-          typename X::T* c, const typename X::T* bias, const typename X::T* row_bias, int tail) {
+          typename X::T* c, const typename X::T* bias, const typename X::T* row_bias, int tail,
+          const typename X::T* ahead, std::int64_t ahead_step) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth;
@@ -37,28 +39,39 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   }
   const std::int64_t k_end = p.k, a_col = p.a_col, b_row = p.b_row;
   const std::int32_t* const b_table = p.b_table;
+  constexpr bool kFetches = N == X::kPanel && !kMasked && kB == BRows::stride;
+  for (std::int64_t k = 0; k < k_end;) {
+    if constexpr (kFetches) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += ahead_step;
+    }
 #pragma GCC unroll 2
-  for (std::int64_t k = 0; k < k_end; ++k) {
-    V vb[N];
-    const T* const line = kB == BRows::table ? b + b_table[k] : b;
+    for (int twice = 0; twice < 2; ++twice) {
+      if (twice > 0 && k == k_end) break;
+      V vb[N];
+      const T* const line = kB == BRows::table ? b + b_table[k] : b;
 #pragma GCC unroll 24
-    for (int v = 0; v < N; ++v) {
-      vb[v] = kMasked && v == N - 1 ? X::load(line + v * W, mask) : X::load(line + v * W);
+      for (int v = 0; v < N; ++v) {
+        vb[v] = kMasked && v == N - 1 ? X::load(line + v * W, mask) : X::load(line + v * W);
+      }
+#pragma GCC unroll 24
+      for (int r = 0; r < R; ++r) {
+        const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k
+                                  : kA == ARows::stride ? thirds[r / 3] + r % 3 * a_row
+                                                        : a + r);
+#pragma GCC unroll 24
+        for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
+      }
+      if constexpr (kA == ARows::contiguous) a += a_col;
+      if constexpr (kA == ARows::stride) {
+#pragma GCC unroll 24
+        for (int g = 0; g < (R + 2) / 3; ++g) {
+          asm("add %1, %0" : "+r"(thirds[g]) : "i"(sizeof(T)));  // hides the pattern
+        }
+      }
+      if constexpr (kB == BRows::stride) b += b_row;
+      ++k;
     }
-#pragma GCC unroll 24
-    for (int r = 0; r < R; ++r) {
-      const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k
-                                : kA == ARows::stride ? thirds[r / 3] + r % 3 * a_row
-                                                      : a + r);
-#pragma GCC unroll 24
-      for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
-    }
-    if constexpr (kA == ARows::contiguous) a += a_col;
-    if constexpr (kA == ARows::stride) {
-#pragma GCC unroll 24
-      for (int g = 0; g < (R + 2) / 3; ++g) asm("add %1, %0" : "+r"(thirds[g]) : "i"(sizeof(T)));  // hides the pattern
-    }
-    if constexpr (kB == BRows::stride) b += b_row;
   }
 #pragma GCC unroll 24
   for (int r = 0; r < R; ++r) {
@@ -80,7 +93,8 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
 }
 
 template <class T>
-using TileFn = void (*)(const Block<T>&, const T*, const std::int32_t*, const T*, T*, const T*, const T*, int);
+using TileFn = void (*)(const Block<T>&, const T*, const std::int32_t*, const T*, T*, const T*, const T*, int, const T*,
+                        std::int64_t);
 
 // Tiles of 1 to kRows rows, 1 to N vectors, full and masked: index [rows - 1][vectors - 1][masked]. Those at an edge of
 // fewer vectors are masked in any case where a mask costs nothing.
@@ -123,11 +137,14 @@ void walk(const Block<typename X::T>& p) {
     const T* a = p.a;
     for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
       const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
+      // The tiles of this packed panel fetch the next one. In a burst, fetches from the third cache would keep the
+      // loads of a tile waiting (compare_torch.py, GPT).
+      const T* ahead = b;
+      std::int64_t ahead_step = 0;
       if (N == X::kPanel && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
-        // Spread the prefetch of the next packed panel into L1 over the tiles of this one.
-        const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m, line = 64 / sizeof(T);
-        const T* const next = b + b_step + i / kRows * share;
-        for (std::int64_t f = 0; f < share; f += line) __builtin_prefetch(next + f, 0, 2);
+        const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m;
+        ahead = b + b_step + i / kRows * share;
+        ahead_step = (2 * share + p.k - 1) / p.k;
       }
       // The sums go to c long after: fetch its lines meanwhile.
       for (int r = 0; r < rows; ++r) {
@@ -137,7 +154,7 @@ void walk(const Block<typename X::T>& p) {
       }
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
-                                 p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
+                                 p.row_bias != nullptr ? p.row_bias + i : nullptr, tail, ahead, ahead_step);
     }
   }
 }
@@ -214,37 +231,41 @@ void block(const Block<typename X::T>& p) {
   return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::stride>(p);
 }
 
-// Writes the sums of `count` lines, the first of them number l0 and the others `step` lines apart, with one of the
-// vectors.
+// Writes the sums of `count` lines, one to a lane, with one of the vectors. The first is line l0, and the lanes' lines
+// are `lane_step` apart.
 template <class X>
-void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, std::int64_t step, int count, int f,
+void write_thin(const ThinBlock<typename X::T>& p, std::int64_t l0, std::int64_t lane_step, int count, int f,
                 typename X::V value) {
   using T = typename X::T;
   const typename X::Mask mask = X::mask(count);
   T* const to = p.out + l0 * p.out_line + f * p.out_few;
   alignas(64) T column[X::kWidth] = {};
   if (p.line_bias != nullptr) {
-    for (int l = 0; l < count; ++l) column[l] = p.line_bias[l0 + l * step];
-    value = X::add(value, X::load(column));
+    if (lane_step == 1) {
+      value = X::add(value, X::load(p.line_bias + l0, mask));
+    } else {
+      for (int l = 0; l < count; ++l) column[l] = p.line_bias[l0 + l * lane_step];
+      value = X::add(value, X::load(column));
+    }
   }
   if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
-  const std::int64_t out_step = step * p.out_line;
+  const std::int64_t out_step = lane_step * p.out_line;
   if (out_step == 1) return X::store(to, value, mask);
   X::store(column, value);
   for (int l = 0; l < count; ++l) to[l * out_step] = column[l];
 }
 
-// Returns how many lines each of `lanes` lanes takes, a multiple of `unit`, where lines are shared out, else 0: a lane
-// takes lines that follow each other in memory, and reads one long stream. The processor foresees one in each page, so
-// that lanes whose lines share a page would not be foreseen (compare_torch.py, GPT token by token). Lanes a multiple of
+// Returns how many lines apart `lanes` lanes begin, a multiple of `unit`, where a lane takes as many lines that follow
+// each other in memory and reads one long stream, else 0. The processor foresees one stream in each page, so that
+// lanes whose lines share a page would not be foreseen (compare_torch.py, GPT token by token). Lanes a multiple of
 // kSets apart would compete for few sets of the second cache.
 template <class T>
-std::int64_t lines_of_lane(const ThinBlock<T>& p, std::int64_t lanes, std::int64_t unit) {
+std::int64_t long_lane_step(const ThinBlock<T>& p, std::int64_t lanes, std::int64_t unit) {
   constexpr std::int64_t kPage = 4096, kSets = 32 * 1024;
   const std::int64_t bytes = p.line * static_cast<std::int64_t>(sizeof(T));
   if (bytes >= kPage) return 0;
-  const std::int64_t each = p.lines / (lanes * unit) * unit;
-  return each > unit && each * bytes % kSets == 0 ? each - unit : each;
+  const std::int64_t lane_step = p.lines / (lanes * unit) * unit;
+  return lane_step > unit && lane_step * bytes % kSets == 0 ? lane_step - unit : lane_step;
 }
 
 // Fetches what follows in each line, four lines of the cache ahead, into the second cache.
@@ -317,14 +338,14 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
   using T = typename X::T;
   using V = typename X::V;
   constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
-  const std::int64_t lines = p.lines - l0, each = l0 == 0 ? lines_of_lane(p, W, 1) : 0;
+  const std::int64_t lines = p.lines - l0, long_step = l0 == 0 ? long_lane_step(p, W, 1) : 0;
   for (std::int64_t n = 0; n * W < lines; ++n) {
-    const bool apart = n < each;
+    const bool apart = n < long_step;
     const int count = static_cast<int>(lines - n * W < W ? lines - n * W : W);
-    const std::int64_t first = l0 + (apart ? n : n * W), lane = apart ? each : 1;
+    const std::int64_t first = l0 + (apart ? n : n * W), lane_step = apart ? long_step : 1;
     const T* const in = p.in + first * p.line;
-    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * lane * p.line; };
-    EvenLines<X> even_lines(in, lane * p.line);
+    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * lane_step * p.line; };
+    EvenLines<X> even_lines(in, lane_step * p.line);
     const T* starts[W] = {};
     if (count < W) {
       for (int l = 0; l < W; ++l) starts[l] = clamped(l);
@@ -369,7 +390,7 @@ void thin_lines(const ThinBlock<typename X::T>& p, std::int64_t l0) {
 #pragma GCC unroll 8
       for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
     }
-    for (int f = 0; f < p.few; ++f) write_thin<X>(p, first, lane, count, f, total[f]);
+    for (int f = 0; f < p.few; ++f) write_thin<X>(p, first, lane_step, count, f, total[f]);
   }
 }
 
@@ -380,7 +401,7 @@ void thin(const ThinBlock<typename X::T>& p) {
     case 1:
       // With AVX-512 one sum of 16 lines keeps the processor busy.
       if constexpr (kLineBlocks<X> == 4) return thin_lines<X, 1>(p, 0);
-      else return thin_lines<X, 1>(p, lines_of_lane(p, X::kWidth, 1) > 0 ? 0 : thin_groups<X, 1, 2>(p));
+      else return thin_lines<X, 1>(p, long_lane_step(p, X::kWidth, 1) > 0 ? 0 : thin_groups<X, 1, 2>(p));
     case 2: return thin_lines<X, 2>(p, 0);
     case 4: return thin_lines<X, 4>(p, 0);
     case 6: return thin_lines<X, 6>(p, 0);

@@ -160,6 +160,28 @@ TEST_CASE("a row does not depend on the rows around it", "[gemm][bits]") {
   }
 }
 
+TEST_CASE("an A of whole columns has the bits of one of whole rows, whoever packs it", "[gemm][bits]") {
+  limit_gemm_isa(Isa::avx512_amx);
+  const int before = num_threads();
+  // Few rows, whose A all threads pack; more, whose A each task packs; a B that is packed in two parts.
+  for (const auto& s : std::vector<std::vector<int64_t>>{
+           {201, 300, 520}, {257, 1001, 300}, {767, 200, 257}, {800, 300, 300}, {200, 600, 30000}}) {
+    const Matrix<float> rows(s[0], s[2], Order::rows, 1), columns(s[0], s[2], Order::columns, 1);
+    const Matrix<float> b(s[2], s[1], Order::rows, 2);
+    std::vector<float> expected(static_cast<std::size_t>(s[0] * s[1])), got(expected);
+    set_num_threads(2);
+    gemm(Elem::f32, product_of(rows, b, expected.data()));
+    for (const int n : {1, 2, 4}) {
+      INFO("m " << s[0] << " n " << s[1] << " k " << s[2] << " threads " << n);
+      set_num_threads(n);
+      std::fill(got.begin(), got.end(), 0.0F);
+      gemm(Elem::f32, product_of(columns, b, got.data()));
+      CHECK(same_bits(expected.data(), got.data(), s[0] * s[1]));
+    }
+  }
+  set_num_threads(before);
+}
+
 TEST_CASE("bits do not depend on the number of threads", "[gemm][bits]") {
   limit_gemm_isa(Isa::avx512_amx);
   const int before = num_threads();

@@ -286,9 +286,9 @@ void multiply_thin(const ThinBlock<float>& p) {
   constexpr int64_t kLines = kThinTiles * kSide;
   const int width = static_cast<int>(thin_width(p.few));
   const Tiles tiles(width);
-  const int64_t each = lines_of_lane(p, kSide, kThinTiles);
-  for (int64_t l = 0; l < each; l += kThinTiles) thin_tiles<kThinTiles>(p, {l, each, 1}, kLines, width);
-  for (int64_t l0 = each * kSide; l0 < p.lines; l0 += kLines) {
+  const int64_t long_step = long_lane_step(p, kSide, kThinTiles);
+  for (int64_t l = 0; l < long_step; l += kThinTiles) thin_tiles<kThinTiles>(p, {l, long_step, 1}, kLines, width);
+  for (int64_t l0 = long_step * kSide; l0 < p.lines; l0 += kLines) {
     const Lines lines{l0, 1, kSide};
     const int64_t count = p.lines - l0 < kLines ? p.lines - l0 : kLines;
     switch ((count + kSide - 1) / kSide) {
