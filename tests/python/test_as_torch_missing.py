@@ -685,3 +685,28 @@ def test_transformed_functions_see_plain_tensors(tmp_path: Path) -> None:
             assert str(error) == "No wrappers present!"
         """,
     )
+
+
+def test_what_libraries_import_from_inside(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import typing
+        import torch
+        from torch._jit_internal import _copy_to_script_wrapper
+
+        def later(x: torch.futures.Future[torch.Tensor]) -> torch.jit.Future[int]: ...
+
+        assert typing.get_args(torch.futures.Future[int]) == (int,) and _copy_to_script_wrapper(later) is later
+        assert isinstance(torch.cuda._initialized, bool) and torch.cuda._initialized == torch.cuda.is_initialized()
+        torch._assert_async(torch.tensor(True))
+        torch._assert_async(torch.tensor([2.0]), "no")
+        for bad, message in ((torch.tensor(0), "no zero"), (torch.ones(2), "ambiguous"), (torch.ones(0), "ambiguous")):
+            try:
+                torch._assert_async(bad, "no zero")
+            except RuntimeError as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError
+        """,
+    )
