@@ -683,6 +683,11 @@ def test_transformed_functions_see_plain_tensors(tmp_path: Path) -> None:
             get_unwrapped(torch.ones(2))
         except RuntimeError as error:
             assert str(error) == "No wrappers present!"
+        from torch._C._functorch import _add_batch_dim
+        try:
+            _add_batch_dim(torch.ones(2), 0, 1)
+        except NotImplementedError as error:
+            assert "torch._C._functorch._add_batch_dim is not available" in str(error)
         """,
     )
 
