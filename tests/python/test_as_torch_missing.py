@@ -715,3 +715,26 @@ def test_what_libraries_import_from_inside(tmp_path: Path) -> None:
                 raise AssertionError
         """,
     )
+
+
+def test_tensors_are_keys_by_identity_and_weakly(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import gc
+        import torch
+        from torch.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakTensorKeyDictionary
+
+        a, b = torch.ones(2), torch.ones(2)
+        table = WeakTensorKeyDictionary({a: 1})
+        table[b] = 2
+        table[a] += 10
+        assert table[a] == 11 and table[b] == 2 and len(table) == 2 and torch.ones(2) not in table and 3 not in table
+        assert [key is a for key in table] == [True, False] and table.pop(a) == 11 and a not in table
+        ref = TensorWeakRef(b)
+        assert ref() is b
+        del b
+        gc.collect()
+        assert ref() is None and len(table) == 0 and isinstance(table, WeakIdKeyDictionary)
+        """,
+    )

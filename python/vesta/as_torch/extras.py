@@ -261,6 +261,7 @@ _NAMES: dict[str, Any] = {
     "torch._softmax_backward_data": _softmax_backward_data,
     "torch._log_softmax_backward_data": _log_softmax_backward_data,
     "torch.nn.modules.module._addindent": _addindent,
+    "torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "_extra_state",
     "torch.nn.functional._get_softmax_dim": _get_softmax_dim,
     "torch.autograd._is_checkpoint_valid": _true,
     "torch.autograd.set_multithreading_enabled": set_multithreading_enabled,
