@@ -683,5 +683,58 @@ def test_transformed_functions_see_plain_tensors(tmp_path: Path) -> None:
             get_unwrapped(torch.ones(2))
         except RuntimeError as error:
             assert str(error) == "No wrappers present!"
+        from torch._C._functorch import _add_batch_dim
+        try:
+            _add_batch_dim(torch.ones(2), 0, 1)
+        except NotImplementedError as error:
+            assert "torch._C._functorch._add_batch_dim is not available" in str(error)
+        """,
+    )
+
+
+def test_what_libraries_import_from_inside(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import typing
+        import torch
+        from torch._jit_internal import _copy_to_script_wrapper
+
+        def later(x: torch.futures.Future[torch.Tensor]) -> torch.jit.Future[int]: ...
+
+        assert typing.get_args(torch.futures.Future[int]) == (int,) and _copy_to_script_wrapper(later) is later
+        assert isinstance(torch.cuda._initialized, bool) and torch.cuda._initialized == torch.cuda.is_initialized()
+        torch._assert_async(torch.tensor(True))
+        torch._assert_async(torch.tensor([2.0]), "no")
+        for bad, message in ((torch.tensor(0), "no zero"), (torch.ones(2), "ambiguous"), (torch.ones(0), "ambiguous")):
+            try:
+                torch._assert_async(bad, "no zero")
+            except RuntimeError as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError
+        """,
+    )
+
+
+def test_tensors_are_keys_by_identity_and_weakly(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import gc
+        import torch
+        from torch.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakTensorKeyDictionary
+
+        a, b = torch.ones(2), torch.ones(2)
+        table = WeakTensorKeyDictionary({a: 1})
+        table[b] = 2
+        table[a] += 10
+        assert table[a] == 11 and table[b] == 2 and len(table) == 2 and torch.ones(2) not in table and 3 not in table
+        assert [key is a for key in table] == [True, False] and table.pop(a) == 11 and a not in table
+        ref = TensorWeakRef(b)
+        assert ref() is b
+        del b
+        gc.collect()
+        assert ref() is None and len(table) == 0 and isinstance(table, WeakIdKeyDictionary)
         """,
     )

@@ -103,7 +103,7 @@ ERRORS = {
         NotImplementedError, "mode"),
     "pair": (lambda: d.kl_divergence(d.Normal(0.0, 1.0), d.Cauchy(0.0, 1.0)),
         NotImplementedError, "p type Normal and q type Cauchy"),
-    "pair of classes": (lambda: d.register_kl(int, d.Normal), TypeError, "type_p"),
+    "pair of classes": (lambda: d.register_kl(1, d.Normal), TypeError, "type_p"),
     "events": (
         lambda: d.kl_divergence(
             d.MultivariateNormal(vesta.zeros(2), vesta.eye(2)), d.MultivariateNormal(vesta.zeros(3), vesta.eye(3))
@@ -339,6 +339,19 @@ def test_parameters_from_unconstrained_numbers():
 
 
 # ---- divergences -----------------------------------------------------------------------------------------------------
+
+
+def test_divergence_of_a_class_of_another_library() -> None:
+    class Base: ...
+
+    class Mine(Base): ...
+
+    try:
+        d.register_kl(d.Normal, Base)(lambda p, q: "other")
+        assert d.kl_divergence(d.Normal(0.0, 1.0), Mine()) == "other"
+    finally:
+        d.kl._KL_REGISTRY.pop((d.Normal, Base), None)
+        d.kl._KL_MEMOIZE.clear()
 
 
 def test_the_most_derived_pair_is_taken():

@@ -396,6 +396,26 @@ def test_memory_goes_to_other_libraries_and_back() -> None:
     assert from_dlpack(to_dlpack(x)).data_ptr() == x.data_ptr()
 
 
+def test_the_timer_takes_indented_statements() -> None:
+    from vesta.utils.benchmark import Timer
+
+    timer = Timer(
+        """
+        y = x + 1
+        assert y.sum() == 8
+        """,
+        setup="""
+            x = vesta.ones(n)
+            x[0] = 1
+        """,
+        global_setup="""
+            n = 4
+        """,
+    )
+    assert timer.timeit(2).number_per_run == 2
+    assert timer.stmt == "y = x + 1\nassert y.sum() == 8"
+
+
 def test_statements_are_timed() -> None:
     from vesta.utils.benchmark import Measurement, Timer
 

@@ -76,6 +76,15 @@ def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
 
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raises RuntimeError with the message unless the tensor's only value is true."""
+    if input.numel() != 1:
+        what = "no values" if input.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
 def _tracing_state() -> None:
     """Returns None: nothing is traced."""
     return None
@@ -230,6 +239,7 @@ def _dispatch(name: str) -> Callable[[], Any]:
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
+    "torch._assert_async": _assert_async,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
     "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
     "torch._C._get_tracing_state": _tracing_state,
@@ -251,6 +261,7 @@ _NAMES: dict[str, Any] = {
     "torch._softmax_backward_data": _softmax_backward_data,
     "torch._log_softmax_backward_data": _log_softmax_backward_data,
     "torch.nn.modules.module._addindent": _addindent,
+    "torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "_extra_state",
     "torch.nn.functional._get_softmax_dim": _get_softmax_dim,
     "torch.autograd._is_checkpoint_valid": _true,
     "torch.autograd.set_multithreading_enabled": set_multithreading_enabled,

@@ -272,6 +272,8 @@ def __getattr__(name: str) -> Any:
 
         if name in CUDA:
             return CUDA[name]
+    if name == "_initialized":  # a variable in PyTorch, which programs look at
+        return is_initialized()
     if name == "default_generators":
         return tuple(vesta._C._default_generator(vesta.device("cuda", i)) for i in range(device_count()))
     if name in _RANDOM:

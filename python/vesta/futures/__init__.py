@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from types import GenericAlias
 from typing import Any
 
 from vesta._names import listing
@@ -20,6 +21,8 @@ class Future:
     >>> g.wait()
     2
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # Future[Tensor], in annotations
 
     def __init__(self, *, devices: Any = None) -> None:
         self._changed = threading.Condition()

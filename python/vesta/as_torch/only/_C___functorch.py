@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vesta import Tensor
+from vesta.as_torch.missing import refused
 
 __all__ = [
     "get_unwrapped",
@@ -60,3 +63,10 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
 def unwrap_if_dead(tensor: Tensor) -> Tensor:
     """Returns the tensor itself."""
     return tensor
+
+
+def __getattr__(name: str) -> Any:
+    """Finds what wraps tensors in PyTorch: it can be imported, and refuses when it is called."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return refused(f"torch._C._functorch.{name}")

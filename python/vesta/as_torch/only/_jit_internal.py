@@ -12,6 +12,7 @@ __all__ = [
     "BroadcastingList3",
     "Final",
     "Future",
+    "_copy_to_script_wrapper",
     "_overload",
     "_overload_method",
     "boolean_dispatch",
@@ -30,6 +31,11 @@ class _BroadcastingList:
 
 
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = BroadcastingList4 = _BroadcastingList()
+
+
+def _copy_to_script_wrapper(fn: Any) -> Any:
+    """Returns what it decorates."""
+    return fn
 
 
 def boolean_dispatch(

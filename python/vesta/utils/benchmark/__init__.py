@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import textwrap
 import timeit
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,6 +13,11 @@ import vesta
 from vesta._names import listing
 
 __all__ = ["Measurement", "Timer"]
+
+
+def _without_margin(text: str) -> str:
+    """Returns a statement without the indentation that all its lines share, and empty lines around it."""
+    return textwrap.dedent(text).strip("\n").rstrip()
 
 
 class Measurement:
@@ -101,7 +107,7 @@ class Timer:
     """A statement to be timed.
 
     Args:
-        stmt: the statement, as a text.
+        stmt: the statement, as a text; the indentation that all lines share does not count, as in the setups.
         setup, global_setup: statements that run before the times are taken.
         timer: a function that returns seconds; by default a CUDA device's work is waited for.
         globals: the names that the statements see.
@@ -136,6 +142,7 @@ class Timer:
     ) -> None:
         if str(language).lower() not in ("python", "py", "language.python"):
             raise ValueError(f"Timer: expected statements in Python, got {language!r} (language).")
+        stmt, setup, global_setup = (_without_margin(text) for text in (stmt, setup, global_setup))
         self.stmt, self.label, self.sub_label, self.description, self.env = stmt, label, sub_label, description, env
         self.num_threads = num_threads
         names = {"vesta": vesta, "torch": vesta, **(globals or {})}
