@@ -449,13 +449,13 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool 
   else run_add(a, self.dtype(), 1, a.unit);
 }
 
-/// Returns whether a warp should take a whole line: it has elements, fits into shared memory, the lines are short
-/// or many enough, and there is an index for 16 elements: to read and write these takes as many bytes as the sort of an
-/// index, some 130, in which longer and fewer lines end.
+/// Returns whether a warp should take a whole line: it has elements, fits into shared memory, the lines are short or
+/// many enough, and most of it changes, or of dense elements one of 16: to read and write those takes as many bytes as
+/// the sort of an index, some 130. Other lines are sorted.
 bool scatters_rows(const ElementMoves& m, int64_t length, DType dtype) {
   const int64_t bytes = m.size * std::max<int64_t>(itemsize(dtype), 4);  // 16-bit floats are summed in float
-  const int64_t lines = m.total / length;
-  return bytes > 0 && bytes + 16 <= kScatterRoom && m.size <= 16 * length && (length <= 1 << 14 || lines >= 64);
+  const int64_t lines = m.total / length, rest = m.stride == itemsize(dtype) ? 16 : 4;
+  return bytes > 0 && bytes + 16 <= kScatterRoom && m.size <= rest * length && (length <= 1 << 14 || lines >= 64);
 }
 
 constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; longer lines are sorted

@@ -75,13 +75,13 @@ def index_put_of_a_number(device: str, dtype: vesta.dtype) -> vesta.Tensor:
 
 def scatter_add(device: str, dtype: vesta.dtype) -> vesta.Tensor:
     source = numbers(3, 300, seed=7, dtype=dtype).to(device)
-    # Of lines that a warp could hold in shared memory, most would have to change: the order would then be kept.
-    return numbers(3, 2000, dtype=dtype).to(device).scatter_add(1, places(8, 3, 300).to(device), source)
+    # Of lines that a warp could hold in shared memory, a sixteenth would have to change: the order would then be kept.
+    return numbers(3, 6000, dtype=dtype).to(device).scatter_add(1, places(8, 3, 300).to(device), source)
 
 
 def scatter_add_by_rows(device: str, dtype: vesta.dtype) -> vesta.Tensor:
     source = numbers(300, 4, seed=7, dtype=dtype).to(device)
-    return numbers(2000, 3, dtype=dtype).to(device).scatter_add(0, places(8, 300, 3).to(device), source)
+    return numbers(6000, 3, dtype=dtype).to(device).scatter_add(0, places(8, 300, 3).to(device), source)
 
 
 def gradient_of_max_pool_channels_last(device: str, dtype: vesta.dtype) -> vesta.Tensor:

@@ -129,3 +129,27 @@ def test_state_that_stayed_on_the_meta_device_is_named() -> None:
     model(vesta.ones(1, 2)).sum().backward()
     with pytest.raises(ValueError, match=r"Adam: expected exp_avg of parameter 0 of group 0 .* on cpu, got .* on meta"):
         optimizer.step()
+
+
+def test_averages_of_models_are_updated_in_place() -> None:
+    """One launch a parameter for an exponential average, two for a plain one, and the count; the CPU's values."""
+    from vesta import _C_cuda
+    from vesta.optim import swa_utils
+
+    for rule, most in ((swa_utils.get_ema_multi_avg_fn(0.9), 1), (None, 2)):
+        found = []
+        for device in ("cpu", "cuda"):
+            vesta.manual_seed(1)
+            model = vesta.nn.Sequential(vesta.nn.Linear(4, 5), vesta.nn.Linear(5, 3)).to(device)
+            average = swa_utils.AveragedModel(model, multi_avg_fn=rule)
+            for step in range(3):
+                with vesta.no_grad():
+                    for p in model.parameters():
+                        p.add_(vesta.full_like(p, step + 1))
+                before = dict(_C_cuda.counters())["launches"]
+                average.update_parameters(model)
+                launches = dict(_C_cuda.counters())["launches"] - before
+                assert device == "cpu" or step == 0 or launches <= 4 * most + 4, (most, launches)
+            found.append([p.detach().cpu() for p in average.module.parameters()])
+        for a, b in zip(*found):
+            assert vesta.allclose(a, b, rtol=1e-6)

@@ -65,26 +65,44 @@ def get_swa_avg_fn() -> Callable[[Tensor, Tensor, Any], Tensor]:
     return swa_update
 
 
-def _of_lists(rule: Callable[[Tensor, Tensor, Any], Tensor]) -> Callable[[Any, Any, Any], None]:
-    """Returns a rule that updates lists of tensors in place."""
-
-    def update(averages: Iterable[Tensor], values: Iterable[Tensor], num_averaged: Any) -> None:
-        with vesta.no_grad():
-            for average, value in zip(averages, values):
-                average.copy_(rule(average, value, num_averaged))
-
-    return update
+def _is_inexact(average: Tensor, value: Tensor) -> bool:
+    return average.dtype == value.dtype and (average.is_floating_point() or average.is_complex())
 
 
 @checked
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
     """Returns the rule of ``get_ema_avg_fn`` for lists of tensors, in place."""
-    return _of_lists(get_ema_avg_fn(decay))
+    rule = get_ema_avg_fn(decay)
+
+    def ema_update(averages: Iterable[Tensor], values: Iterable[Tensor], num_averaged: Any) -> None:
+        with vesta.no_grad():
+            for average, value in zip(averages, values):
+                if _is_inexact(average, value):
+                    average.lerp_(value, 1 - decay)
+                else:
+                    average.copy_(rule(average, value, num_averaged))
+
+    return ema_update
 
 
 def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
     """Returns the rule of ``get_swa_avg_fn`` for lists of tensors, in place."""
-    return _of_lists(get_swa_avg_fn())
+    rule = get_swa_avg_fn()
+
+    def swa_update(averages: Iterable[Tensor], values: Iterable[Tensor], num_averaged: Any) -> None:
+        with vesta.no_grad():
+            counts: dict[Any, Tensor] = {}  # by dtype and device
+            for average, value in zip(averages, values):
+                if _is_inexact(average, value):
+                    key = (str(average.device), average.dtype)
+                    if key not in counts:
+                        count = vesta.as_tensor(num_averaged) + 1
+                        counts[key] = count.to(device=average.device, dtype=average.dtype)
+                    average.addcdiv_(value - average, counts[key])
+                else:
+                    average.copy_(rule(average, value, num_averaged))
+
+    return swa_update
 
 
 class AveragedModel(Module):
@@ -156,18 +174,18 @@ class AveragedModel(Module):
         if int(self.n_averaged) == 0:
             for average, value in zip(averages, current):
                 average.copy_(value)
-        elif self.multi_avg_fn is not None:
+        elif self.multi_avg_fn is not None or self.avg_fn is None:
+            update = get_swa_multi_avg_fn() if self.multi_avg_fn is None else self.multi_avg_fn
             kinds: dict[Any, tuple[list[Tensor], list[Tensor]]] = {}
             for average, value in zip(averages, current):
                 pair = kinds.setdefault((str(average.device), average.dtype), ([], []))
                 pair[0].append(average)
                 pair[1].append(value)
             for pair in kinds.values():
-                self.multi_avg_fn(*pair, self.n_averaged.to(pair[0][0].device))
+                update(*pair, self.n_averaged.to(pair[0][0].device))
         else:
-            rule = get_swa_avg_fn() if self.avg_fn is None else self.avg_fn
             for average, value in zip(averages, current):
-                average.copy_(rule(average, value, self.n_averaged.to(average.device)))
+                average.copy_(self.avg_fn(average, value, self.n_averaged.to(average.device)))
         if not self.use_buffers:
             for own, other in zip(self.module.buffers(), model.buffers()):
                 own.detach().copy_(other.detach().to(own.device))
