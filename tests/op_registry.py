@@ -12,7 +12,7 @@ from op_db_row import qualified
 
 
 def is_row(entry: dict[str, Any]) -> bool:
-    """Whether a form is one that rows stand for: none that is deprecated, or takes complex factors for the first one."""
+    """Whether rows stand for a form: it is not deprecated, nor the first one again for complex factors."""
     return not entry["deprecated"] and entry["overload"] != "complex_factor"
 
 
