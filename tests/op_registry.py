@@ -11,11 +11,16 @@ import vesta
 from op_db_row import qualified
 
 
+def is_row(entry: dict[str, Any]) -> bool:
+    """Whether rows stand for a form: it is not deprecated, nor the first one again for complex factors."""
+    return not entry["deprecated"] and entry["overload"] != "complex_factor"
+
+
 def by_name() -> dict[str, dict[str, Any]]:
     """Returns the first form of each name of the op list that is not deprecated."""
     names: dict[str, dict[str, Any]] = {}
     for entry in vesta._C._registry():
-        if not entry["deprecated"]:
+        if is_row(entry):
             names.setdefault(qualified(entry["name"], entry["space"]), entry)
     return names
 
@@ -24,7 +29,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     """Returns all forms of each name that are not deprecated."""
     names: dict[str, list[dict[str, Any]]] = {}
     for entry in vesta._C._registry():
-        if not entry["deprecated"]:
+        if is_row(entry):
             names.setdefault(qualified(entry["name"], entry["space"]), []).append(entry)
     return names
 
@@ -33,7 +38,7 @@ def with_out() -> set[str]:
     """Returns the names of which every form takes ``out=``, the deprecated ones aside."""
     takes: dict[str, bool] = {}
     for entry in vesta._C._registry():
-        if not entry["deprecated"]:
+        if is_row(entry):
             name = qualified(entry["name"], entry["space"])
             takes[name] = takes.get(name, True) and entry["function"] and entry["out"]
     return {name for name, out in takes.items() if out}

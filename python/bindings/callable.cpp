@@ -180,11 +180,20 @@ std::string shown(const Callable& callable, const Table& t, bool method) {
   return text + ")";
 }
 
+/// Returns whether two forms are one to their callers: they differ at most in which numbers they take.
+bool reads_the_same(const Table& a, const Table& b) {
+  return std::ranges::equal(a.params, b.params, [](const Param& p, const Param& q) {
+    const bool numbers = p.kind == Kind::number_as_real && q.kind == Kind::number;
+    return p.name == q.name && (p.kind == q.kind || numbers);
+  });
+}
+
 /// Raises a TypeError for arguments that no form takes: in the words of the one form that has as many and such names.
 PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   std::vector<const Form*> current, likely;
   for (const Form& f : callable.forms) {
     if (f.table->schema && f.table->schema->deprecated) continue;
+    if (std::ranges::any_of(current, [&](const Form* g) { return reads_the_same(*g->table, *f.table); })) continue;
     current.push_back(&f);
     Bound b;
     if (b.matches(*f.table, self, args, count, names)) likely.push_back(&f);

@@ -74,6 +74,7 @@ def overridable(*functions: Any) -> None:
 def overridable_property(read: Any, write: Any = None, doc: str | None = None) -> property:
     """Makes a property of Tensor whose reading modes and classes take over, as ``Tensor.NAME.__get__``."""
 
+    @functools.wraps(read)
     def get(self: Any) -> Any:
         return _C._call_or_hand_over(made.__get__, read, (self,), {})
 

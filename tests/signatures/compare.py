@@ -67,7 +67,8 @@ def forms_of_registry(entries: Iterable[Mapping[str, Any]]) -> dict[str, Forms]:
     functions: dict[str, list[Overload]] = {}
     methods: dict[str, list[Overload]] = {}
     for entry in entries:
-        if entry["space"] == "private":
+        # A complex factor has a form of its own, with the parameters of the first one.
+        if entry["space"] == "private" or entry["overload"] == "complex_factor":
             continue
         overload = overload_of_entry(entry)
         for name in (entry["name"], *entry["aliases"]):
