@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <string>
 
@@ -16,6 +18,7 @@ struct PyDType {
 struct PyDevice {
   PyObject_HEAD Device value;
   bool has_index;
+  const char* elsewhere;  // null, or the name of a type that has no backend here: of `value` only the index counts
 };
 struct PyConstant {  // a layout or a memory format
   PyObject_HEAD int value;
@@ -70,11 +73,49 @@ PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
 
 // ---- device ----
 
-PyObject* make_device(Device d, bool has_index) {
+// Types that programs written for PyTorch ask about and compare with. No tensor lies there.
+constexpr const char* kElsewhere[] = {"mps",   "xpu",    "hpu",    "xla",    "mtia",         "ipu",
+                                      "maia",  "lazy",   "vulkan", "hip",    "fpga",         "ve",
+                                      "ideep", "opengl", "opencl", "mkldnn", "privateuseone"};
+
+const char* name_elsewhere(std::string_view type) {
+  const auto* found = std::ranges::find(kElsewhere, type);
+  return found == std::end(kElsewhere) ? nullptr : *found;
+}
+
+PyObject* make_device(Device d, bool has_index, const char* elsewhere = nullptr) {
   auto* o = PyObject_New(PyDevice, device_type);
   if (!o) return nullptr;
-  o->value = d, o->has_index = has_index;
+  o->value = d, o->has_index = has_index, o->elsewhere = elsewhere;
   return reinterpret_cast<PyObject*>(o);
+}
+
+std::string_view type_of(const PyDevice& d) { return d.elsewhere ? d.elsewhere : name(d.value.type); }
+std::string text_of(const PyDevice& d) {
+  std::string s(type_of(d));
+  return d.has_index ? s + ":" + std::to_string(d.value.index) : s;
+}
+
+/// Returns the text of a str.
+std::string_view text_in(PyObject* o) {
+  Py_ssize_t n;
+  const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!s) throw_current();
+  return {s, size_t(n)};
+}
+
+/// Reads the text for a device, `type` or `type:index`. `elsewhere` becomes the name of a type that has no backend
+/// here.
+Device read_device(std::string_view text, const char*& elsewhere) {
+  const size_t colon = text.find(':');
+  elsewhere = name_elsewhere(text.substr(0, colon));
+  if (!elsewhere) return Device(text);
+  Device d;
+  if (colon == std::string_view::npos) return d;
+  const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), d.index);
+  VESTA_CHECK(error == std::errc() && end == text.data() + text.size() && d.index >= 0, value,
+              "device: expected an index such as ", elsewhere, ":0, got '", text, "'.");
+  return d;
 }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -85,13 +126,17 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(type) == device_type && index == Py_None) return new_ref(type);
     Device d;
-    if (!to_device(type, d)) {
+    const char* elsewhere = nullptr;
+    if (PyUnicode_Check(type)) {
+      d = read_device(text_in(type), elsewhere);
+    } else if (!to_device(type, d)) {
       type_error("device(): argument 'type' (position 1) must be str, not %s", Py_TYPE(type)->tp_name);
     }
     bool has_index = PyLong_Check(type);
-    if (PyUnicode_Check(type)) has_index = std::string_view(PyUnicode_AsUTF8(type)).find(':') != std::string_view::npos;
+    if (PyUnicode_Check(type)) has_index = text_in(type).find(':') != std::string_view::npos;
     if (index != Py_None) {
-      VESTA_CHECK(!has_index, runtime, "device: expected a type without an index, got ", str(d), " and an index.");
+      VESTA_CHECK(!has_index, runtime, "device: expected a type without an index, got ",
+                  elsewhere ? text_in(type) : std::string_view(str(d)), " and an index.");
       if (!PyIndex_Check(index)) {
         type_error("device(): argument 'index' (position 2) must be int, not %s", Py_TYPE(index)->tp_name);
       }
@@ -102,31 +147,28 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                   ". There is one meta device.");
       d.index = int8_t(i), has_index = true;
     }
-    return make_device(d, has_index);
+    return make_device(d, has_index, elsewhere);
   });
 }
 PyObject* device_repr(PyObject* o) {
   const PyDevice& d = device_of_object(o);
-  std::string s = "device(type='" + std::string(name(d.value.type)) + "'";
+  std::string s = "device(type='" + std::string(type_of(d)) + "'";
   if (d.has_index) s += ", index=" + std::to_string(d.value.index);
   return text_object(s + ")");
 }
-PyObject* device_str(PyObject* o) {
-  const PyDevice& d = device_of_object(o);
-  std::string s(name(d.value.type));
-  return text_object(d.has_index ? s + ":" + std::to_string(d.value.index) : s);
-}
+PyObject* device_str(PyObject* o) { return text_object(text_of(device_of_object(o))); }
 Py_hash_t device_hash(PyObject* o) {
   const PyDevice& d = device_of_object(o);
-  return Py_hash_t(int(d.value.type) * 1024 + (d.has_index ? d.value.index + 1 : 0));
+  const int type = d.elsewhere ? kNumDeviceTypes + int(d.elsewhere[0]) : int(d.value.type);
+  return Py_hash_t(type * 1024 + (d.has_index ? d.value.index + 1 : 0));
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   const PyDevice &x = device_of_object(a), &y = device_of_object(b);
-  bool equal = x.value == y.value && x.has_index == y.has_index;
+  bool equal = x.value == y.value && x.has_index == y.has_index && x.elsewhere == y.elsewhere;
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
-PyObject* device_type_name(PyObject* o, void*) { return text_object(name(device_of_object(o).value.type)); }
+PyObject* device_type_name(PyObject* o, void*) { return text_object(type_of(device_of_object(o))); }
 PyObject* device_index(PyObject* o, void*) {
   const PyDevice& d = device_of_object(o);
   if (!d.has_index) Py_RETURN_NONE;
@@ -138,7 +180,7 @@ PyObject* device_reduce(PyObject* o, PyObject*) {
   return Py_BuildValue("O(OO)", device_type, type.get(), index.get());
 }
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef device_properties[] = {{"type", device_type_name, nullptr, "'cpu' or 'cuda'.", nullptr},
+PyGetSetDef device_properties[] = {{"type", device_type_name, nullptr, "'cpu', 'cuda' or 'meta'.", nullptr},
                                    {"index", device_index, nullptr, "Number of the device, or None.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot device_slots[] = {
@@ -149,8 +191,9 @@ PyType_Slot device_slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
     {Py_tp_methods, device_methods},
     {Py_tp_getset, device_properties},
-    {Py_tp_doc,
-     const_cast<char*>("device(type, index=None)\n--\n\nWhere a tensor lives: device('cpu'), device('cuda', 0).")},
+    {Py_tp_doc, const_cast<char*>(
+                    "device(type, index=None)\n--\n\nWhere a tensor lives: device('cpu'), device('cuda', 0). Types of "
+                    "PyTorch that have no backend here, such as device('mps'), can be named and compared.")},
     {0, nullptr}};
 
 // ---- Size ----
@@ -309,12 +352,11 @@ bool to_dtype(PyObject* o, DType& d) {
 
 bool to_device(PyObject* o, Device& d) {
   if (Py_TYPE(o) == device_type) {
-    d = device_of_object(o).value;
+    const PyDevice& given = device_of_object(o);
+    if (given.elsewhere) d = Device(std::string_view(text_of(given)));  // raises
+    d = given.value;
   } else if (PyUnicode_Check(o)) {
-    Py_ssize_t n;
-    const char* s = PyUnicode_AsUTF8AndSize(o, &n);
-    if (!s) throw_current();
-    d = Device(std::string_view(s, size_t(n)));
+    d = Device(text_in(o));
   } else if (PyLong_Check(o) && !PyBool_Check(o)) {
     long i = PyLong_AsLong(o);
     if (i == -1 && PyErr_Occurred()) throw_current();

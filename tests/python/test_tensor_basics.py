@@ -130,6 +130,26 @@ def test_devices() -> None:
             vesta.device(bad)
 
 
+def test_devices_without_a_backend_are_compared_and_hold_no_tensor() -> None:
+    mps = vesta.device("mps")
+    assert (mps.type, mps.index, str(mps), repr(mps)) == ("mps", None, "mps", "device(type='mps')")
+    assert mps == vesta.device("mps") and hash(mps) == hash(vesta.device("mps"))
+    others = [vesta.device("mps:0"), vesta.device("mps", 1), vesta.device("xpu"), vesta.device("cpu")]
+    assert all(mps != other for other in [*others, vesta.zeros(1).device])
+    assert vesta.device("xpu", 1) == vesta.device("xpu:1") and vesta.device("xpu:1").index == 1
+    assert all(pickle.loads(pickle.dumps(d)) == d for d in [mps, *others])
+    for bad in ("mps:x", "mps:-1", "mps:300"):
+        with pytest.raises(ValueError, match="expected an index such as mps:0, got '" + bad):
+            vesta.device(bad)
+    with pytest.raises(RuntimeError, match="expected a type without an index, got mps:0 and an index"):
+        vesta.device("mps:0", 1)
+    for device in (mps, "mps"):
+        with pytest.raises(RuntimeError, match="zeros: expected cpu, cuda or meta, got 'mps'"):
+            vesta.zeros(1, device=device)
+        with pytest.raises(RuntimeError, match="expected cpu, cuda or meta, got 'mps'"):
+            vesta.nn.Linear(1, 1).to(device)
+
+
 def test_default_dtype() -> None:
     before = vesta.get_default_dtype()
     try:
