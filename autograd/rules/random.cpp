@@ -27,6 +27,10 @@ void register_random() {
   record_inplace<ops::normal_, OverwrittenRule>();
   record_inplace<ops::_random_, OverwrittenRule>();
   record_inplace<ops::bernoulli_, OverwrittenRule>();
+  record_inplace<ops::exponential_, OverwrittenRule>();
+  record_inplace<ops::geometric_, OverwrittenRule>();
+  record_inplace<ops::cauchy_, OverwrittenRule>();
+  record_inplace<ops::log_normal_, OverwrittenRule>();
   record<ops::bernoulli, OverwrittenRule>();
   record<ops::native_dropout, DropoutRule>();
 }

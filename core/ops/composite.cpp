@@ -40,14 +40,14 @@ Tensor div_Tensor_mode_composite(const Tensor& input, const Tensor& other, Maybe
 
 namespace {
 
-/// Brings a number that bounds an integer tensor into the range of its dtype; raises where nothing could satisfy it,
-/// and for one that a float dtype does not hold.
-Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
-  if (!bound.defined() || !bound.impl()->wrapped_number) return bound;
-  if (is_float(bound.dtype())) check_range(bound.item(), input.dtype(), "clamp");
-  if (bound.dtype() != DType::int64 || !is_integral(input.dtype())) return bound;
-  int64_t v = bound.item().integer();
+/// Returns a number that bounds a tensor, of an integer tensor brought into the range of its dtype. Raises where
+/// nothing could satisfy it, and for one that a float dtype does not hold.
+Tensor number_within(const Tensor& input, const Tensor& bound, bool lower) {
+  const Scalar number = bound.item();
+  if (number.dtype() == DType::float64) check_range(number, input.dtype(), "clamp");
+  if (number.dtype() != DType::int64 || !is_integral(input.dtype())) return bound;
   return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
+    const int64_t v = number.integer();
     if (std::in_range<T>(v)) return bound;
     VESTA_CHECK(lower == (v < 0), runtime, "clamp: ", lower ? "min" : "max", " value ", v,
                 " is outside the representable range of ", input.dtype(), ".");
@@ -55,11 +55,21 @@ Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
   });
 }
 
+/// Returns a bound within the range of the input's dtype; a number that is brought into it is kept in `limit`.
+VESTA_INLINE const Tensor& bound_within(const Tensor& input, const Tensor& bound, bool lower, Tensor& limit) {
+  if (!bound.defined() || !bound.impl()->wrapped_number) return bound;
+  constexpr double kHeldByAll = 65504;  // by float16, the narrowest
+  const bool held =
+      bound.dtype() == DType::float64 && std::abs(*reinterpret_cast<const double*>(bound.impl()->data())) <= kHeldByAll;
+  return held ? bound : (limit = number_within(input, bound, lower));
+}
+
 }  // namespace
 
 Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Out out) {
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
-  Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
+  Tensor lowest, highest;
+  const Tensor &low = bound_within(input, min, true, lowest), &high = bound_within(input, max, false, highest);
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
     if (!high.defined()) return ops::maximum(input, low, out);

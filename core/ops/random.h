@@ -21,10 +21,9 @@ VESTA_API void check_probability(double p, const char* op);
 template <class F>
 const Tensor& fill_at_random(const Tensor& t, const char* op, F fill) {
   check_writable(t, op);
-  if (t.numel() == 0) return t;
-  if (t.is_contiguous()) {
+  if (t.numel() != 0 && t.is_contiguous()) {
     fill(t);
-  } else {
+  } else if (t.numel() != 0) {
     Tensor buffer = empty_tensor(t.sizes(), t.dtype(), t.device());
     fill(buffer);
     copy_values(t, buffer);

@@ -9,7 +9,9 @@ template <class T>
 struct MomentsArgs {
   using C = compute_of<T>;
   const T* x;
-  C *mean, *squares;
+  C* mean;  // null: of pieces, in double
+  double* piece_mean;
+  C* squares;
   int64_t rows, n, pieces, piece;
   unsigned width;
 };
@@ -29,7 +31,9 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
   const Pair<C> s = row_deviations(held, team, a.x + at, n, mean);
   if (!exists || team.rank != 0) return;
   const C rest = s.a / C(count);
-  a.mean[team.row] = math::isfinite(mean) ? mean + rest : mean;  // beside an infinity the rest is NaN
+  const bool corrects = math::isfinite(mean);  // beside an infinity the rest is NaN
+  if (a.mean) a.mean[team.row] = corrects ? mean + rest : mean;
+  else a.piece_mean[team.row] = corrects ? double(mean) + double(rest) : double(mean);
   const C less = s.a * rest;  // beyond the range of the type the squares are infinite, and not NaN
   a.squares[team.row] = math::isfinite(less) || less != less ? math::maximum(s.b - less, C(0)) : s.b;
 }
@@ -37,7 +41,7 @@ VESTA_KERNEL void moments_kernel(MomentsArgs<T> a) {
 /// Joins the moments of pieces: a team has a row (Chan, Golub and LeVeque, "Algorithms for computing the sample
 /// variance", 1983).
 template <class C>
-VESTA_KERNEL void join_moments_kernel(const C* means, const C* squares, C* mean, C* square, JoinedMoments l,
+VESTA_KERNEL void join_moments_kernel(const double* means, const C* squares, C* mean, C* square, JoinedMoments l,
                                       int64_t pieces, unsigned width) {
   const GroupOrBlock team(width);
   const bool exists = int64_t(team.row) < l.rows;
@@ -45,10 +49,10 @@ VESTA_KERNEL void join_moments_kernel(const C* means, const C* squares, C* mean,
   const auto count = [&](int64_t i) { return double(i + 1 < pieces ? l.piece : l.n - i * l.piece); };
   const auto plus = [](double a, double b) { return a + b; };
   double sum = 0, around = 0;
-  for (int64_t i = team.rank; i < n; i += team.size) sum += count(i) * double(means[first + i]);
+  for (int64_t i = team.rank; i < n; i += team.size) sum += count(i) * means[first + i];
   const double center = team.reduce(sum, plus) / double(l.n);
   for (int64_t i = team.rank; i < n; i += team.size) {
-    const double d = double(means[first + i]) - center;
+    const double d = math::isfinite(center) ? means[first + i] - center : 0;  // else the squares tell
     around += double(squares[first + i]) + count(i) * d * d;
   }
   around = team.reduce(around, plus);
@@ -62,9 +66,9 @@ void join_moments(const JoinedMoments& l) {
   const int64_t pieces = (l.n + l.piece - 1) / l.piece;
   const unsigned width = team_width(pieces, 1);
   const auto run = [&]<class C>(C) {
-    launch_block("var", join_moments_kernel<C>, team_shape(uint64_t(l.rows), width, l.stream),
-                 reinterpret_cast<const C*>(l.piece_mean), reinterpret_cast<const C*>(l.piece_squares),
-                 reinterpret_cast<C*>(l.mean), reinterpret_cast<C*>(l.squares), l, pieces, width);
+    launch_block("var", join_moments_kernel<C>, team_shape(uint64_t(l.rows), width, l.stream), l.piece_mean,
+                 reinterpret_cast<const C*>(l.piece_squares), reinterpret_cast<C*>(l.mean),
+                 reinterpret_cast<C*>(l.squares), l, pieces, width);
   };
   if (l.dtype == DType::float64) run(double());
   else run(float());
@@ -78,6 +82,7 @@ void moments(const MomentsLaunch& l) {
                  [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
                    const MomentsArgs<T> a{reinterpret_cast<const T*>(l.x),
                                           reinterpret_cast<C*>(l.mean),
+                                          l.piece_mean,
                                           reinterpret_cast<C*>(l.squares),
                                           l.rows * pieces,
                                           l.n,

@@ -13,8 +13,19 @@ constexpr unsigned kScanThreads = 256;
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_of<T>>;
 
-/// How two neighbouring parts of a line combine, and what changes nothing.
+/// The type in which products of T are kept from one element to the next: the CPU's, whose range is wider.
+template <class T>
+struct WideProduct {
+  using type = std::conditional_t<std::is_same_v<T, float>, double, SumOf<T>>;
+};
+template <>
+struct WideProduct<Complex<float>> {
+  using type = Complex<double>;
+};
+
+/// How two neighbouring parts of a line combine, what changes nothing, and the names of launches.
 struct Sums {
+  static constexpr const char *lines = "scan_lines", *pieces = "scan_pieces";
   template <class S>
   VESTA_DEVICE static S none() {
     return S(0);
@@ -25,22 +36,19 @@ struct Sums {
   }
 };
 struct Products {
+  static constexpr const char *lines = "cumprod", *pieces = "cumprod_pieces";
   template <class S>
   VESTA_DEVICE static S none() {
     return S(1);
   }
   template <class S>
   VESTA_DEVICE static S combine(S a, S b) {
-    if constexpr (is_complex_type<S>) {  // one times an infinite number would be NaN
-      const S one = none<S>();
-      return a == one ? b : b == one ? a : S(a * b);
-    } else {
-      return S(a * b);
-    }
+    return S(a * b);
   }
 };
 /// log(e^a + e^b).
 struct LogSums {
+  static constexpr const char *lines = "logcumsumexp", *pieces = "logcumsumexp_pieces";
   template <class S>
   VESTA_DEVICE static S none() {
     return S(-INFINITY);
@@ -60,7 +68,7 @@ VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
   const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
   const T* in = static_cast<const T*>(l.in) + first;
   T* out = static_cast<T*>(l.out) + first;
-  using S = SumOf<T>;
+  using S = std::conditional_t<std::is_same_v<F, Products>, typename WideProduct<T>::type, SumOf<T>>;
   S value = F::template none<S>();
   const int64_t step = l.reverse ? -l.inner : l.inner;
   int64_t at = l.reverse ? (l.length - 1) * l.inner : 0;
@@ -159,7 +167,7 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
 template <class T, class F>
 void queue_scan_lines(const ScanLaunch& l) {
   const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
-  launch_independent("scan_lines", scan_lines_kernel<T, F>, linear_shape(lines, kScanThreads, l.stream), l);
+  launch_independent(F::lines, scan_lines_kernel<T, F>, linear_shape(lines, kScanThreads, l.stream), l);
 }
 template <class T, class F>
 void queue_scan_pieces(const ScanLaunch& l) {
@@ -168,12 +176,12 @@ void queue_scan_pieces(const ScanLaunch& l) {
   const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
   const bool packed =
       l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
-  launch_block("scan_pieces", scan_pieces_kernel<T, F>, linear_shape(blocks * kScanThreads, kScanThreads, l.stream), l,
+  launch_block(F::pieces, scan_pieces_kernel<T, F>, linear_shape(blocks * kScanThreads, kScanThreads, l.stream), l,
                pieces, packed);
 }
 
 /// The same for products and sums of exponentials (scan_products.cu).
-void run_product_lines(const ScanLaunch& l);
-void run_product_pieces(const ScanLaunch& l);
+void run_other_lines(const ScanLaunch& l);
+void run_other_pieces(const ScanLaunch& l);
 
 }  // namespace vesta::cuda

@@ -13,7 +13,7 @@ enum class ScanKind : uint8_t { sums, products, log_sums };
 /// time. Sums are kept in int64, float, double for float64, or complex numbers, the type of `totals` and `offsets` too.
 struct ScanLaunch {
   DType dtype = DType::float32;  // a real one; of products, a complex one too; of log_sums, a floating-point one
-  ScanKind combine = ScanKind::sums;
+  ScanKind kind = ScanKind::sums;
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   bool reverse = false;  // lines begin at their end; only for sums along lines of elements
@@ -32,7 +32,7 @@ bool scans_lines(const Launch& l) {
 }
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);
-/// Queues in -> out or totals, a block per piece of a line. `out` may be `in`.
+/// Queues in -> out or totals, a block per piece of a line. `out` may be `in`. Of products, those of integers alone.
 void run_scan_pieces(const ScanLaunch& l);
 
 /// Elements and their indices in a line.

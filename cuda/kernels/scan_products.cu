@@ -3,19 +3,19 @@
 
 namespace vesta::cuda {
 
-void run_product_lines(const ScanLaunch& l) {
-  if (l.combine == ScanKind::log_sums) {
+void run_other_lines(const ScanLaunch& l) {
+  if (l.kind == ScanKind::log_sums) {
     visit_device<kFloats>(l.dtype, [&]<class T>() { queue_scan_lines<T, LogSums>(l); });
   } else {
     visit_device<kNumbers>(l.dtype, [&]<class T>() { queue_scan_lines<T, Products>(l); });
   }
 }
 
-void run_product_pieces(const ScanLaunch& l) {
-  if (l.combine == ScanKind::log_sums) {
+void run_other_pieces(const ScanLaunch& l) {
+  if (l.kind == ScanKind::log_sums) {
     visit_device<kFloats>(l.dtype, [&]<class T>() { queue_scan_pieces<T, LogSums>(l); });
   } else {
-    visit_device<kNumbers>(l.dtype, [&]<class T>() { queue_scan_pieces<T, Products>(l); });
+    visit_device<kIntegers>(l.dtype, [&]<class T>() { queue_scan_pieces<T, Products>(l); });
   }
 }
 

@@ -450,8 +450,8 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool 
 }
 
 /// Returns whether a warp should take a whole line: it has elements, fits into shared memory, the lines are short or
-/// many enough, and most of it changes, or of dense elements one of 16: to read and write those takes as many bytes as
-/// the sort of an index, some 130. Other lines are sorted.
+/// many enough, and there is an index for every 4 elements, or for every 16 where these lie side by side: to read and
+/// write 16 takes as many bytes as the sort of an index, some 130. Other lines are sorted.
 bool scatters_rows(const ElementMoves& m, int64_t length, DType dtype) {
   const int64_t bytes = m.size * std::max<int64_t>(itemsize(dtype), 4);  // 16-bit floats are summed in float
   const int64_t lines = m.total / length, rest = m.stride == itemsize(dtype) ? 16 : 4;

@@ -1,4 +1,5 @@
-// Random ops on the device: checks, generators and the numbers themselves are those of the CPU.
+// Random ops on the device: checks, generators and the numbers are those of the CPU; those of the fills that take a
+// logarithm, an exponential or a tangent, within its rounding.
 #include <vesta/core/ops/distribution_checks.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
@@ -8,7 +9,6 @@
 #include <cmath>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/dispatch/layer.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/random.h>
 #include <vesta/cuda/ops/operands.h>
@@ -85,26 +85,20 @@ Tensor drawn(const Tensor& t, const char* op, double a, double b, Generator* gen
     run(l);
   });
 }
-/// Returns whether the tape sees what is written to t: the op's body copies to it.
-bool is_recorded(const Tensor& t) { return layer_state.grad_enabled && t.requires_grad(); }
 
 Tensor exponential_(const Tensor& t, double lambd, Generator* generator) {
-  if (is_recorded(t)) return ops::exponential_.body()(t, lambd, generator);
   check_exponential_(t, lambd);
   return drawn(t, "exponential_", lambd, 0, generator, run_exponential);
 }
 Tensor geometric_(const Tensor& t, double p, Generator* generator) {
-  if (is_recorded(t)) return ops::geometric_.body()(t, p, generator);
   check_geometric_(t, p);
   return drawn(t, "geometric_", std::log1p(-p), 0, generator, run_geometric);
 }
 Tensor cauchy_(const Tensor& t, double median, double sigma, Generator* generator) {
-  if (is_recorded(t)) return ops::cauchy_.body()(t, median, sigma, generator);
   check_cauchy_(t, sigma);
   return drawn(t, "cauchy_", median, sigma, generator, run_cauchy);
 }
 Tensor log_normal_(const Tensor& t, double mean, double std, Generator* generator) {
-  if (is_recorded(t)) return ops::log_normal_.body()(t, mean, std, generator);
   check_log_normal_(t, std);
   return drawn(t, "log_normal_", mean, std, generator, run_log_normal);
 }

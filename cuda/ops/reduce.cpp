@@ -416,10 +416,11 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   l.piece = kMomentsPiece;
   const int64_t parts = l.rows * ((l.n + l.piece - 1) / l.piece);
   const Tensor part_squares = empty_tensor(IntSpan(&parts, 1), wide, input.device()),
-               part_mean = empty_tensor(IntSpan(&parts, 1), wide, input.device());
-  const JoinedMoments joined{
-      l.stream, wide, part_mean.impl()->data(), part_squares.impl()->data(), l.mean, l.squares, l.rows, l.n, l.piece};
-  l.mean = part_mean.impl()->data(), l.squares = part_squares.impl()->data();
+               part_mean = empty_tensor(IntSpan(&parts, 1), DType::float64, input.device());
+  l.piece_mean = part_mean.data_ptr<double>();
+  const JoinedMoments joined{l.stream, wide, l.piece_mean, part_squares.impl()->data(), l.mean, l.squares,
+                             l.rows,   l.n,  l.piece};
+  l.mean = nullptr, l.squares = part_squares.impl()->data();
   moments(l);
   join_moments(joined);
   return {squares, mean};

@@ -19,8 +19,12 @@ DType sum_dtype(DType d) {
   return !is_differentiable(d) ? DType::int64 : is_complex(d) || d == DType::float64 ? d : DType::float32;
 }
 
+/// Returns whether elements must be combined one after the other: a product of later ones alone may be infinite where
+/// an earlier one is 0, and their product would be NaN.
+bool goes_in_order(const ScanLaunch& l) { return l.kind == ScanKind::products && is_differentiable(l.dtype); }
+
 void scan(ScanLaunch l, Device device) {
-  if (scans_lines(l)) return run_scan_lines(l);
+  if (scans_lines(l) || goes_in_order(l)) return run_scan_lines(l);
   const int64_t pieces = scan_pieces(l.length);
   if (pieces == 1) return run_scan_pieces(l);
   Tensor totals = empty_tensor({{l.outer, pieces, l.inner}}, sum_dtype(l.dtype), device);
@@ -34,14 +38,14 @@ void scan(ScanLaunch l, Device device) {
   run_scan_pieces(l);
 }
 
-Tensor run_scan(const Tensor& input, const ScanPlan& plan, ScanKind combine, bool reverse = false) {
+Tensor run_scan(const Tensor& input, const ScanPlan& plan, ScanKind kind, bool reverse = false) {
   OperandDevice device(input);
   Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
   if (r.numel() == 0) return r;
   ScanLaunch l;
-  l.dtype = r.dtype(), l.combine = combine, l.stream = device.stream();
+  l.dtype = r.dtype(), l.kind = kind, l.stream = device.stream();
   l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner, l.reverse = reverse;
-  if (combine == ScanKind::sums && is_complex(r.dtype())) {  // both parts are separate lines
+  if (kind == ScanKind::sums && is_complex(r.dtype())) {  // both parts are separate lines
     l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
     l.inner *= 2;
   }

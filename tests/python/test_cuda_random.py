@@ -215,6 +215,12 @@ def test_distributions_are_the_cpus_and_one_launch() -> None:
         assert dict(_C_cuda.counters())["launches"] == before + 1
         with pytest.raises(RuntimeError, match="leaf"):
             draw(vesta.zeros(3, device="cuda", requires_grad=True), None)
+        leaf = vesta.ones(3, device="cuda")
+        view = leaf[:2]
+        leaf.requires_grad_()
+        with pytest.raises(RuntimeError, match="a view of a leaf"):
+            draw(view, None)
+        assert leaf.eq(1).all()
         y = vesta.zeros(3, device="cuda", requires_grad=True) * 1
         draw(y, None)
         y.sum().backward()

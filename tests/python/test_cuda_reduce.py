@@ -424,6 +424,11 @@ def test_variances_of_long_rows_are_joined(dtype: vesta.dtype) -> None:
     assert x.var(1).isnan().tolist() == x.mean(1).isnan().tolist() == [False, True]
     x[1, 20000] = 1e30
     assert x.var(1)[1].item() == float("inf") and x.var(1)[0].isfinite()
+    x = vesta.full((16385,), 1e35)
+    x[3] = 2e35
+    assert x.cuda().var(0).item() == float("inf")
+    x = 1000 + (vesta.arange(16385 * 3) % 2).view(3, -1) * 2.0**-14  # the means of pieces differ by less than a digit
+    assert vesta.allclose(x.cuda().var(1).cpu(), x.double().var(1).float(), rtol=1e-5, atol=0)
 
 
 def test_variance_beyond_the_range_of_float32_is_infinite() -> None:
