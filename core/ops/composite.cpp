@@ -44,7 +44,7 @@ namespace {
 /// nothing could satisfy it, and for one that a float dtype does not hold.
 Tensor number_within(const Tensor& input, const Tensor& bound, bool lower) {
   const Scalar number = bound.item();
-  if (number.dtype() == DType::float64) check_range(number, input.dtype(), "clamp");
+  if (!number.is_complex()) check_range(number, input.dtype(), "clamp");
   if (number.dtype() != DType::int64 || !is_integral(input.dtype())) return bound;
   return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
     const int64_t v = number.integer();

@@ -59,12 +59,16 @@ Tensor as_rows(const Tensor& t) {
 
 }  // namespace
 
-Tensor times(const Tensor& t, Scalar factor) {
-  const bool real = factor.imag() == 0;
-  VESTA_CHECK(real || t.is_complex(), runtime, "times: expected real factors for operands of ", t.dtype(),
-              ", got a complex number (alpha, beta).");
-  if (real && factor.real() == 0) return masked_fill(t, ones(t.sizes(), DType::bool_, t.device()), 0);
-  return real && factor.real() == 1 ? t : mul(t, wrapped(factor));
+Tensor with_factors(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&, double, double), const Tensor& input,
+                    const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  const auto is_real = [](Scalar factor) { return factor.imag() == 0; };
+  const auto scaled = [&](const Tensor& t, Scalar factor, const char* name) {
+    VESTA_CHECK(is_real(factor) || t.is_complex(), runtime, "sum of a product: expected a real ", name,
+                " for operands of ", t.dtype(), ", got a complex number.");
+    return is_real(factor) ? t : mul(t, wrapped(factor));
+  };
+  return op(scaled(input, beta, "beta"), scaled(a, alpha, "alpha"), b, is_real(beta) ? beta.real() : 1,
+            is_real(alpha) ? alpha.real() : 1);
 }
 
 TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input) {
@@ -156,8 +160,13 @@ Tensor in_place(const Op& op, const char* name, Body body, const Tensor& input, 
 }
 
 /// Cuts off the fractions of an integer product's factors, as PyTorch does for these ops.
-void whole_factors(const Tensor& a, double* beta, double* alpha) {
-  if (is_integral(a.dtype())) *beta = std::trunc(*beta), *alpha = std::trunc(*alpha);
+void whole_factors(const Tensor& a, double* beta, double* alpha, const char* op) {
+  if (!is_integral(a.dtype())) return;
+  for (double* factor : {beta, alpha}) {
+    VESTA_CHECK(std::abs(*factor) <= 0x1p53, runtime, op, ": value ", *factor, " cannot be converted to type ",
+                a.dtype(), " without overflow (", factor == beta ? "beta" : "alpha", ").");
+    *factor = std::trunc(*factor);
+  }
 }
 
 void check_batches(const Tensor& a, const Tensor& b, const char* op) {
@@ -179,19 +188,19 @@ bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2
 Tensor addmm_to(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha, const char* op,
                 Out out = {}) {
   check_matrices(mat1, mat2, op);
-  whole_factors(mat1, &beta, &alpha);
+  whole_factors(mat1, &beta, &alpha, op);
   return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, op, product_of, out);
 }
 Tensor baddbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
                   Out out = {}) {
   check_batches(a, b, op);
-  whole_factors(a, &beta, &alpha);
+  whole_factors(a, &beta, &alpha, op);
   return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, op, product_of, out);
 }
 Tensor addbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
                  Out out = {}) {
   check_batches(a, b, op);
-  whole_factors(a, &beta, &alpha);
+  whole_factors(a, &beta, &alpha, op);
   const auto multiply = [](const Tensor& x, const Tensor& y) {
     return sum(matmul(x, y), MaybeDims(0), false, x.dtype());
   };
@@ -222,7 +231,7 @@ Tensor addmv_to(const Tensor& input, const Tensor& mat, const Tensor& vec, doubl
   VESTA_CHECK(mat.dim() == 2 && vec.dim() == 1 && mat.size(1) == vec.size(0), runtime, op,
               ": expected a matrix [n, m] and a vector [m], got ", mat.sizes(), " (mat) and ", vec.sizes(), " (vec).");
   check_number(mat, op);
-  whole_factors(mat, &beta, &alpha);
+  whole_factors(mat, &beta, &alpha, op);
   const auto multiply = [](const Tensor& x, const Tensor& y) { return squeeze(matmul(x, unsqueeze(y, 1)), 1); };
   return added(input, mat, vec, Dims{mat.size(0)}, beta, alpha, op, multiply, out);
 }

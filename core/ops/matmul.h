@@ -34,9 +34,11 @@ VESTA_API Tensor _linear_backward_activation_composite(const Tensor& grad, const
 /// Computes _fused_linear in cases that the device's kernel does not support.
 VESTA_API TensorPair _fused_linear_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, bool use_gelu,
                                              bool keep);
-/// Multiplies an operand of a product by a factor (alpha, beta); what a factor of 0 ignores may be NaN, as BLAS has it.
+/// Computes beta * input + alpha * (a times b) by `op`, which takes real factors: complex ones go into the operands.
 /// Error(runtime): a complex factor of a real operand.
-VESTA_API Tensor times(const Tensor& t, Scalar factor);
+VESTA_API Tensor with_factors(Tensor (*op)(const Tensor& input, const Tensor& a, const Tensor& b, double beta,
+                                           double alpha),
+                              const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
 /// Works out input @ weight.T of checked operands. Leading dimensions of the input are rows; `input` is replaced by a
 /// dense copy if its rows are not evenly spaced.
 VESTA_API Product linear_product(Tensor& input, const Tensor& weight);

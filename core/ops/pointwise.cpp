@@ -509,7 +509,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
     return r;
   }
   // In place: only onto the first operand itself, and never where another one is shifted over it.
-  if (lead != 0 || out.tensor->impl() != a || result_dtype(info, d) != d || a->storage()->read_only() || a->inference) {
+  if (lead != 0 || out.tensor->impl() != a || result_dtype(info, d) != d || a->storage()->read_only()) {
     return general(info, in, params, out);
   }
   for (int i = 1; i < info.inputs; ++i) {
@@ -626,8 +626,6 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
 void check_writable(const Tensor& t, const char* op) {
   VESTA_CHECK(!t.impl()->storage()->read_only(), runtime, op,
               ": expected a writable tensor, got one over read-only memory. Clone it first.");
-  VESTA_CHECK(!t.impl()->inference || layer_state.inference, runtime, op,
-              ": Inplace update to inference tensor outside InferenceMode is not allowed. Clone it first.");
   VESTA_CHECK(t.impl()->dense() || !self_overlaps(t), runtime, op,
               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
               "location. Clone the tensor before performing the operation.");

@@ -38,7 +38,7 @@ void check_factor(DType d, double factor, const char* op, const char* argument) 
 }
 
 void check_range(Scalar number, DType d, const char* op) {
-  if (!is_differentiable(d) || number.is_integral()) return;
+  if (!is_differentiable(d)) return;
   visit<kFloats>(is_complex(d) ? real_type(d) : d, [&]<class T>() {
     const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
     for (const double part : {number.real(), number.imag()}) {
@@ -52,7 +52,11 @@ void check_held(const Tensor& value, DType d, const char* op) {
   if (value.dtype() == d || value.device().type != DeviceType::cpu) return;
   const Scalar number = value.item();
   check_range(number, d, op);
-  if (is_integral(d)) visit<kIntegers>(d, [&]<class T>() { (void)number.to<T>(op); });
+  if (!is_integral(d)) return;
+  visit<kIntegers>(d, [&]<class T>() {
+    const bool wraps = std::is_unsigned_v<T> && number.real() < 0 && -number.real() <= double(T(-1));
+    if (!wraps) (void)number.to<T>(op);
+  });
 }
 
 Scalar as_element(Scalar number, DType d) {

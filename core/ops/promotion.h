@@ -44,8 +44,8 @@ VESTA_API void check_factor(DType d, double factor, const char* op, const char* 
 /// Raises Error(runtime) for a finite number that is infinite as an element of a float or complex dtype; `op` is named.
 /// Integers beyond the range of an integer dtype raise where they are converted (Scalar::to).
 VESTA_API void check_range(Scalar number, DType d, const char* op);
-/// Raises if a dtype does not hold the value of a 0-d tensor of another dtype, as for a number. The host does not wait
-/// for the value of one on a device.
+/// Raises if a dtype does not hold the value of a 0-d tensor of another dtype; negative numbers wrap into unsigned
+/// dtypes. The host does not wait for the value of one on a device.
 VESTA_API void check_held(const Tensor& value, DType d, const char* op);
 /// Returns a number as an element of a float dtype has it: infinite beyond its range, as in an assignment of a tensor.
 /// For other dtypes it stays as it is.

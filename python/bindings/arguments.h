@@ -51,7 +51,7 @@ struct Param {
   bool none_allowed = false;        // None is a value of its own
   bool lone_int = true;             // a list of one int may be given as that int
   bool spreads = false;             // a list of ints that may be spread over positions, where it is the only one
-  bool typed_alpha = false;        // a factor of the kind of the operands: no float for integers
+  bool typed_alpha = false;         // a factor of the kind of the operands: no float for integers
   bool number_too = false;          // a number stands for a tensor, as PyTorch's parser has it for this function
   int64_t integer = 0;              // the default, by kind
   double real = 0;

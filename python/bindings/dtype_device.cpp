@@ -18,7 +18,7 @@ struct PyDType {
 struct PyDevice {
   PyObject_HEAD Device value;
   bool has_index;
-  const char* elsewhere;  // null, or the name of a type that has no backend here: of `value` only the index counts
+  const char* foreign;  // null, or the name of a type that has no backend here: of `value` only the index counts
 };
 struct PyConstant {  // a layout or a memory format
   PyObject_HEAD int value;
@@ -74,23 +74,23 @@ PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
 // ---- device ----
 
 // Types that programs written for PyTorch ask about and compare with. No tensor lies there.
-constexpr const char* kElsewhere[] = {"mps",   "xpu",    "hpu",    "xla",    "mtia",         "ipu",
-                                      "maia",  "lazy",   "vulkan", "hip",    "fpga",         "ve",
-                                      "ideep", "opengl", "opencl", "mkldnn", "privateuseone"};
+constexpr const char* kForeignTypes[] = {"mps",   "xpu",    "hpu",    "xla",    "mtia",         "ipu",
+                                         "maia",  "lazy",   "vulkan", "hip",    "fpga",         "ve",
+                                         "ideep", "opengl", "opencl", "mkldnn", "privateuseone"};
 
-const char* name_elsewhere(std::string_view type) {
-  const auto* found = std::ranges::find(kElsewhere, type);
-  return found == std::end(kElsewhere) ? nullptr : *found;
+const char* foreign_type(std::string_view type) {
+  const auto* found = std::ranges::find(kForeignTypes, type);
+  return found == std::end(kForeignTypes) ? nullptr : *found;
 }
 
-PyObject* make_device(Device d, bool has_index, const char* elsewhere = nullptr) {
+PyObject* make_device(Device d, bool has_index, const char* foreign = nullptr) {
   auto* o = PyObject_New(PyDevice, device_type);
   if (!o) return nullptr;
-  o->value = d, o->has_index = has_index, o->elsewhere = elsewhere;
+  o->value = d, o->has_index = has_index, o->foreign = foreign;
   return reinterpret_cast<PyObject*>(o);
 }
 
-std::string_view type_of(const PyDevice& d) { return d.elsewhere ? d.elsewhere : name(d.value.type); }
+std::string_view type_of(const PyDevice& d) { return d.foreign ? d.foreign : name(d.value.type); }
 std::string text_of(const PyDevice& d) {
   std::string s(type_of(d));
   return d.has_index ? s + ":" + std::to_string(d.value.index) : s;
@@ -104,17 +104,17 @@ std::string_view text_in(PyObject* o) {
   return {s, size_t(n)};
 }
 
-/// Reads the text for a device, `type` or `type:index`. `elsewhere` becomes the name of a type that has no backend
+/// Reads the text for a device, `type` or `type:index`. `foreign` becomes the name of a type that has no backend
 /// here.
-Device read_device(std::string_view text, const char*& elsewhere) {
+Device read_device(std::string_view text, const char*& foreign) {
   const size_t colon = text.find(':');
-  elsewhere = name_elsewhere(text.substr(0, colon));
-  if (!elsewhere) return Device(text);
+  foreign = foreign_type(text.substr(0, colon));
+  if (!foreign) return Device(text);
   Device d;
   if (colon == std::string_view::npos) return d;
   const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), d.index);
   VESTA_CHECK(error == std::errc() && end == text.data() + text.size() && d.index >= 0, value,
-              "device: expected an index such as ", elsewhere, ":0, got '", text, "'.");
+              "device: expected an index such as ", foreign, ":0, got '", text, "'.");
   return d;
 }
 
@@ -126,9 +126,9 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(type) == device_type && index == Py_None) return new_ref(type);
     Device d;
-    const char* elsewhere = nullptr;
+    const char* foreign = nullptr;
     if (PyUnicode_Check(type)) {
-      d = read_device(text_in(type), elsewhere);
+      d = read_device(text_in(type), foreign);
     } else if (!to_device(type, d)) {
       type_error("device(): argument 'type' (position 1) must be str, not %s", Py_TYPE(type)->tp_name);
     }
@@ -136,7 +136,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (PyUnicode_Check(type)) has_index = text_in(type).find(':') != std::string_view::npos;
     if (index != Py_None) {
       VESTA_CHECK(!has_index, runtime, "device: expected a type without an index, got ",
-                  elsewhere ? text_in(type) : std::string_view(str(d)), " and an index.");
+                  foreign ? text_in(type) : std::string_view(str(d)), " and an index.");
       if (!PyIndex_Check(index)) {
         type_error("device(): argument 'index' (position 2) must be int, not %s", Py_TYPE(index)->tp_name);
       }
@@ -147,7 +147,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                   ". There is one meta device.");
       d.index = int8_t(i), has_index = true;
     }
-    return make_device(d, has_index, elsewhere);
+    return make_device(d, has_index, foreign);
   });
 }
 PyObject* device_repr(PyObject* o) {
@@ -159,13 +159,13 @@ PyObject* device_repr(PyObject* o) {
 PyObject* device_str(PyObject* o) { return text_object(text_of(device_of_object(o))); }
 Py_hash_t device_hash(PyObject* o) {
   const PyDevice& d = device_of_object(o);
-  const int type = d.elsewhere ? kNumDeviceTypes + int(d.elsewhere[0]) : int(d.value.type);
+  const int type = d.foreign ? kNumDeviceTypes + int(d.foreign[0]) : int(d.value.type);
   return Py_hash_t(type * 1024 + (d.has_index ? d.value.index + 1 : 0));
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   const PyDevice &x = device_of_object(a), &y = device_of_object(b);
-  bool equal = x.value == y.value && x.has_index == y.has_index && x.elsewhere == y.elsewhere;
+  bool equal = x.value == y.value && x.has_index == y.has_index && x.foreign == y.foreign;
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 PyObject* device_type_name(PyObject* o, void*) { return text_object(type_of(device_of_object(o))); }
@@ -353,7 +353,7 @@ bool to_dtype(PyObject* o, DType& d) {
 bool to_device(PyObject* o, Device& d) {
   if (Py_TYPE(o) == device_type) {
     const PyDevice& given = device_of_object(o);
-    if (given.elsewhere) d = Device(std::string_view(text_of(given)));  // raises
+    if (given.foreign) d = Device(std::string_view(text_of(given)));  // raises
     d = given.value;
   } else if (PyUnicode_Check(o)) {
     d = Device(text_in(o));

@@ -296,10 +296,12 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* 
   if (declined) *declined = true;
   Ref name(shown(func));
   if (!name) return nullptr;
-  PyErr_Format(PyExc_TypeError,
-               "%S: all __torch_function__ of the modes and of the arguments' classes %R returned "
-               "NotImplemented.",
-               name.get(), types.get());
+  if (asked.empty()) {
+    PyErr_Format(PyExc_TypeError, "%S: __torch_function__ of the mode returned NotImplemented.", name.get());
+  } else {
+    PyErr_Format(PyExc_TypeError, "%S: __torch_function__ of the arguments' classes %R returned NotImplemented.",
+                 name.get(), types.get());
+  }
   return nullptr;
 }
 

@@ -38,9 +38,8 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* 
 
 /// Returns whether a mode or the object's class takes over what is done with a property of it.
 inline bool overrides_property(PyObject* o) { return torch_function_seen && (in_mode() || overrides(Py_TYPE(o))); }
-/// Calls what takes over what is done with a property of Tensor: func is the property's __get__, __set__ (to `value`)
-/// or
-/// __delete__.
+/// Calls what takes over what is done with a property of Tensor. func is the property's `method`: __get__, __set__ (to
+/// `value`) or __delete__.
 PyObject* override_property(PyObject* o, const char* name, const char* method = "__get__", PyObject* value = nullptr);
 
 /// A guard that switches overriding off on this thread while it lives.

@@ -102,6 +102,8 @@ def gradient(
         >>> vesta.gradient(vesta.tensor([1.0, 2.0, 4.0, 8.0]))
         (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
     """
+    if input.dtype == _C.uint8:
+        raise NotImplementedError("gradient: expected values with a sign, got uint8 (input). Convert them with .to().")
     if edge_order not in (1, 2):
         raise RuntimeError(f"gradient: only supports edge_order=1 and edge_order=2, got {edge_order}.")
     edge_order, dim = python_number(edge_order), python_numbers(dim)

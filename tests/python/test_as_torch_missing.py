@@ -603,6 +603,10 @@ def test_keys_of_the_dispatcher_turn_autocast_off(tmp_path: Path) -> None:
             with torch._C._ExcludeDispatchKeyGuard(keys):
                 print((x @ x).dtype)
             print((x @ x).dtype)
+            guard = torch._C._ExcludeDispatchKeyGuard(DispatchKeySet("AutocastCPU"))
+            with guard, guard:
+                pass
+            print((x @ x).dtype)
         try:
             torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(Key.AutogradCPU))
         except NotImplementedError as error:
@@ -613,6 +617,7 @@ def test_keys_of_the_dispatcher_turn_autocast_off(tmp_path: Path) -> None:
         "DispatchKeySet(AutocastCPU, AutocastXPU) DispatchKey.CPU False DispatchKeySet(AutocastCPU) "
         "DispatchKey.AutocastXPU",
         "torch.float32",
+        "torch.bfloat16",
         "torch.bfloat16",
         "_ExcludeDispatchKeyGuard: expected keys of autocast, got AutogradCPU. Vesta has no such step to leave out.",
     ]
@@ -656,6 +661,7 @@ def test_a_compiled_module_holds_the_module(tmp_path: Path) -> None:
         del compiled.size
         assert not hasattr(net, "size") and not hasattr(compiled, "size")
         assert torch.compile(dynamic=True)(net)._orig_mod is net
+        assert torch.compile(disable=True)(net) is net
         assert repr(compiled).splitlines()[:2] == ["OptimizedModule(", "  (_orig_mod): Net("]
         relu = torch.compile(torch.nn.ReLU())
         for other in (copy.deepcopy(relu), pickle.loads(pickle.dumps(relu))):
@@ -731,6 +737,10 @@ def test_tensors_are_keys_by_identity_and_weakly(tmp_path: Path) -> None:
         table[a] += 10
         assert table[a] == 11 and table[b] == 2 and len(table) == 2 and torch.ones(2) not in table and 3 not in table
         assert [key is a for key in table] == [True, False] and table.pop(a) == 11 and a not in table
+        other = table.copy()
+        other[a] = 5
+        assert len(other | {a: 1}) == 2 and a not in table and [r() is b for r in table.keyrefs()] == [True]
+        del other
         ref = TensorWeakRef(b)
         assert ref() is b
         del b

@@ -132,11 +132,11 @@ def test_state_that_stayed_on_the_meta_device_is_named() -> None:
 
 
 def test_averages_of_models_are_updated_in_place() -> None:
-    """One launch a parameter for an exponential average, two for a plain one, and the count; the CPU's values."""
+    """One launch a parameter, and the count; the CPU's values."""
     from vesta import _C_cuda
     from vesta.optim import swa_utils
 
-    for rule, most in ((swa_utils.get_ema_multi_avg_fn(0.9), 1), (None, 2)):
+    for rule in (swa_utils.get_ema_multi_avg_fn(0.9), None):
         found = []
         for device in ("cpu", "cuda"):
             vesta.manual_seed(1)
@@ -149,7 +149,7 @@ def test_averages_of_models_are_updated_in_place() -> None:
                 before = dict(_C_cuda.counters())["launches"]
                 average.update_parameters(model)
                 launches = dict(_C_cuda.counters())["launches"] - before
-                assert device == "cpu" or step == 0 or launches <= 4 * most + 4, (most, launches)
+                assert device == "cpu" or step == 0 or launches <= 4 + 4, launches
             found.append([p.detach().cpu() for p in average.module.parameters()])
         for a, b in zip(*found):
             assert vesta.allclose(a, b, rtol=1e-6)

@@ -6,6 +6,7 @@ one only as a size that stands alone or in a list. Where PyTorch's parser refuse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -444,6 +445,9 @@ def test_complex_factors_of_complex_operands(beta: complex, alpha: complex) -> N
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-14)
     hidden = vesta.full((2, 2), complex("nan"), dtype=vesta.complex128)
     assert vesta.addmm(hidden, x, x, beta=0, alpha=1j).isfinite().all()
+    for f in (vesta.addmm, lambda *a, **k: a[0].clone().addmm_(*a[1:], **k)):
+        assert vesta.equal(f(x, x, hidden, beta=1j, alpha=0), 1j * x)
+    assert vesta.sub(1, x, alpha=1j).allclose(1 - 1j * x) and vesta.add(2.0, x, alpha=1j).allclose(2 + 1j * x)
 
 
 def test_gradients_of_complex_factors() -> None:
@@ -465,6 +469,10 @@ def test_fractions_of_factors_of_integer_products_are_cut_off() -> None:
                 continue
             got = getattr(vesta, name)(*operands, beta=beta, alpha=alpha)
             assert got.dtype == vesta.int64 and got.tolist() == want.tolist()
+    for factor in (math.nan, math.inf, 1e30, 2.0**60):
+        for name in ("beta", "alpha"):
+            with pytest.raises(RuntimeError, match=rf"addmm: value .* without overflow \({name}\)"):
+                vesta.addmm(x, x, x, **{name: factor})
     v = t([1, 2])
     for first in (vesta.ones(2, 2), vesta.ones(2, 2, dtype=vesta.float64)):
         got = vesta.addr(first, v, v, beta=1.5, alpha=0.5)

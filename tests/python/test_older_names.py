@@ -124,6 +124,8 @@ def test_gradient_refuses_what_is_too_short():
         vesta.gradient(vesta.ones(1))
     with pytest.raises(RuntimeError, match="gradient"):
         vesta.gradient(vesta.ones(3, 3), spacing=[1.0])
+    with pytest.raises(NotImplementedError, match="gradient: .* got uint8"):
+        vesta.gradient(vesta.ones(3, dtype=vesta.uint8))
 
 
 @pytest.mark.parametrize("density", [False, True])

@@ -242,6 +242,12 @@ def test_a_number_that_overflows_a_float_dtype_is_refused(call: Callable[[vesta.
         with pytest.raises(RuntimeError, match="without overflow"):
             call(x, number)
         assert x.tolist() == [1.0, 2.0]
+        if dtype == "float16":
+            for integer in (10**6, vesta.tensor(10**6)):
+                with pytest.raises(RuntimeError, match="without overflow"):
+                    x.masked_fill(MASK, integer)
+            with pytest.raises(RuntimeError, match="without overflow"):
+                x.fill_(10**6)
         for fits in (held, math.inf):
             call(x.clone(), fits)
 
@@ -264,6 +270,10 @@ def test_a_value_that_overflows_an_integer_dtype_is_refused() -> None:
                 call(value)
     assert x.tolist() == [1, 2]
     assert x.masked_fill(MASK, vesta.tensor(-128)).tolist() == [-128, 2]
+    values = vesta.tensor([1, 2], dtype=vesta.uint8)
+    assert values.masked_fill(MASK, vesta.tensor(-1)).tolist() == [255, 2]
+    with pytest.raises(RuntimeError, match="in the range of uint8"):
+        values.index_fill(0, PLACE, vesta.tensor(-256))
     assert x.index_fill(0, PLACE, vesta.tensor(1.5)).tolist() == [1, 2]
 
 

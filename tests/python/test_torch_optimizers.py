@@ -110,6 +110,12 @@ def test_averages_of_weights() -> None:
     assert smoothed.module[0].weight.flatten().tolist() == [3.75] * 4  # ((1 + 2) / 2 + 6) / 2
     assert smoothed.module[1].running_mean.tolist() == [3.75, 3.75]
     assert int(averaged.n_averaged) == 3 and list(averaged.state_dict())[0] == "n_averaged"
+    low, high = vesta.tensor([-65504.0]).half(), vesta.tensor([65504.0]).half()
+    swa_utils.get_swa_multi_avg_fn()([low], [high], 1)
+    assert low.tolist() == [0.0]
+    for update in (swa_utils.get_swa_multi_avg_fn(), swa_utils.get_ema_multi_avg_fn()):
+        with pytest.raises(ValueError, match="shorter"):
+            update([low, low], [high], 1)
 
 
 def test_statistics_are_computed_anew() -> None:

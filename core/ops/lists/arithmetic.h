@@ -22,7 +22,8 @@
   OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
   OP(PYTHON_FORM, Tensor, add, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),          \
-     (input, other, alpha), add(input, mul(other, wrapped(alpha))), method, out, typed_alpha, accepts(kNumbers))       \
+     (input, other, alpha), add(input, mul(other, wrapped(alpha))), method, out, number_first, typed_alpha,            \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, add_, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),         \
      (input, other, alpha), ops::add(input, mul(other, wrapped(alpha)), 1, Out{&input, Out::inplace}), tensor_only,    \
      typed_alpha)                                                                                                      \
@@ -33,7 +34,8 @@
   OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
   OP(PYTHON_FORM, Tensor, sub, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),          \
-     (input, other, alpha), sub(input, mul(other, wrapped(alpha))), method, out, typed_alpha, accepts(kNumbers))       \
+     (input, other, alpha), sub(input, mul(other, wrapped(alpha))), method, out, number_first, typed_alpha,            \
+     accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, sub_, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),         \
      (input, other, alpha), ops::sub(input, mul(other, wrapped(alpha)), 1, Out{&input, Out::inplace}), tensor_only,    \
      typed_alpha)                                                                                                      \

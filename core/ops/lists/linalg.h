@@ -113,4 +113,4 @@
      addmv_(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                        \
   OP(PYTHON_FORM, Tensor, addmv_, complex_factor, (const Tensor& input, const Tensor& mat, const Tensor& vec,          \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat, vec, beta, alpha),                                           \
-     copy_(input, addmv(times(input, beta), times(mat, alpha), vec)), tensor_only, accepts(kNumbers))
+     copy_(input, with_factors(addmv, input, mat, vec, beta, alpha)), tensor_only, accepts(kNumbers))

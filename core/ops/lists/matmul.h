@@ -39,7 +39,7 @@
      (mat1, mat2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                          \
   OP(PYTHON_FORM, Tensor, addmm, complex_factor, (const Tensor& input, const Tensor& mat1, const Tensor& mat2,         \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat1, mat2, beta, alpha),                                         \
-     addmm(times(input, beta), times(mat1, alpha), mat2), method, exact_out, accepts(kNumbers))                        \
+     with_factors(addmm, input, mat1, mat2, beta, alpha), method, exact_out, accepts(kNumbers))                        \
   OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
      (mat1, mat2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addmm_, method_alpha_beta,                                                                   \
@@ -51,7 +51,7 @@
      addmm_(input, mat1, mat2, beta), tensor_only, deprecated, accepts(kNumbers))                                      \
   OP(PYTHON_FORM, Tensor, addmm_, complex_factor, (const Tensor& input, const Tensor& mat1, const Tensor& mat2,        \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat1, mat2, beta, alpha),                                         \
-     copy_(input, addmm(times(input, beta), times(mat1, alpha), mat2)), tensor_only, accepts(kNumbers))                \
+     copy_(input, with_factors(addmm, input, mat1, mat2, beta, alpha)), tensor_only, accepts(kNumbers))                \
   OP(PYTHON_FORM, Tensor, baddbmm, alpha_beta,                                                                         \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (beta, input, alpha, batch1, batch2), baddbmm(input, batch1, batch2, beta, alpha), deprecated, exact_out,         \
@@ -71,7 +71,7 @@
      (batch1, batch2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                      \
   OP(PYTHON_FORM, Tensor, baddbmm, complex_factor, (const Tensor& input, const Tensor& batch1, const Tensor& batch2,   \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, batch1, batch2, beta, alpha),                                     \
-     baddbmm(times(input, beta), times(batch1, alpha), batch2), method, exact_out, accepts(kNumbers))                  \
+     with_factors(baddbmm, input, batch1, batch2, beta, alpha), method, exact_out, accepts(kNumbers))                  \
   OP(METHOD, Tensor, baddbmm_,                                                                                         \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
@@ -85,7 +85,7 @@
      accepts(kNumbers))                                                                                                \
   OP(PYTHON_FORM, Tensor, baddbmm_, complex_factor, (const Tensor& input, const Tensor& batch1, const Tensor& batch2,  \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, batch1, batch2, beta, alpha),                                     \
-     copy_(input, baddbmm(times(input, beta), times(batch1, alpha), batch2)), tensor_only, accepts(kNumbers))          \
+     copy_(input, with_factors(baddbmm, input, batch1, batch2, beta, alpha)), tensor_only, accepts(kNumbers))          \
   OP(PYTHON_FORM, Tensor, addbmm, alpha_beta,                                                                          \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& batch1, const Tensor& batch2),             \
      (beta, input, alpha, batch1, batch2), addbmm(input, batch1, batch2, beta, alpha), deprecated, exact_out,          \
@@ -105,7 +105,7 @@
      (batch1, batch2, beta, alpha), composite, exact_out, casts(lower, lower), accepts(kNumbers))                      \
   OP(PYTHON_FORM, Tensor, addbmm, complex_factor, (const Tensor& input, const Tensor& batch1, const Tensor& batch2,    \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, batch1, batch2, beta, alpha),                                     \
-     addbmm(times(input, beta), times(batch1, alpha), batch2), method, exact_out, accepts(kNumbers))                   \
+     with_factors(addbmm, input, batch1, batch2, beta, alpha), method, exact_out, accepts(kNumbers))                   \
   OP(METHOD, Tensor, addbmm_,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                         \
@@ -118,7 +118,7 @@
      (input, beta, batch1, batch2), addbmm_(input, batch1, batch2, beta), tensor_only, deprecated, accepts(kNumbers))  \
   OP(PYTHON_FORM, Tensor, addbmm_, complex_factor, (const Tensor& input, const Tensor& batch1, const Tensor& batch2,   \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, batch1, batch2, beta, alpha),                                     \
-     copy_(input, addbmm(times(input, beta), times(batch1, alpha), batch2)), tensor_only, accepts(kNumbers))           \
+     copy_(input, with_factors(addbmm, input, batch1, batch2, beta, alpha)), tensor_only, accepts(kNumbers))           \
   OP(PYTHON_FORM, Tensor, addr, alpha_beta,                                                                            \
      (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& vec1, const Tensor& vec2),                 \
      (beta, input, alpha, vec1, vec2), addr(input, vec1, vec2, beta, alpha), deprecated, out)                          \
@@ -135,7 +135,7 @@
      (vec1, vec2, beta, alpha), casts(none, widest))                                                                   \
   OP(PYTHON_FORM, Tensor, addr, complex_factor, (const Tensor& input, const Tensor& vec1, const Tensor& vec2,          \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, vec1, vec2, beta, alpha),                                         \
-     addr(times(input, beta), times(vec1, alpha), vec2), method, out, accepts(kNumbers))                               \
+     with_factors(addr, input, vec1, vec2, beta, alpha), method, out, accepts(kNumbers))                               \
   OP(METHOD, Tensor, addr_, (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (vec1, vec2, beta, alpha), composite, tensor_only, accepts(kNumbers))                                             \
   OP(PYTHON_FORM, Tensor, addr_, method_alpha_beta,                                                                    \
@@ -147,7 +147,7 @@
      addr_(input, vec1, vec2, beta), tensor_only, deprecated, accepts(kNumbers))                                       \
   OP(PYTHON_FORM, Tensor, addr_, complex_factor, (const Tensor& input, const Tensor& vec1, const Tensor& vec2,         \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, vec1, vec2, beta, alpha),                                         \
-     copy_(input, addr(times(input, beta), times(vec1, alpha), vec2)), tensor_only, accepts(kNumbers))                 \
+     copy_(input, with_factors(addr, input, vec1, vec2, beta, alpha)), tensor_only, accepts(kNumbers))                 \
   OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, exact_out, casts(none, lower), accepts(kNumbers))      \
   OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, exact_out, casts(none, widest),                 \
      accepts(kNumbers))                                                                                                \
@@ -170,6 +170,6 @@
      (mat, vec, beta, alpha), composite, exact_out, casts(none, lower), accepts(kNumbers))                             \
   OP(PYTHON_FORM, Tensor, addmv, complex_factor, (const Tensor& input, const Tensor& mat, const Tensor& vec,           \
      Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat, vec, beta, alpha),                                           \
-     addmv(times(input, beta), times(mat, alpha), vec), method, exact_out, accepts(kNumbers))                          \
+     with_factors(addmv, input, mat, vec, beta, alpha), method, exact_out, accepts(kNumbers))                          \
   OP(METHOD_OUT, kron, (const Tensor& other), (other))                                                                 \
   OP(ALIAS, ger, outer)

@@ -52,7 +52,10 @@ class DispatchKeySet:
     """A set of keys; ``|``, ``&`` and ``-`` make new ones."""
 
     def __init__(self, key: Any) -> None:
-        self._keys = frozenset([key])
+        key = DispatchKey[key] if isinstance(key, str) else key
+        if not isinstance(key, DispatchKey):
+            raise TypeError(f"DispatchKeySet: expected a DispatchKey, got {type(key).__name__} (key).")
+        self._keys = frozenset(() if key is DispatchKey["Undefined"] else [key])
 
     @classmethod
     def _of(cls, keys: Iterable[Any]) -> DispatchKeySet:
@@ -106,15 +109,17 @@ class ExcludeDispatchKeyGuard:
                 "Vesta has no such step to leave out."
             )
         self._devices = [key.name.removeprefix("Autocast").lower() for key in keys._keys]
+        self._entered: list[ExitStack] = []
 
     def __enter__(self) -> None:
         """Turns autocast off."""
         from vesta import autocast
 
-        self._stack = ExitStack()
+        stack = ExitStack()
         for device in sorted({"cpu", "cuda"}.intersection(self._devices)):
-            self._stack.enter_context(autocast(device, enabled=False))
+            stack.enter_context(autocast(device, enabled=False))
+        self._entered.append(stack)
 
     def __exit__(self, *exception: Any) -> None:
         """Restores what was."""
-        self._stack.close()
+        self._entered.pop().close()

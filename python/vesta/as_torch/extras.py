@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +51,7 @@ def compile(
     from .only import _dynamo
 
     if model is None:
-        return compile
+        return functools.partial(compile, disable=disable)
     if disable:
         return model
     if not callable(model):

@@ -76,7 +76,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None
 
     def ema_update(averages: Iterable[Tensor], values: Iterable[Tensor], num_averaged: Any) -> None:
         with vesta.no_grad():
-            for average, value in zip(averages, values):
+            for average, value in zip(averages, values, strict=True):
                 if _is_inexact(average, value):
                     average.lerp_(value, 1 - decay)
                 else:
@@ -91,14 +91,14 @@ def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
 
     def swa_update(averages: Iterable[Tensor], values: Iterable[Tensor], num_averaged: Any) -> None:
         with vesta.no_grad():
-            counts: dict[Any, Tensor] = {}  # by dtype and device
-            for average, value in zip(averages, values):
+            weight = 1 / (num_averaged + 1)
+            weights: dict[Any, Any] = {}  # by dtype and device
+            for average, value in zip(averages, values, strict=True):
                 if _is_inexact(average, value):
                     key = (str(average.device), average.dtype)
-                    if key not in counts:
-                        count = vesta.as_tensor(num_averaged) + 1
-                        counts[key] = count.to(device=average.device, dtype=average.dtype)
-                    average.addcdiv_(value - average, counts[key])
+                    if key not in weights:
+                        weights[key] = weight.to(average) if isinstance(weight, Tensor) else weight
+                    average.lerp_(value, weights[key])
                 else:
                     average.copy_(rule(average, value, num_averaged))
 

@@ -19,6 +19,23 @@ __all__ = [
     "unwrap_if_dead",
 ]
 
+#: What wraps tensors in PyTorch: it can be imported, and refuses when it is called.
+_REFUSED = frozenset(
+    """
+    CFunctionalizeInterpreterPtr CGradInterpreterPtr CInterpreter CJvpInterpreterPtr CVmapInterpreterPtr DynamicLayer
+    RandomnessType TransformType _add_batch_dim _assert_wrapped_functional _func_decrement_nesting
+    _func_increment_nesting _grad_decrement_nesting _grad_increment_nesting _is_vmap_fallback_enabled
+    _jvp_decrement_nesting _jvp_increment_nesting _maybe_unsafe_set_level _propagate_functional_input_mutation
+    _remove_batch_dim _set_dynamic_layer_keys_included _set_vmap_fallback_enabled _set_vmap_fallback_warning_enabled
+    _unwrap_batched _unwrap_for_grad _unwrap_functional_tensor _vmap_decrement_nesting _vmap_increment_nesting
+    _wrap_for_grad _wrap_functional_tensor current_level dlevel get_dynamic_layer_stack_depth
+    get_inplace_requires_grad_allowed get_interpreter_stack get_single_level_autograd_function_allowed
+    is_dead_tensor_wrapper maybe_current_level peek_interpreter_stack pop_dynamic_layer_stack
+    pop_dynamic_layer_stack_and_undo_to_depth push_dynamic_layer_stack reshape_dim_into reshape_dim_outof
+    set_inplace_requires_grad_allowed set_single_level_autograd_function_allowed unwrap_dead_wrappers
+    """.split()
+)
+
 
 def is_batchedtensor(tensor: Tensor) -> bool:
     """Returns False: ``vmap`` calls a function with one example at a time."""
@@ -66,7 +83,6 @@ def unwrap_if_dead(tensor: Tensor) -> Tensor:
 
 
 def __getattr__(name: str) -> Any:
-    """Finds what wraps tensors in PyTorch: it can be imported, and refuses when it is called."""
-    if name.startswith("__"):
+    if name not in _REFUSED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return refused(f"torch._C._functorch.{name}")

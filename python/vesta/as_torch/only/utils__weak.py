@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, MutableMapping
+from copy import deepcopy
 from typing import Any
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
@@ -66,6 +67,24 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def copy(self) -> WeakIdKeyDictionary:
+        """Returns a dictionary with the same entries."""
+        return type(self)(self, self.ref_type)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+        return type(self)({key: deepcopy(value, memo) for key, value in self.items()}, self.ref_type)
+
+    def __or__(self, other: Any) -> WeakIdKeyDictionary:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def keyrefs(self) -> list[WeakIdRef]:
+        """Returns the weak references to the keys."""
+        return list(self.data)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"

@@ -142,6 +142,11 @@ class Timer:
     ) -> None:
         if str(language).lower() not in ("python", "py", "language.python"):
             raise ValueError(f"Timer: expected statements in Python, got {language!r} (language).")
+        for text in (stmt, setup, global_setup):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"Timer: expected statements as str, got {type(text).__name__}. Call it in a statement."
+                )
         stmt, setup, global_setup = (_without_margin(text) for text in (stmt, setup, global_setup))
         self.stmt, self.label, self.sub_label, self.description, self.env = stmt, label, sub_label, description, env
         self.num_threads = num_threads
