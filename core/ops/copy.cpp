@@ -184,9 +184,9 @@ Tensor copy_(const Tensor& to, const Tensor& src, bool non_blocking) {
 }
 
 Tensor fill_(const Tensor& t, Scalar value) {
-  // One value everywhere: elements that share memory agree, and are no reason to refuse it.
-  const bool inference = t.impl()->inference && !layer_state.inference;
-  if (inference || t.impl()->storage()->read_only()) check_writable(t, "fill_");
+  // One value everywhere: elements that share memory agree, so that only read-only memory is refused.
+  VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
+              "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
   fill_values(t, value, "fill_");
   t.impl()->bump("fill_");
   return t;
