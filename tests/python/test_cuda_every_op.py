@@ -133,7 +133,7 @@ FORMS = {
 def ops() -> set[str]:
     """Names the ops of the op list as profiles do."""
     spaces = ("linalg", "fft")
-    entries = [e for e in vesta._C._registry() if not e["deprecated"]]
+    entries = [e for e in vesta._C._registry() if not e["deprecated"] and e["overload"] != "complex_factor"]
     return {f"{e['space']}_{e['name']}" if e["space"] in spaces else e["name"] for e in entries}
 
 
