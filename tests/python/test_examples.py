@@ -40,7 +40,7 @@ MODULES = (
 #: Names without an example, and why they need none.
 EXCEPTED = {
     "classes of errors, which are raised and not made": (
-        "ArgumentError DTypeError DeviceError Error OutOfMemoryError LinAlgError WorkerError"
+        "ArgumentError DTypeError DeviceError Error OutOfMemoryError LinAlgError NumberError WorkerError"
     ),
     "classes of objects that functions return": "Generator Node Size Tensor device dtype layout memory_format",
     "older names of nn.init's functions": (
