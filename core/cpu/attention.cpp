@@ -241,8 +241,7 @@ struct Attention {
                 .c_row = g.of_q.row});
     for (int64_t i = 0; i < b.count; ++i) {
       T* const row = g.of_q.at(b.n, b.h, b.first + i);
-      const T factor = T(call.scale);
-      scale_row(row, 1, factor, row, width);
+      scale_row(row, 1, T(call.scale), row, width);
     }
   }
 

@@ -428,14 +428,12 @@ void multiply_common(const GemmKernels<T>& kernels, int64_t batch, const Matrice
   const int64_t mr = kernels.tile_rows, nc = kernels.tile_cols, padded = round_up(shape.m, mr);
   const int64_t k_blocks = ceil_div(shape.k, kBlockK), tall = 8 * mr, talls = ceil_div(shape.m, tall);
   ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(padded * shape.k));
-  parallel_for(
-      talls * k_blocks, std::max<int64_t>(1, kElementGrain / (tall * kBlockK)), [&](int64_t begin, int64_t end) {
-        for (int64_t t = begin; t < end; ++t) {
-          const int64_t k0 = t / talls * kBlockK, row = t % talls * tall, k_len = std::min(kBlockK, shape.k - k0);
-          kernels.pack_a(std::min(tall, shape.m - row), k_len, shape.a + row * shape.a_row + k0 * shape.a_col,
-                         shape.a_row, shape.a_col, packed.data() + k0 * padded + row * k_len);
-        }
-      });
+  parallel_for(talls * k_blocks, std::max<int64_t>(1, kElementGrain / (tall * kBlockK)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t t = begin; t < end; ++t) {
+                   pack_rows(kernels, shape, t % talls * tall, tall, t / talls * kBlockK, packed.data());
+                 }
+               });
   const TaskGrid<T> grid = cut_grid(kernels, batch, shape);
   const int64_t strip = std::min(grid.columns.highest(), 64 * nc), high = kRowsPerBlock / mr * mr;
   parallel_for(batch * grid.tasks(), grid.grain(shape), [&](int64_t begin, int64_t end) {

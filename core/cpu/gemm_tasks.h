@@ -134,6 +134,15 @@ Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
   return p;
 }
 
+/// Packs at most `tall` rows of A from `row` on, of the block of k from k0 on, to where they lie in a packed A.
+template <class T>
+void pack_rows(const GemmKernels<T>& kernels, const Matrices<T>& q, std::int64_t row, std::int64_t tall,
+               std::int64_t k0, T* packed) {
+  const std::int64_t k_len = std::min(kBlockK, q.k - k0);
+  kernels.pack_a(std::min(tall, q.m - row), k_len, q.a + row * q.a_row + k0 * q.a_col, q.a_row, q.a_col,
+                 packed + k0 * round_up(q.m, kernels.tile_rows) + row * k_len);
+}
+
 /// The operands of a large product, packed by all threads.
 template <class T>
 struct SharedPanels {
@@ -149,15 +158,13 @@ struct SharedPanels {
     const std::int64_t talls = first && a != nullptr ? ceil_div(q.m, tall) : 0;
     parallel_for((strips + talls) * k_blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) {
-        const std::int64_t k0 = t % k_blocks * kBlockK, k_len = std::min(kBlockK, q.k - k0), part = t / k_blocks;
+        const std::int64_t k0 = t % k_blocks * kBlockK, part = t / k_blocks;
         if (part < strips) {
-          const std::int64_t c0 = part * strip;
+          const std::int64_t c0 = part * strip, k_len = std::min(kBlockK, q.k - k0);
           kernels.pack_b(std::min(strip, q.n - c0), k_len, q.b + k0 * q.b_row + c0 * q.b_col, q.b_row, q.b_col,
                          b + k0 * columns + c0 * k_len);
         } else {
-          const std::int64_t row = (part - strips) * tall;
-          kernels.pack_a(std::min(tall, q.m - row), k_len, q.a + row * q.a_row + k0 * q.a_col, q.a_row, q.a_col,
-                         a + k0 * round_up(q.m, kernels.tile_rows) + row * k_len);
+          pack_rows(kernels, q, (part - strips) * tall, tall, k0, a);
         }
       }
     });

@@ -160,11 +160,11 @@ Tensor in_place(const Op& op, const char* name, Body body, const Tensor& input, 
 }
 
 /// Cuts off the fractions of an integer product's factors, as PyTorch does for these ops.
-void whole_factors(const Tensor& a, double* beta, double* alpha, const char* op) {
-  if (!is_integral(a.dtype())) return;
+void whole_factors(DType d, double* beta, double* alpha, const char* op) {
+  if (is_differentiable(d)) return;
   for (double* factor : {beta, alpha}) {
-    VESTA_CHECK(std::abs(*factor) <= 0x1p53, runtime, op, ": value ", *factor, " cannot be converted to type ",
-                a.dtype(), " without overflow (", factor == beta ? "beta" : "alpha", ").");
+    VESTA_CHECK(std::abs(*factor) <= 0x1p53, runtime, op, ": value ", *factor, " cannot be converted to type ", d,
+                " without overflow (", factor == beta ? "beta" : "alpha", ").");
     *factor = std::trunc(*factor);
   }
 }
@@ -188,19 +188,19 @@ bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2
 Tensor addmm_to(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha, const char* op,
                 Out out = {}) {
   check_matrices(mat1, mat2, op);
-  whole_factors(mat1, &beta, &alpha, op);
+  whole_factors(mat1.dtype(), &beta, &alpha, op);
   return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, op, product_of, out);
 }
 Tensor baddbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
                   Out out = {}) {
   check_batches(a, b, op);
-  whole_factors(a, &beta, &alpha, op);
+  whole_factors(a.dtype(), &beta, &alpha, op);
   return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, op, product_of, out);
 }
 Tensor addbmm_to(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const char* op,
                  Out out = {}) {
   check_batches(a, b, op);
-  whole_factors(a, &beta, &alpha, op);
+  whole_factors(a.dtype(), &beta, &alpha, op);
   const auto multiply = [](const Tensor& x, const Tensor& y) {
     return sum(matmul(x, y), MaybeDims(0), false, x.dtype());
   };
@@ -211,13 +211,14 @@ Tensor addr_to(const Tensor& input, const Tensor& vec1, const Tensor& vec2, doub
   check_vector(vec1, op, "vec1");
   check_vector(vec2, op, "vec2");
   const DType result = promote(input.dtype(), promote(vec1.dtype(), vec2.dtype()));
-  const auto check_factor = [&](double factor, const char* name) {
+  const auto check_whole = [&](double factor, const char* name) {
     VESTA_CHECK(is_differentiable(result) || factor == std::trunc(factor), type, op,
                 ": For integral input tensors, argument ", name, " must not be a floating point number, got ", factor,
                 " for operands of ", result, " (", name, ").");
   };
-  check_factor(beta, "beta");
-  check_factor(alpha, "alpha");
+  check_whole(beta, "beta");
+  check_whole(alpha, "alpha");
+  whole_factors(result, &beta, &alpha, op);
   if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
     const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
     return ops::logical_or(product, logical_and(input, wrapped(beta != 0)), out);
@@ -231,7 +232,7 @@ Tensor addmv_to(const Tensor& input, const Tensor& mat, const Tensor& vec, doubl
   VESTA_CHECK(mat.dim() == 2 && vec.dim() == 1 && mat.size(1) == vec.size(0), runtime, op,
               ": expected a matrix [n, m] and a vector [m], got ", mat.sizes(), " (mat) and ", vec.sizes(), " (vec).");
   check_number(mat, op);
-  whole_factors(mat, &beta, &alpha, op);
+  whole_factors(mat.dtype(), &beta, &alpha, op);
   const auto multiply = [](const Tensor& x, const Tensor& y) { return squeeze(matmul(x, unsqueeze(y, 1)), 1); };
   return added(input, mat, vec, Dims{mat.size(0)}, beta, alpha, op, multiply, out);
 }

@@ -23,9 +23,12 @@ struct WideProduct<Complex<float>> {
   using type = Complex<double>;
 };
 
-/// How two neighbouring parts of a line combine, what changes nothing, and the names of launches.
+/// How two neighbouring parts of a line combine, what changes nothing, the type that is kept from one element to the
+/// next, and the names of launches.
 struct Sums {
   static constexpr const char *lines = "scan_lines", *pieces = "scan_pieces";
+  template <class T>
+  using Kept = SumOf<T>;
   template <class S>
   VESTA_DEVICE static S none() {
     return S(0);
@@ -37,6 +40,8 @@ struct Sums {
 };
 struct Products {
   static constexpr const char *lines = "cumprod", *pieces = "cumprod_pieces";
+  template <class T>
+  using Kept = typename WideProduct<T>::type;
   template <class S>
   VESTA_DEVICE static S none() {
     return S(1);
@@ -49,6 +54,8 @@ struct Products {
 /// log(e^a + e^b).
 struct LogSums {
   static constexpr const char *lines = "logcumsumexp", *pieces = "logcumsumexp_pieces";
+  template <class T>
+  using Kept = SumOf<T>;
   template <class S>
   VESTA_DEVICE static S none() {
     return S(-INFINITY);
@@ -68,7 +75,7 @@ VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
   const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
   const T* in = static_cast<const T*>(l.in) + first;
   T* out = static_cast<T*>(l.out) + first;
-  using S = std::conditional_t<std::is_same_v<F, Products>, typename WideProduct<T>::type, SumOf<T>>;
+  using S = typename F::template Kept<T>;
   S value = F::template none<S>();
   const int64_t step = l.reverse ? -l.inner : l.inner;
   int64_t at = l.reverse ? (l.length - 1) * l.inner : 0;

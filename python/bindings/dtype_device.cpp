@@ -104,8 +104,7 @@ std::string_view text_in(PyObject* o) {
   return {s, size_t(n)};
 }
 
-/// Reads the text for a device, `type` or `type:index`. `foreign` becomes the name of a type that has no backend
-/// here.
+/// Reads `type` or `type:index`. `foreign` becomes the type's name if it has no backend here, else null.
 Device read_device(std::string_view text, const char*& foreign) {
   const size_t colon = text.find(':');
   foreign = foreign_type(text.substr(0, colon));

@@ -473,6 +473,8 @@ def test_fractions_of_factors_of_integer_products_are_cut_off() -> None:
         for name in ("beta", "alpha"):
             with pytest.raises(RuntimeError, match=rf"addmm: value .* without overflow \({name}\)"):
                 vesta.addmm(x, x, x, **{name: factor})
+    with pytest.raises(RuntimeError, match=r"addr: value .* without overflow \(alpha\)"):
+        vesta.addr(x, x[0], x[1], alpha=1e30)
     v = t([1, 2])
     for first in (vesta.ones(2, 2), vesta.ones(2, 2, dtype=vesta.float64)):
         got = vesta.addr(first, v, v, beta=1.5, alpha=0.5)
