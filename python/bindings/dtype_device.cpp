@@ -158,8 +158,8 @@ PyObject* device_repr(PyObject* o) {
 PyObject* device_str(PyObject* o) { return text_object(text_of(device_of_object(o))); }
 Py_hash_t device_hash(PyObject* o) {
   const PyDevice& d = device_of_object(o);
-  const int type = d.foreign ? kNumDeviceTypes + int(d.foreign[0]) : int(d.value.type);
-  return Py_hash_t(type * 1024 + (d.has_index ? d.value.index + 1 : 0));
+  const Py_hash_t type = d.foreign ? kNumDeviceTypes + d.foreign[0] : int(d.value.type);
+  return type * 1024 + (d.has_index ? d.value.index + 1 : 0);
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
