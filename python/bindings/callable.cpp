@@ -233,7 +233,10 @@ const char* help_text(const Callable& callable, std::string_view home) {
   }
   if (!doc.empty() && t.schema && t.schema->accepts.bits != kAllTypes.bits) {
     const bool dtype = std::ranges::any_of(t.params, [](const Param& p) { return p.name == "dtype"; });
-    doc += " Takes " + described(t.schema->accepts) + (dtype ? " without dtype=." : ".");
+    static std::map<decltype(kAllTypes.bits), std::string> texts;  // a few sets of dtypes serve all ops
+    const auto [text_of_set, fresh] = texts.try_emplace(t.schema->accepts.bits);
+    if (fresh) text_of_set->second = described(t.schema->accepts);
+    doc += " Takes " + text_of_set->second + (dtype ? " without dtype=." : ".");
   }
   std::string example = example_of(home, callable.name);
   if (example.empty() && callable.name.ends_with('_')) example = example_of("Tensor.", callable.name);  // the method's

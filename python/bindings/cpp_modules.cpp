@@ -1,13 +1,12 @@
 // The C++ layers and optimizers as vesta._C.cpp_nn, with the arguments of the Python layers: so that tests can hold the
 // two together. A program in Python uses vesta.nn. Nothing here knows a layer: names come from the list of layers,
 // arguments from the fields of their options.
-#include "cpp_modules.h"
-
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/optim/optim.h>
 #include <vesta/nn/summary.h>
 
 #include "cpp_options.h"
+#include "parts.h"
 
 namespace vesta::python {
 namespace {
@@ -149,32 +148,17 @@ void add_layer(py::module_& m, const char* name, MakeModule make) {
   m.def(name, [name, make](const py::args& args, const py::kwargs& kwargs) { return make(name, args, kwargs); });
 }
 
-bool add_cpp_modules(PyObject* module) {
-  return guarded(
-      [&] {
-        auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("cpp_nn", "The C++ layers, for comparison.");
-        py::register_local_exception_translator([](std::exception_ptr p) {
-          try {
-            std::rethrow_exception(p);
-          } catch (const Error&) {
-            translate_exception();
-          } catch (const PythonError&) {
-            translate_exception();
-          }
-        });
-        add_base(m);
-        add_elementwise_layers(m);
-        add_window_layers(m);
-        add_loss_layers(m);
-        add_sequence_layers(m);
-        add_container<nn::Sequential>(m, "Sequential");
-        add_optimizer_base(m);
+void fill_cpp_nn(py::module_& m) {
+  add_base(m);
+  add_elementwise_layers(m);
+  add_window_layers(m);
+  add_loss_layers(m);
+  add_sequence_layers(m);
+  add_container<nn::Sequential>(m, "Sequential");
+  add_optimizer_base(m);
 #define VESTA_ADD_OPTIMIZER(Name) add_optimizer(m, #Name, make_optimizer<optim::Name>);
-        VESTA_OPTIMIZERS(VESTA_ADD_OPTIMIZER)
+  VESTA_OPTIMIZERS(VESTA_ADD_OPTIMIZER)
 #undef VESTA_ADD_OPTIMIZER
-        return true;
-      },
-      false);
 }
 
 }  // namespace vesta::python

@@ -1,12 +1,11 @@
 // vesta._C._ddp: the reducer of gradients, and communication hooks written in Python.
-#include "ddp_bindings.h"
-
 #include <pybind11/stl.h>
 
 #include <vesta/multiprocessing/ddp/reducer.h>
 #include <vesta/multiprocessing/ddp/replicas.h>
 
 #include "errors.h"
+#include "parts.h"
 #include "type_caster.h"
 
 namespace vesta::python {
@@ -148,34 +147,28 @@ void add_reducer(py::module_& m) {
 
 }  // namespace
 
-bool add_ddp(PyObject* module) {
-  return guarded<bool>(
-      [&] {
-        auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("_ddp", "Data parallel training.");
-        add_grad_bucket(m);
-        add_reducer(m);
-        m.def(
-            "verify_replicas",
-            [](ProcessGroupPtr group, const ddp::NamedTensors& tensors, const std::string& kind, Device device) {
-              ddp::verify_replicas(*group, tensors, kind, device);
-            },
-            py::arg("group"), py::arg("tensors"), py::arg("kind"), py::arg("device"), WithoutTheGil());
-        m.def(
-            "broadcast_tensors",
-            [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source, int64_t bytes) {
-              ddp::broadcast_tensors(*group, tensors, source, bytes);
-            },
-            py::arg("group"), py::arg("tensors"), py::arg("source") = 0, py::arg("bytes") = ddp::kBroadcastBytes,
-            WithoutTheGil());
-        m.def(
-            "refresh_tensors",
-            [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source) {
-              ddp::refresh_tensors(*group, tensors, source);
-            },
-            py::arg("group"), py::arg("tensors"), py::arg("source") = 0, WithoutTheGil());
-        return true;
+void fill_ddp(py::module_& m) {
+  add_grad_bucket(m);
+  add_reducer(m);
+  m.def(
+      "verify_replicas",
+      [](ProcessGroupPtr group, const ddp::NamedTensors& tensors, const std::string& kind, Device device) {
+        ddp::verify_replicas(*group, tensors, kind, device);
       },
-      false);
+      py::arg("group"), py::arg("tensors"), py::arg("kind"), py::arg("device"), WithoutTheGil());
+  m.def(
+      "broadcast_tensors",
+      [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source, int64_t bytes) {
+        ddp::broadcast_tensors(*group, tensors, source, bytes);
+      },
+      py::arg("group"), py::arg("tensors"), py::arg("source") = 0, py::arg("bytes") = ddp::kBroadcastBytes,
+      WithoutTheGil());
+  m.def(
+      "refresh_tensors",
+      [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source) {
+        ddp::refresh_tensors(*group, tensors, source);
+      },
+      py::arg("group"), py::arg("tensors"), py::arg("source") = 0, WithoutTheGil());
 }
 
 }  // namespace vesta::python

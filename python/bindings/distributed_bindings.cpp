@@ -7,6 +7,7 @@
 #include <vesta/multiprocessing/process_group.h>
 
 #include "errors.h"
+#include "parts.h"
 #include "type_caster.h"
 
 namespace vesta::python {
@@ -101,27 +102,11 @@ void add_reduce_op(py::module_& m) {
 
 }  // namespace
 
-bool add_distributed(PyObject* module) {
-  return guarded(
-      [&] {
-        auto m =
-            py::reinterpret_borrow<py::module_>(module).def_submodule("_distributed", "Stores and process groups.");
-        py::register_local_exception_translator([](std::exception_ptr p) {
-          try {
-            std::rethrow_exception(p);
-          } catch (const Error&) {
-            translate_exception();
-          } catch (const PythonError&) {
-            translate_exception();
-          }
-        });
-        add_stores(m);
-        add_work(m);
-        add_reduce_op(m);
-        add_groups(m);
-        return true;
-      },
-      false);
+void fill_distributed(py::module_& m) {
+  add_stores(m);
+  add_work(m);
+  add_reduce_op(m);
+  add_groups(m);
 }
 
 }  // namespace vesta::python

@@ -6,9 +6,6 @@ namespace pybind11 { class module_; }
 
 namespace vesta::python {
 
-/// Adds the submodule _distributed; false with an exception set.
-bool add_distributed(PyObject* module);
-
 /// Adds the stores.
 void add_stores(pybind11::module_& m);
 

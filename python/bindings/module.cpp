@@ -3,13 +3,11 @@
 #include <vesta/core/pool.h>
 #include <vesta_build_identity.h>
 
-#include "cpp_modules.h"
-#include "ddp_bindings.h"
-#include "distributed_bindings.h"
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
 #include "out_argument.h"
+#include "parts.h"
 #include "registry.h"
 #include "torch_function.h"
 
@@ -47,8 +45,8 @@ bool fill(PyObject* m) {
   return add_errors(m) && add_torch_function(m) && add_value_types(m) && add_tensor_type(m) && add_ops(m) &&
          add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) &&
          add_random(m) && add_sample_seeds(m) && add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) &&
-         add_autocast(m) && add_profiler(m) && add_io(m) && add_cpp_modules(m) && add_shared(m) && add_distributed(m) &&
-         add_ddp(m) && add_extension_api(m) && add_out_argument(m) && add_functions<LiveTensors, PlainAttributes>(m);
+         add_autocast(m) && add_profiler(m) && add_io(m) && add_parts(m) && add_extension_api(m) &&
+         add_out_argument(m) && add_functions<LiveTensors, PlainAttributes>(m);
 }
 
 }  // namespace
@@ -62,7 +60,14 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
   }
   PyObject* m = PyModule_Create(&vesta::python::definition);
   if (!m) return nullptr;
-  bool ok = vesta::python::guarded<bool>([&] { return vesta::python::fill(m); });
+  // Some thousand objects are made, and all stay: the collector would walk them several times and find nothing.
+#if PY_VERSION_HEX >= 0x030A0000
+  const bool collects = PyGC_Disable() != 0;
+#endif
+  const bool ok = vesta::python::guarded<bool>([&] { return vesta::python::fill(m); });
+#if PY_VERSION_HEX >= 0x030A0000
+  if (collects) PyGC_Enable();
+#endif
   if (ok) return m;
   Py_DECREF(m);
   return nullptr;

@@ -275,17 +275,20 @@ void Binder::add_alias(const char* alias, const char* name, const Added& entries
 namespace {
 /// Gives a callable without a text that of another form of its name, or of the private op that its forms call.
 void find_doc(const Callable& callable) {
+  static const auto texts = [] {
+    std::map<std::string_view, std::string_view> first_of_name;
+    for (const Table* t : tables()) {
+      if (!t->doc.empty()) first_of_name.try_emplace(t->schema->name, t->doc);
+    }
+    return first_of_name;
+  }();
   Table& first = *callable.forms[0].table;
-  for (const Form& f : callable.forms) {
-    if (!f.table->doc.empty()) return;
-  }
+  if (std::ranges::any_of(callable.forms, [](const Form& f) { return !f.table->doc.empty(); })) return;
   const std::string own = first.schema->name;
   for (const std::string& name : {own, "_" + own}) {
-    for (const Table* t : tables()) {
-      if (t->schema->name == name && !t->doc.empty()) {
-        first.doc = t->doc;
-        return;
-      }
+    if (const auto found = texts.find(name); found != texts.end()) {
+      first.doc = found->second;
+      return;
     }
   }
 }

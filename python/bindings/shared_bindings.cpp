@@ -11,10 +11,10 @@
 #include <cerrno>
 #include <cmath>
 
-#include "cpp_modules.h"
 #include "dtype_device.h"
 #include "errors.h"
 #include "exports.h"
+#include "parts.h"
 #include "type_caster.h"
 
 namespace vesta::python {
@@ -209,17 +209,11 @@ void add_processes(py::module_& m) {
 
 }  // namespace
 
-bool add_shared(PyObject* module) {
-  return guarded(
-      [&] {
-        auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("_shared", "Memory that processes share.");
-        add_memory(m);
-        add_channel(m);
-        add_slots(m);
-        add_processes(m);
-        return true;
-      },
-      false);
+void fill_shared(py::module_& m) {
+  add_memory(m);
+  add_channel(m);
+  add_slots(m);
+  add_processes(m);
 }
 
 }  // namespace vesta::python

@@ -1,5 +1,6 @@
 // Reads one form of a function: the parameters of its schema, which stand there as C++ declares them.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 
@@ -50,11 +51,15 @@ constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},
                             {"object", Kind::object, true}};
 
 void set_keys(Param& p) {
+  static const auto aliases = [] {
+    std::array<PyObject*, std::size(kAliases)> interned;
+    for (size_t i = 0; i < interned.size(); ++i) interned[i] = PyUnicode_InternFromString(kAliases[i][1]);
+    return interned;
+  }();
   int n = 0;
-  auto add = [&](const char* s) { p.keys[n++] = PyUnicode_InternFromString(s); };
-  add(p.name.c_str());
-  for (auto& [name, alias] : kAliases) {
-    if (p.name == name) add(alias);
+  p.keys[n++] = PyUnicode_InternFromString(p.name.c_str());
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    if (p.name == kAliases[i][0]) p.keys[n++] = new_ref(aliases[i]);
   }
 }
 
@@ -130,7 +135,9 @@ void Table::read(const Schema& s) {
 
 void Table::read(const char* name, const char* text) {
   op = known_name(name).data();  // the end of the name, which is a literal
-  for (const Parameter& p : parameters_of(text)) params.push_back(read_param(p, name));
+  const std::vector<Parameter> declared = parameters_of(text);
+  params.reserve(declared.size());
+  for (const Parameter& p : declared) params.push_back(read_param(p, name));
   VESTA_CHECK(slots() + kExtras <= kMaxSlots, not_implemented, op, ": expected at most ", kMaxSlots - kExtras,
               " parameters, got ", slots(), ". Raise kMaxSlots.");
   bool starred = false;

@@ -43,6 +43,7 @@ def signatures(name: str, doc: str, module: str, method: bool) -> Iterator[str]:
         text = match[1]
         for pattern, meant in WORDS:
             text = re.sub(pattern, (lambda m, meant=meant: meant[m[0]]) if isinstance(meant, dict) else meant, text)
+        text = text.replace("vesta.distributed.", "vesta._C._distributed.")  # the home that its classes name
         text = re.sub(rf"\bvesta\._C\.{module}\.", "", text).replace("vesta._C.", "")
         yield re.sub(r"\((self|arg0): [\w.]+", "(self", text, count=1) if method else text
 

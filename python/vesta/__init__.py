@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib as _importlib
 import math as _math
 import os as _os
-from typing import Any as _Any
 
 from . import _C
 from ._C import *  # noqa: F403
@@ -127,7 +126,7 @@ _tensor.install()
 _tensor_kinds.install()
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> object:
     """Imports a submodule, or a name of one, on first use."""
     home = _LAZY.get(name)
     if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:

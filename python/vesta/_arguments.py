@@ -7,20 +7,20 @@ not say (a range, a combination) the function checks itself.
 from __future__ import annotations
 
 import functools
-import re
 import sys
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
 from numbers import Integral, Number, Real
-from typing import Any, Callable, TypeVar
 
 from ._C import Tensor
 
+TYPE_CHECKING = False  # typing and re would be a third of the time of `import vesta`
+if TYPE_CHECKING:
+    from typing import Any, Callable, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
 __all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs", "python_number", "python_numbers"]
-
-_NAME = re.compile(r"[a-z0-9_.]+(\(\))?: ")  # of an op, at the beginning of a message
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: What an annotation admits: the classes, and how an error names them.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -58,8 +58,11 @@ def called(op: str, function: AnyCallable, *args: Any) -> Any:
     try:
         return function(*args)
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        import re
+
         text = str(error)
-        error.args = (f"{op}: {text[len(found.group()) :]}" if (found := _NAME.match(text)) else text,)
+        found = re.match(r"[a-z0-9_.]+(\(\))?: ", text)  # the name of an op
+        error.args = (f"{op}: {text[found.end() :]}" if found else text,)
         raise
 
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import Any
 
 from . import _C
+
+TYPE_CHECKING = False  # typing would be a quarter of the time of `import vesta`
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["is_overridable", "overridable", "overridable_property"]
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-import copyreg
-import threading
-import weakref
-from typing import TYPE_CHECKING, Any
+import _thread
+import functools
 
 from . import _C, _functions
 from ._arguments import expect
 from ._C import Tensor
 from ._overridable import overridable, overridable_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+    from weakref import WeakValueDictionary
+
     from numpy.typing import NDArray
 
     from vesta._C._types import DType, Ints, MemoryFormat, Number, Shape
@@ -34,8 +35,12 @@ class _Storage:
         return _load_storage, (_C._to_bytes(self.bytes),)
 
 
-#: Storages that are being pickled, by address; the pickler keeps them until it is done.
-_storages: weakref.WeakValueDictionary[int, _Storage] = weakref.WeakValueDictionary()
+@functools.cache
+def _storages() -> WeakValueDictionary[int, _Storage]:
+    """The storages that are being pickled, by address; the pickler keeps them until it is done."""
+    from weakref import WeakValueDictionary
+
+    return WeakValueDictionary()
 
 
 def _load_storage(data: bytes) -> _Storage:
@@ -87,7 +92,8 @@ def _make_generator(device: str, state: Tensor) -> Any:
     return generator
 
 
-copyreg.pickle(_C.Generator, lambda generator: (_make_generator, (str(generator.device), generator.get_state())))
+def _reduce_generator(generator: Any) -> tuple[Any, ...]:
+    return _make_generator, (str(generator.device), generator.get_state())
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
@@ -98,9 +104,9 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
         return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
     whole = _C._storage_bytes(host)
-    storage = _storages.get(whole.data_ptr())
+    storage = _storages().get(whole.data_ptr())
     if storage is None:
-        storage = _storages[whole.data_ptr()] = _Storage(whole)
+        storage = _storages()[whole.data_ptr()] = _Storage(whole)
     parts = (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
     return _rebuild, parts if self.device.type == "cpu" else (*parts, str(self.device))
 
@@ -111,6 +117,8 @@ def __copy__(self: Tensor) -> Tensor:
 
 
 def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    from copy import deepcopy
+
     if not isinstance(memo, dict):
         raise TypeError(f"__deepcopy__: expected a dict, got {type(memo).__name__} (memo).")
     if id(self) in memo:
@@ -122,7 +130,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         )
     if self.is_sparse:
         made = memo[id(self)] = _finish(type(self), self.detach().clone(), self.requires_grad, {})
-        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        made.__dict__.update(deepcopy(self.__dict__, memo))
         return made
     whole = _C._storage_bytes(self)
     key = ("vesta storage", whole.data_ptr() or _C._storage_key(self))  # tensors that share memory share its copy
@@ -130,9 +138,9 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         memo[key] = whole.clone()
     made = _finish(type(self), _C._over(memo[key], *_geometry(self)), self.requires_grad, {})
     if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad, memo)
+        made.grad = deepcopy(self.grad, memo)
     memo[id(self)] = made
-    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    made.__dict__.update(deepcopy(self.__dict__, memo))
     return made
 
 
@@ -191,8 +199,8 @@ def __complex__(self: Tensor) -> complex:
     return complex(self.item())
 
 
-#: The function that ``__torch_function__`` of this thread runs.
-_running = threading.local()
+#: The function that ``__torch_function__`` of this thread runs. (``threading`` has the class from there.)
+_running = _thread._local()
 
 
 @classmethod
@@ -566,3 +574,4 @@ def install() -> None:
     Tensor.real = _part("real")
     Tensor.imag = _part("imag")
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+    _C.Generator.__reduce__ = _reduce_generator  # type: ignore[method-assign]

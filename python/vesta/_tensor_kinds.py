@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._arguments import checked
 from ._C import Tensor
 from ._overridable import overridable, overridable_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from vesta._C._types import Data, Device, MemoryFormat
 
     from .storage import TypedStorage, UntypedStorage

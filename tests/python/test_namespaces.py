@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import types
 
 import pytest
@@ -44,3 +46,49 @@ def test_the_package_itself_has_no_imports_of_its_own() -> None:
 def test_classes_have_docstrings() -> None:
     classes = {name: getattr(vesta, name) for name in dir(vesta) if isinstance(getattr(vesta, name), type)}
     assert [name for name, value in classes.items() if not value.__doc__] == []
+
+
+def fresh(program: str) -> str:
+    """Runs a program in an interpreter of its own and returns what it prints."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_takes_no_module_that_costs_more_than_the_package() -> None:
+    slow = {"typing", "re", "enum", "dataclasses", "inspect", "datetime", "threading", "contextlib", "numpy", "pickle"}
+    program = "import sys; before = set(sys.modules); import vesta; print(*set(sys.modules) - before)"
+    assert slow.isdisjoint(fresh(program).split())
+
+
+def test_a_part_of_the_extension_is_made_once_when_it_is_asked_for() -> None:
+    fresh("""if True:
+        import sys, threading, vesta
+        from vesta import _C
+        parts = {"cpp_nn", "_shared", "_distributed", "_ddp"}
+        assert parts.isdisjoint(vars(_C)) and not any(f"vesta._C.{part}" in sys.modules for part in parts)
+        sys.setswitchinterval(1e-6)
+        barrier, found = threading.Barrier(8), []
+
+        def ask():
+            barrier.wait()
+            found.append((_C._ddp, _C._distributed, _C.cpp_nn))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert len(found) == 8 and all(one == found[0] for one in found)
+        assert sys.modules["vesta._C._ddp"] is _C._ddp
+        try:
+            _C.nothing
+        except AttributeError as error:
+            assert str(error) == "module 'vesta._C' has no attribute 'nothing'"
+        else:
+            raise AssertionError
+    """)
+
+
+def test_classes_of_a_part_are_found_by_a_process_that_has_not_asked_for_it() -> None:
+    pickled = fresh("import pickle, vesta.distributed as d; print(pickle.dumps(d.ReduceOp.MAX).hex())")
+    program = f"import pickle; op = pickle.loads(bytes.fromhex({pickled!r})); import vesta.distributed as d"
+    assert fresh(f"{program}; print(op == d.ReduceOp.MAX, type(op) is d.ReduceOp)") == "True True"

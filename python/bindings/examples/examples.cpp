@@ -1,6 +1,7 @@
 #include "examples.h"
 
 #include <algorithm>
+#include <compare>
 #include <iterator>
 
 namespace vesta::python {
@@ -33,20 +34,26 @@ constexpr Sorted kSorted = [] {
   return s;
 }();
 
-std::string_view find(std::string_view name) {
+/// Finds the example of `home` and `name` written one after the other.
+std::string_view find(std::string_view home, std::string_view name) {
+  const auto order = [&](std::string_view other) {
+    const std::string_view start = other.substr(0, home.size());
+    return start == home ? other.substr(start.size()) <=> name : start <=> home;
+  };
   const auto* const end = std::end(kSorted.at);
-  const auto* const found = std::lower_bound(std::begin(kSorted.at), end, name,
-                                             [](const Example& e, std::string_view n) { return e.name < n; });
-  return found != end && found->name == name ? found->text : std::string_view();
+  const auto* const found =
+      std::partition_point(std::begin(kSorted.at), end, [&](const Example& e) { return order(e.name) < 0; });
+  return found != end && order(found->name) == 0 ? found->text : std::string_view();
 }
 
 }  // namespace
 
 std::string example_of(std::string_view home, std::string_view name) {
-  std::string_view text = home.empty() ? std::string_view() : find(std::string(home).append(name));
-  if (text.empty()) text = find(name);
+  std::string_view text = home.empty() ? std::string_view() : find(home, name);
+  if (text.empty()) text = find({}, name);
   if (text.empty()) return {};
   std::string section = "\n\nExample::\n\n    >>> import vesta\n";
+  section.reserve(2 * text.size() + section.size());
   for (size_t at = 1; at < text.size();) {  // behind the first line's end
     const size_t end = text.find('\n', at);
     section.append("    ").append(text.substr(at, end - at + 1));

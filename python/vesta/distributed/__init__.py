@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from .._C import _ddp, _distributed  # first: they are made on first use, and then they are modules for all others
 from .._C._ddp import BuiltinCommHookType, GradBucket
 from . import _collectives, _objects, distributed_c10d
 from ._collectives import *
