@@ -18,7 +18,6 @@ Note [What ``_C._function_apply(cls, args)`` does with a Function]
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -152,6 +151,8 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward and records it on the tape."""
         if cls._separate_context():
+            import inspect
+
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args

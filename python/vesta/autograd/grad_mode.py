@@ -6,7 +6,7 @@ Each is a context manager and a decorator, and belongs to the thread that enters
 from __future__ import annotations
 
 import functools
-import inspect
+import types
 import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,9 +33,17 @@ is_grad_enabled = _C.is_grad_enabled
 is_inference_mode_enabled = _C.is_inference_mode_enabled
 
 
+def _makes_generators(fn: Any) -> bool:
+    if isinstance(fn, types.FunctionType):
+        return bool(fn.__code__.co_flags & 0x20)
+    import inspect  # for methods and partial functions
+
+    return inspect.isgeneratorfunction(fn)
+
+
 def _in_context(fresh: Callable[[], Any], fn: F) -> F:
     """Wraps ``fn`` so that it runs in the mode; every step of a generator runs in the mode, its caller does not."""
-    if inspect.isclass(fn):
+    if isinstance(fn, type):
         warnings.warn(
             "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
             "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
@@ -43,7 +51,7 @@ def _in_context(fresh: Callable[[], Any], fn: F) -> F:
             FutureWarning,
             stacklevel=3,
         )
-    if not inspect.isgeneratorfunction(fn):
+    if not _makes_generators(fn):
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:

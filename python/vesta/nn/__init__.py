@@ -14,6 +14,7 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 
 __all__ = [
     "Buffer",
+    "LinearCrossEntropyOptions",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # what follows imports on first use
     from . import attention as attention
     from . import grad as grad
     from . import parallel as parallel
+    from .modules.linear_cross_entropy_options import LinearCrossEntropyOptions as LinearCrossEntropyOptions
     from .parallel import DataParallel as DataParallel
 else:
 
@@ -38,6 +40,8 @@ else:
         """Imports what few programs use, on first use."""
         if name in ("attention", "grad"):
             return importlib.import_module(f".{name}", __name__)
+        if name == "LinearCrossEntropyOptions":
+            return modules.LinearCrossEntropyOptions
         if name not in ("DataParallel", "parallel"):
             raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
         parallel = importlib.import_module(".parallel", __name__)

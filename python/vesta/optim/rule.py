@@ -7,14 +7,13 @@ Such an optimizer is its constructor's signature and two short methods: ``_begin
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, TypeVar, cast
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect
+from vesta._arguments import arguments_of, checked, expect, parameter_names
 from vesta.optim.optimizer import Optimizer, check, number, refuse
 from vesta.optim.state_dict import number_tensor
 
@@ -64,8 +63,8 @@ def hyperparameters(init: F, order: str = "") -> F:
     The same checks hold for the options of a group (``Optimizer._check_options``). ``order``: the options in the order
     that PyTorch's groups have them in, where that is not the arguments'.
     """
-    signature = inspect.signature(init)
-    names = list(signature.parameters)[2:]
+    arguments = arguments_of(init)
+    names = parameter_names(init)[2:]
     ordered = order.split() or names
     assert set(ordered) == set(names), f"{init.__qualname__}: an option is missing from its order"
     run = checked(init)
@@ -79,13 +78,12 @@ def hyperparameters(init: F, order: str = "") -> F:
     @functools.wraps(init)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
         try:
-            bound = signature.bind(self, *args, **kwargs)
+            values = arguments(self, *args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
-        bound.apply_defaults()
-        given = {name: bound.arguments[name] for name in ordered}
+            raise TypeError(str(error).replace(init.__qualname__, f"{type(self).__name__}.__init__", 1)) from None
+        given = {name: values[name] for name in ordered}
         check_options(self, given)
-        Optimizer.__init__(self, bound.args[1], given)
+        Optimizer.__init__(self, values["params"], given)
 
     call.check_options = check_options  # type: ignore[attr-defined]
     return cast(F, call)

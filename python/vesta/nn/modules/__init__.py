@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vesta._names import listing
 
 from .activation import (
@@ -75,7 +77,6 @@ from .instancenorm import (
 )
 from .linear import Bilinear, Identity, LazyLinear, Linear
 from .linear_cross_entropy import LinearCrossEntropyLoss
-from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -243,7 +244,6 @@ __all__ = [
     "LeakyReLU",
     "Linear",
     "LinearCrossEntropyLoss",
-    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
@@ -319,4 +319,14 @@ __all__ = [
     "ZeroPad3d",
 ]
 
-__dir__ = listing(globals())
+
+def __getattr__(name: str) -> Any:
+    """Imports on first use what is made by ``dataclasses``, which take as long to import as all layers."""
+    if name != "LinearCrossEntropyOptions":
+        raise AttributeError(f"module 'vesta.nn.modules' has no attribute {name!r}")
+    from .linear_cross_entropy_options import LinearCrossEntropyOptions
+
+    return LinearCrossEntropyOptions
+
+
+__dir__ = listing(globals(), "LinearCrossEntropyOptions")

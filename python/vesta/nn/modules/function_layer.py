@@ -20,11 +20,10 @@ type checkers. The constructor's body is left for what is to be checked or conve
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from vesta._arguments import checked, class_of
+from vesta._arguments import arguments_of, checked, class_of
 from vesta.nn.modules.module import Module
 
 __all__ = ["FunctionLayer", "stored"]
@@ -37,20 +36,17 @@ def stored(init: F) -> F:
 
     ``Module.__init__`` has run when the body does. What the body sets itself is not set again.
     """
-    signature = inspect.signature(init)
-    run = checked(init)
+    arguments, run = arguments_of(init), checked(init)
 
     @functools.wraps(init)
     def call(self: FunctionLayer, *args: Any, **kwargs: Any) -> None:
         try:
-            bound = signature.bind(self, *args, **kwargs)
+            given = arguments(self, *args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{class_of(self)}.__init__() {error}") from None
-        bound.apply_defaults()
+            raise TypeError(str(error).replace(init.__qualname__, f"{class_of(self)}.__init__", 1)) from None
+        del given[next(iter(given))]
         Module.__init__(self)
-        run(*bound.args, **bound.kwargs)
-        given = dict(bound.arguments)
-        del given[next(iter(signature.parameters))]
+        run(self, **given)
         self._store({name: value for name, value in given.items() if name not in self.__dict__})
 
     return cast(F, call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -62,6 +61,8 @@ def _nearest(name: str, others: list[str]) -> str | None:
     last = name.rpartition(".")[2]
     alike = [other for other in others if other.rpartition(".")[2] == last]
     for candidates in (alike, others):
+        import difflib
+
         found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
         if found:
             return found[0]

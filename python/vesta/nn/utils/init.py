@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from vesta.nn import init
@@ -24,6 +23,8 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
         >>> vesta.nn.utils.skip_init(vesta.nn.Linear, 5, 1)
         Linear(in_features=5, out_features=1, bias=True)
     """
+    import inspect
+
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
