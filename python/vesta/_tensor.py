@@ -34,7 +34,7 @@ class _Storage:
         return _load_storage, (_C._to_bytes(self.bytes),)
 
 
-#: Storages that are being pickled, by address; the pickler keeps them until it is done.
+#: Storages that are being pickled, by their key; the pickler keeps them until it is done.
 _storages: weakref.WeakValueDictionary[int, _Storage] = weakref.WeakValueDictionary()
 
 
@@ -98,9 +98,10 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
         return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
     whole = _C._storage_bytes(host)
-    storage = _storages.get(whole.data_ptr())
+    key = _C._storage_key(whole)
+    storage = _storages.get(key)
     if storage is None:
-        storage = _storages[whole.data_ptr()] = _Storage(whole)
+        storage = _storages[key] = _Storage(whole)
     parts = (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
     return _rebuild, parts if self.device.type == "cpu" else (*parts, str(self.device))
 
@@ -125,7 +126,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
     whole = _C._storage_bytes(self)
-    key = ("vesta storage", whole.data_ptr() or _C._storage_key(self))  # tensors that share memory share its copy
+    key = ("vesta storage", _C._storage_key(self))  # tensors that share memory share its copy
     if key not in memo:
         memo[key] = whole.clone()
     made = _finish(type(self), _C._over(memo[key], *_geometry(self)), self.requires_grad, {})
