@@ -62,8 +62,8 @@ void scatter_positions(const Correlated<E>& c, const typename E::T* in) {
 /// Multiplies pixels [pixels, from_channels] by the weights; where channels do not lie side by side, the weights by the
 /// pixels: the same sums.
 template <class E>
-void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* w,
-                     const Weight& weight, const Pixels<const typename E::T>& from, const Pixels<typename E::T>& to) {
+void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* w, const Weight& weight,
+                     const Pixels<const typename E::T>& from, const Pixels<typename E::T>& to) {
   using T = typename E::T;
   const int64_t pixels = plane_of(c.to_size), w_in = forward ? 1 : c.to_channels, w_out = forward ? c.from_channels : 1;
   const bool rows = to.channel == 1;

@@ -23,11 +23,7 @@ int64_t tile_rows(WeightUse use) {
 
 template <class T>
 PackedWeights<T>::PackedWeights(WeightUse use, int64_t groups, int64_t rows, const std::vector<Taps>& products)
-    : use_(use),
-      tile_(tile_rows<T>(use)),
-      groups_(groups),
-      rows_(rows),
-      padded_rows_(round_up(rows, tile_)) {
+    : use_(use), tile_(tile_rows<T>(use)), groups_(groups), rows_(rows), padded_rows_(round_up(rows, tile_)) {
   for (const Taps& taps : products) {
     product_at_.push_back(group_size_);
     group_size_ += padded_rows_ * static_cast<int64_t>(taps.table.size());

@@ -449,7 +449,8 @@ Correlated<E> correlated(const ConvShape& shape, bool backward, const Ends<E>& e
 }
 
 template <class E>
-void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values, const Weight& weight) {
+void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values,
+               const Weight& weight) {
   Correlated<E> run = correlated<E>(shape, backward, ends);
   if (backward) {
     correlate(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values, weight);
@@ -541,7 +542,8 @@ void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageS
 }
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
-                        const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, const Weight& weight) {
+                        const void* w, const void* bias, void* gx, const ImageStrides& gx_strides,
+                        const Weight& weight) {
   convolve(elem, with_short_strides(shape), true, gy, gy_strides, w, bias, gx, gx_strides, weight);
 }
 

@@ -58,8 +58,8 @@ VESTA_API ImageStrides channels_last_strides(std::int64_t channels, const Spatia
 // and the weights only. The caller checks sizes; sizes of 0 are allowed everywhere. All throw Error(memory) if
 // working memory is short, and std::length_error for one sample's group of more than 2^31 elements.
 
-/// Computes y = convolution of x and w plus bias ([out_channels] or null). w is dense. `weight` is its identity, if what
-/// is packed of it may be kept.
+/// Computes y = convolution of x and w plus bias ([out_channels] or null). w is dense. `weight` is its identity, if
+/// what is packed of it may be kept.
 VESTA_API void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                             const void* w, const void* bias, void* y, const ImageStrides& y_strides,
                             const Weight& weight = {});

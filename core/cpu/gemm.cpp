@@ -566,10 +566,11 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
   }
 }
 
-// Returns whether the panels of a weight B are worth keeping: more rows would make nothing of the time they take.
+// Returns whether the panels of a weight B are worth keeping: more rows would make nothing of the time they take, and
+// a single one takes as long as the weight's lines do, which memory limits.
 template <class T>
 bool keeps_panels(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  return p.m > kThinRows && p.m <= kKeptRows && p.n * p.k >= kKeptPanels && !has_few_columns(p) &&
+  return p.m > 1 && p.m <= kKeptRows && p.n * p.k >= kKeptPanels && !has_few_columns(p) &&
          (p.half != nullptr || !reads_b_in_place(kernels, p));
 }
 

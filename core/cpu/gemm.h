@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace vesta {
-class Storage;
-}
+namespace vesta { class Storage; }
 
 namespace vesta::cpu {
 

@@ -4,9 +4,9 @@
 // A network that serves packs the same weights in every call: a seventh of an encoder's time for one text. So what a
 // product or a convolution has packed is kept, where nothing is recorded, and found again by the storage of the weight,
 // the count of its writes, the address in it, and what was packed how. It gives the same bits: packing moves numbers.
-//  - It cannot be old. Every write by an op counts (Storage::writes), when it begins and when it has ended, and the count
-//    is read before the weight is. A storage whose address a program has got (numpy(), DLPack, data_ptr(), shared or
-//    mapped memory) is written without being counted: nothing of it is kept (Storage::counts_all_writes).
+//  - It cannot be old. Every write by an op counts (Storage::writes), when it begins and when it has ended, and the
+//    count is read before the weight is. A storage whose address a program has got (numpy(), DLPack, data_ptr(), shared
+//    or mapped memory) is written without being counted: nothing of it is kept (Storage::counts_all_writes).
 //  - What is used once costs nothing: a weight is kept when it is met a second time with the same count of writes.
 //  - It dies with its weight: the storage drops it (packed_port). A form of other values goes when it is looked for.
 //  - All forms together hold 512 MiB at most, and an eighth of the machine's memory; they are counted as live memory of

@@ -143,8 +143,8 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
     return {out, mask};
   }
   r.a = 1 - p, r.b = 1 / (1 - p);
-  run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(),
-      out.impl()->data(), in.impl()->data(), static_cast<bool*>(mask.data_ptr()));
+  run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), out.impl()->data(),
+      in.impl()->data(), static_cast<bool*>(mask.data_ptr()));
   return {out, mask};
 }
 

@@ -296,7 +296,8 @@ struct StorageKey {
 };
 struct CountsAllWrites {
   static constexpr char name[] = "_counts_all_writes", params[] = "(const Tensor& input)",
-                        doc[] = "Whether every write to the memory under a tensor is an op's: no program has its address.";
+                        doc[] =
+                            "Whether every write to the memory under a tensor is an op's: no program has its address.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
     return PyBool_FromLong(input.get().impl()->storage()->counts_all_writes());
@@ -392,8 +393,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, CountsAllWrites, Over, ToBytes, FromBytes, MakeSubclass>(
-          module))
+  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, CountsAllWrites, Over, ToBytes, FromBytes,
+                     MakeSubclass>(module))
     return false;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));
   Ref bound(PyStaticMethod_New(f.get()));

@@ -335,6 +335,8 @@ int add_buffer_slots(PyType_Slot* slots, int n) {
   return n;
 }
 
-bool add_numpy(PyObject* module) { return add_functions<FromNumpy, FromBuffer, Lend>(module) && add_methods<Numpy, Array>(); }
+bool add_numpy(PyObject* module) {
+  return add_functions<FromNumpy, FromBuffer, Lend>(module) && add_methods<Numpy, Array>();
+}
 
 }  // namespace vesta::python

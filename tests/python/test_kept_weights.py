@@ -150,7 +150,7 @@ def test_memory_that_was_handed_out(name: str, kind: str) -> None:
     op, w = OPS[kind]()
     w = w if kind == "linear" else w.flatten(1)
     shape = (200, 300) if kind == "linear" else (96, 64, 3, 3)
-    run: Op = lambda t: op(t.view(shape))  # noqa: E731
+    run: Op = lambda t: op(t.view(shape))
     same(run, w)
     write = HANDED_OUT[name](w)
     for value in (3.0, -7.0, 11.0):
@@ -245,7 +245,7 @@ def test_steps_of_optimizers(name: str) -> None:
     layer = vesta.nn.Linear(300, 200)
     x = vesta.randn(40, 300)
     optimizer = getattr(vesta.optim, name)(layer.parameters(), lr=0.1)
-    op: Op = lambda w: F.linear(x, w)  # noqa: E731
+    op: Op = lambda w: F.linear(x, w)
     for _ in range(3):
         same(op, layer.weight, name)
         layer(x).square().sum().backward()
@@ -259,7 +259,7 @@ def test_steps_of_optimizers(name: str) -> None:
 def test_loading(assign: bool) -> None:
     model, other = vesta.nn.Linear(300, 200), vesta.nn.Linear(300, 200)
     x = vesta.randn(40, 300)
-    op: Op = lambda w: F.linear(x, w)  # noqa: E731
+    op: Op = lambda w: F.linear(x, w)
     same(op, model.weight)
     file = io.BytesIO()
     vesta.save(other.state_dict(), file)
@@ -285,7 +285,7 @@ def test_copies_and_pickles_are_their_own() -> None:
 def test_slices_of_one_weight() -> None:
     x, w = vesta.randn(20, 256), vesta.randn(768, 256)
     parts = [w[:256], w[256:512], w[512:], w[:256].t(), w[::3], w[:, :128]]
-    op: Op = lambda t: F.linear(x[:, : t.shape[1]], t)  # noqa: E731
+    op: Op = lambda t: F.linear(x[:, : t.shape[1]], t)
     for _ in range(2):
         for part in parts:
             same(op, part)
