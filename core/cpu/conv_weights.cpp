@@ -111,10 +111,9 @@ PackedKey key_of(const ConvShape& shape, WeightUse use, const Weight& weight) {
 template <class T>
 std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
                                                        const std::vector<Taps>& products, const T* values,
-                                                       const Weight& weight, bool only_kept) {
+                                                       const Weight& weight) {
   const int64_t rows = (is_forward(use) ? shape.out_channels : shape.in_channels) / shape.groups;
   if (!weight) {
-    if (only_kept) return nullptr;
     auto packed = std::make_shared<PackedWeights<T>>(use, shape.groups, rows, products);
     packed->pack(shape, products, values);
     return packed;
@@ -125,7 +124,7 @@ std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, W
   const int64_t padded = round_up(rows, tile_rows<T>(use)), bytes = shape.groups * padded * lines * int64_t{sizeof(T)};
   KeptForm kept = find_packed(key, bytes);
   if (kept.packed) return std::static_pointer_cast<const PackedWeights<T>>(std::move(kept.packed));
-  if (!kept.wanted) return packed_weights(shape, use, products, values, Weight{}, only_kept);
+  if (!kept.wanted) return packed_weights(shape, use, products, values, Weight{});
   auto packed = packed_weights(shape, use, products, values, Weight{});
   keep_packed(key, packed, bytes);
   return packed;
@@ -135,9 +134,9 @@ template class PackedWeights<float>;
 template class PackedWeights<double>;
 template std::shared_ptr<const PackedWeights<float>> packed_weights(const ConvShape&, WeightUse,
                                                                     const std::vector<Taps>&, const float*,
-                                                                    const Weight&, bool);
+                                                                    const Weight&);
 template std::shared_ptr<const PackedWeights<double>> packed_weights(const ConvShape&, WeightUse,
                                                                      const std::vector<Taps>&, const double*,
-                                                                     const Weight&, bool);
+                                                                     const Weight&);
 
 }  // namespace vesta::cpu

@@ -42,10 +42,10 @@ class PackedWeights {
 };
 
 /// Returns the weights `values`, packed for products of `products`: those that are kept for `weight` (Note [Kept
-/// weights] in kept_weights.h), or new ones. `only_kept`: null where none are kept.
+/// weights] in kept_weights.h), or new ones.
 template <class T>
 std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
                                                        const std::vector<Taps>& products, const T* values,
-                                                       const Weight& weight, bool only_kept = false);
+                                                       const Weight& weight);
 
 }  // namespace vesta::cpu

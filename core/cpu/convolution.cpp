@@ -384,9 +384,13 @@ void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use,
   }
   Correlation<E> products(run);
   products.plan();
-  const bool in_place = use == WeightUse::forward && products.reads_rows();  // unless they are kept
-  products.weights = packed_weights(shape, use, run.products, values, weight, in_place);
-  if (!products.weights) products.values = values;
+  if (use == WeightUse::forward && products.reads_rows()) {
+    products.values = values;
+  } else {
+    // Those of one tap are packed while they are fetched: kept, they are no faster (compare_torch.py, MobileNet).
+    const bool keeps = shape.kernel != Spatial{1, 1, 1};
+    products.weights = packed_weights(shape, use, run.products, values, keeps ? weight : Weight{});
+  }
   products.run();
 }
 

@@ -27,9 +27,9 @@ struct Fresh {
 };
 
 /// A guard of the most bytes that are kept.
-struct Limit {
-  explicit Limit(int64_t bytes) : before(cpu::limit_kept_weights(bytes)) {}
-  ~Limit() { cpu::limit_kept_weights(before); }
+struct MostKept {
+  explicit MostKept(int64_t bytes) : before(cpu::limit_kept_weights(bytes)) {}
+  ~MostKept() { cpu::limit_kept_weights(before); }
   int64_t before;
 };
 
@@ -128,8 +128,9 @@ TEST_CASE("nothing is kept of memory whose address is known", "[kept_weights]") 
 TEST_CASE("what is kept has a bound, and a network beyond it keeps a part", "[kept_weights]") {
   const Fresh fresh;
   const Tensor x = randn({40, 256});
-  const Limit limit(600 * 1024);  // of 256 KiB each: two
+  const MostKept limit(600 * 1024);  // of 256 KiB each: two
   std::vector<Tensor> layers;
+  layers.reserve(5);
   for (int i = 0; i < 5; ++i) layers.push_back(randn({256, 256}));
   for (int round = 0; round < 8; ++round) {
     for (const Tensor& w : layers) served(x, w);
@@ -201,6 +202,7 @@ TEST_CASE("threads serve one weight, and one writes it", "[kept_weights]") {
   std::atomic<bool> done{false};
   std::atomic<int> wrong{0};
   std::vector<std::thread> servers;
+  servers.reserve(3);
   for (int t = 0; t < 3; ++t) {
     servers.emplace_back([&] {
       while (!done) {
