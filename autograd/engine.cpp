@@ -58,6 +58,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/packed_weights.h>
 
 namespace vesta::autograd {
 namespace {
@@ -704,6 +705,7 @@ std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const Backw
     run->add_root(gradient_edge(roots[i]), root_gradient(roots[i], grads.empty() ? Tensor() : grads[i], i));
   }
   GradMode mode(options.create_graph);
+  const WithoutPackedWeights written_next;
   std::vector<Edge> held;  // keeps the accumulators of unused inputs alive
   for (size_t i = 0; i < inputs.size(); ++i) {
     VESTA_CHECK(inputs[i].defined() && requires_grad(inputs[i]), runtime,

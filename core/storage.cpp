@@ -5,6 +5,7 @@
 #include <new>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/packed_weights.h>
 #include <vesta/core/pool.h>
 
 namespace vesta {
@@ -13,6 +14,9 @@ constexpr size_t kHeader = 64;
 constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
 constinit thread_local int64_t balance __attribute__((tls_model("initial-exec"))) = 0;
 }  // namespace
+
+PackedPort packed_port;
+constinit thread_local bool packed_weights_unwanted __attribute__((tls_model("initial-exec"))) = false;
 
 StoragePtr Storage::allocate(size_t nbytes, Device device) {
   if (device.type == DeviceType::cpu && nbytes <= kMaxInline) {
@@ -46,10 +50,17 @@ void Storage::destroy(Storage* s) noexcept {
   size_t block = s->block_;
   if (!s->lent_ && s->device_.type == DeviceType::cpu) [[likely]]
     balance -= int64_t(s->nbytes_);
-  if (s->deleter_) [[unlikely]]
+  if (s->deleter_) [[unlikely]] {
+    if (s->packed_) packed_port.drop(s);
     s->deleter_(s->context_);
+  }
   s->~Storage();
   pool::give(s, block);
+}
+
+void Storage::forget_packed() const {
+  handed_out_ = true;
+  if (packed_) packed_port.drop(this);
 }
 
 void Storage::resize(size_t nbytes) {
@@ -60,6 +71,7 @@ void Storage::resize(size_t nbytes) {
   if (deleter_) deleter_(context_);
   if (device_.type == DeviceType::cpu) balance += int64_t(nbytes) - int64_t(nbytes_);
   data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
+  bump_unversioned();
 }
 
 Memory Storage::move_to(const Memory& memory) {
@@ -69,6 +81,7 @@ Memory Storage::move_to(const Memory& memory) {
   data_ = memory.data, context_ = memory.context, deleter_ = memory.deleter;
   if (!lent_) balance -= int64_t(nbytes_);
   lent_ = true, read_only_ = false;
+  if (packed_) packed_port.drop(this);
   return old;
 }
 

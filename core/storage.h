@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include <vesta/core/base/intrusive_ptr.h>
+#include <vesta/core/base/relaxed.h>
 #include <vesta/core/device.h>
 
 namespace vesta {
@@ -16,6 +17,15 @@ struct VersionCounter : RefCounted {
   const char* last_writer = "";
   static void destroy(VersionCounter* c) noexcept { delete c; }
 };
+
+class Storage;
+
+/// The port by which a storage lets go of what is kept of its contents elsewhere (packed weights); set by the kernels
+/// that keep it.
+struct PackedPort {
+  void (*drop)(const Storage* storage) noexcept = nullptr;
+};
+extern VESTA_API PackedPort packed_port;
 
 /// A block of memory on one device. All aliases share it, and with it one version counter: every write through any of
 /// them increments `version` and records the writing op, so that the error for an overwritten saved tensor can name
@@ -55,22 +65,36 @@ class VESTA_API Storage : public RefCounted {
   [[nodiscard]] Memory move_to(const Memory& memory);
 
   uint32_t version() const { return writes() - unversioned_.load(std::memory_order_relaxed); }
-  /// Counts every write to the memory: what a cache of its values compares.
-  uint32_t writes() const { return writes_.load(std::memory_order_relaxed); }
+  /// Counts every write to the memory: what a cache of its values compares. A write counts when it begins, where it may
+  /// fail in the middle, and when it has ended.
+  uint32_t writes() const { return writes_.load(std::memory_order_acquire); }
+  /// Returns whether `writes` counts all that is ever written: the memory is this storage's own, and no program knows
+  /// its address.
+  bool counts_all_writes() const { return !lent_ && !handed_out_; }
+  /// Records that a program gets the address (numpy(), data_ptr(), DLPack), so that writes may come that nobody counts.
+  /// There is no way back. Kernels, whose ops count their writes, do not call it.
+  void hand_out() const {
+    if (!handed_out_) [[unlikely]]
+      forget_packed();
+  }
+  /// Records that packed forms of the contents are kept, which packed_port.drop lets go of when the storage dies.
+  void expect_drop() const { packed_ = true; }
   const char* last_writer() const { return last_writer_; }
   /// Records a write by `op`, whose name must live forever (a literal or an Op's name).
   void bump(const char* op) {
-    writes_.store(writes() + 1, std::memory_order_relaxed);
+    writes_.fetch_add(1, std::memory_order_acq_rel);  // of two threads that write at once, neither may hide the other
     last_writer_ = op;
   }
-  /// Records a write that another counter takes: `writes` grows, `version` does not.
+  /// Records a write that another counter takes, or that begins: `writes` grows, `version` does not.
   void bump_unversioned() {
-    unversioned_.store(unversioned_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    writes_.store(writes() + 1, std::memory_order_relaxed);
+    unversioned_.fetch_add(1, std::memory_order_relaxed);
+    writes_.fetch_add(1, std::memory_order_acq_rel);
   }
 
  private:
   Storage() = default;
+  void forget_packed() const;
+
   void* data_ = nullptr;
   size_t nbytes_ = 0;
   void* context_ = nullptr;
@@ -81,7 +105,9 @@ class VESTA_API Storage : public RefCounted {
   Device device_;
   uint16_t block_ = 64;  // bytes of the pool block that holds this header and, for a small tensor, its data
   bool read_only_ = false;
-  bool lent_ = false;
+  Relaxed<bool> lent_ = false;
+  mutable Relaxed<bool> handed_out_ = false;
+  mutable Relaxed<bool> packed_ = false;  // set for large blocks only
 };
 static_assert(sizeof(Storage) <= 64, "a Storage header fills one cache line; the data of a small tensor follow it");
 

@@ -70,13 +70,17 @@ class VESTA_API Tensor {
   bool is_complex() const { return vesta::is_complex(dtype()); }
   /// Counts the writes through this tensor or any alias of it.
   uint32_t version() const { return impl_->version(); }
-  /// Returns the address of the first element; the type must match.
+  /// Returns the address of the first element; the type must match. What is written through it counts as no write of
+  /// an op, so that nothing is kept of this memory's contents from now on (Storage::hand_out).
   template <class T>
   T* data_ptr() const {
     VESTA_CHECK(dtype_of<T> == dtype(), type, "data_ptr: expected ", dtype(), ", got ", dtype_of<T>, ".");
-    return reinterpret_cast<T*>(impl_->data());
+    return static_cast<T*>(data_ptr());
   }
-  void* data_ptr() const { return impl_->data(); }
+  void* data_ptr() const {
+    impl_->storage()->hand_out();
+    return impl_->data();
+  }
   /// Returns the only element as a number; raises unless numel() is 1. Waits for the device.
   Scalar item() const;
   template <class T>

@@ -46,7 +46,7 @@ std::string written(const Value& value) {
 
 /// Returns where a tensor begins: its address, on the meta device its storage and offset.
 std::pair<const void*, int64_t> place(const Tensor& t) {
-  if (const void* data = t.data_ptr()) return {data, 0};
+  if (const void* data = t.impl()->data()) return {data, 0};
   return {t.impl()->storage().get(), t.storage_offset()};
 }
 

@@ -1,5 +1,6 @@
 // Matrix products and convolutions of the CPU backend beside oneDNN called directly: same memory, same visible layouts
-// (row-major, NCHW), weights packed beforehand on both sides.
+// (row-major, NCHW). oneDNN's weights are packed beforehand; forward convolutions are conv2d under no_grad, as users
+// call them, which keeps what it has packed (Note [Kept weights] in core/cpu/kept_weights.h).
 //
 //     dnn_bench [matmul|conv|all|NAME] [threads...]   prints us and GFLOP/s; best of several runs, the two alternating
 //
@@ -10,6 +11,7 @@
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/ops/ops.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <omp.h>
@@ -17,6 +19,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <random>
 #include <string>
@@ -29,6 +32,7 @@ namespace {
 using namespace vesta::cpu;
 using dnnl::memory;
 using std::int64_t;
+using vesta::conv2d, vesta::DType, vesta::empty_tensor, vesta::IntSpan, vesta::NoGrad, vesta::Tensor;
 
 std::vector<float> values(int64_t n, unsigned seed) {
   std::mt19937 engine(seed);
@@ -171,6 +175,13 @@ class Direct {
   std::vector<std::pair<dnnl::reorder, Args>> before_, after_;
 };
 
+/// Returns a tensor of a copy of the values, whose address nobody else knows.
+Tensor tensor_of(const memory::dims& sizes, const std::vector<float>& v) {
+  const Tensor t = empty_tensor(IntSpan(sizes.data(), sizes.size()), DType::float32);
+  std::memcpy(t.impl()->data(), v.data(), v.size() * sizeof(float));
+  return t;
+}
+
 void bench_layer(const Layer& l) {
   using Tag = memory::format_tag;
   using dnnl::algorithm;
@@ -204,7 +215,7 @@ void bench_layer(const Layer& l) {
   const ImageStrides xs = dense_strides(l.in_channels, s.in), ys = dense_strides(l.out_channels, s.out);
   const double flop = 2.0 * static_cast<double>(product(yd)) * static_cast<double>(l.in_channels * l.kernel * l.kernel);
   const std::string name = l.name;
-  const WeightKey key{1, reinterpret_cast<std::uint64_t>(w.data())};
+  const Tensor tx = tensor_of(xd, x), tw = tensor_of(wd, w), tb = tensor_of(bd, b);
 
   const dnnl::convolution_forward::primitive_desc fwd(engine(), prop_kind::forward_training,
                                                       algorithm::convolution_direct, any(xd), any(wd), bias_desc,
@@ -214,10 +225,11 @@ void bench_layer(const Layer& l) {
       fwd, {{DNNL_ARG_SRC, {xm, fwd.src_desc()}}, {DNNL_ARG_WEIGHTS, {wm, fwd.weights_desc()}}}, DNNL_ARG_DST, ym,
       fwd.dst_desc(), DNNL_ARG_WEIGHTS);
   forward.add(DNNL_ARG_BIAS, bm);
-  clear_weight_cache();
-  print(name + " forward", flop,
-        race([&] { conv_forward(Elem::f32, s, x.data(), xs, w.data(), b.data(), y.data(), ys, key); }, forward, flop),
-        fwd.impl_info_str());
+  const auto served = [&] {
+    const NoGrad off;
+    conv2d(tx, tw, tb, {l.stride, l.stride}, {l.pad, l.pad});
+  };
+  print(name + " forward", flop, race(served, forward, flop), fwd.impl_info_str());
 
   const dnnl::convolution_backward_data::primitive_desc bwd(engine(), algorithm::convolution_direct, any(xd), any(wd),
                                                             any(yd), stride, dense, pad, pad_after, fwd);
@@ -226,8 +238,7 @@ void bench_layer(const Layer& l) {
       bwd, {{DNNL_ARG_DIFF_DST, {ym, bwd.diff_dst_desc()}}, {DNNL_ARG_WEIGHTS, {wm, bwd.weights_desc()}}},
       DNNL_ARG_DIFF_SRC, xm, bwd.diff_src_desc(), DNNL_ARG_WEIGHTS);
   print(name + " backward data", flop,
-        race([&] { conv_backward_data(Elem::f32, s, y.data(), ys, w.data(), nullptr, x.data(), xs, key); }, backward,
-             flop),
+        race([&] { conv_backward_data(Elem::f32, s, y.data(), ys, w.data(), nullptr, x.data(), xs); }, backward, flop),
         bwd.impl_info_str());
 
   const dnnl::convolution_backward_weights::primitive_desc bww(engine(), algorithm::convolution_direct, any(xd),

@@ -1,9 +1,13 @@
 // Convolutions of tensors: checks and strides for convolution.h.
 #include <vesta/core/cpu/convolution.h>
+#include <vesta/core/cpu/kept_weights.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
+
+#include <algorithm>
+#include <memory>
 
 namespace vesta::cpu {
 namespace {
@@ -31,16 +35,39 @@ Tensor in_layout(const Tensor& weights, bool channels_last) {
   return r;
 }
 
+/// A weight with its values in order, and its identity where what is packed of it may be kept. Where channels lie last,
+/// so is the copy in order.
+struct Weights {
+  Tensor dense;
+  Weight identity;
+  const void* data() const { return dense.impl()->data(); }
+};
+Weights weights_of(const Tensor& weight) {
+  Weight identity = keepable(weight);
+  if (weight.is_contiguous() || !identity) return {contiguous_values(weight), identity};
+  if (!suggests_channels_last(weight) || !weight.impl()->dense()) return {contiguous_values(weight), {}};
+  identity.channels_last = true;
+  PackedKey key{identity, PackedAs::in_order, nullptr, {}};
+  std::ranges::copy(weight.sizes(), key.geometry.begin());
+  const int64_t bytes = weight.numel() * weight.element_size();
+  KeptForm kept = find_packed(key, bytes);
+  if (kept.packed) return {*static_cast<const Tensor*>(kept.packed.get()), identity};
+  const auto copy = std::make_shared<const Tensor>(contiguous_values(weight));
+  if (kept.wanted) keep_packed(key, copy, bytes);
+  return {*copy, identity};
+}
+
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                           IntList dilation, int64_t groups) {
   Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
-  Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
+  const Weights k = weights_of(weight);
+  Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
   Tensor y = empty_image(w.result_sizes(input.sizes()[0], weight.sizes()[0]),
                          convolution_is_channels_last(input, weight), input.dtype());
   if (y.numel()) {
     conv_forward(float_elem_of(input.dtype(), "convolution"), conv_shape(input.sizes(), weight.sizes(), w, groups),
-                 input.impl()->data(), strides_of(input), k.impl()->data(), b.defined() ? b.impl()->data() : nullptr,
-                 y.impl()->data(), strides_of(y));
+                 input.impl()->data(), strides_of(input), k.data(), b.defined() ? b.impl()->data() : nullptr,
+                 y.impl()->data(), strides_of(y), k.identity);
   }
   return y;
 }
@@ -48,12 +75,14 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups, bool channels_last, MaybeTensor bias) {
   Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, bias);
-  Tensor k = contiguous_values(weight), b = bias.defined() ? contiguous_values(bias) : Tensor();
+  const Weights k = weights_of(weight);
+  Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
   Tensor gx = empty_image(input_size, channels_last, grad.dtype());
   if (gx.numel()) {
     conv_backward_data(float_elem_of(grad.dtype(), "convolution_backward_input"),
                        conv_shape(input_size, weight.sizes(), w, groups), grad.impl()->data(), strides_of(grad),
-                       k.impl()->data(), b.defined() ? b.impl()->data() : nullptr, gx.impl()->data(), strides_of(gx));
+                       k.data(), b.defined() ? b.impl()->data() : nullptr, gx.impl()->data(), strides_of(gx),
+                       k.identity);
   }
   return gx;
 }

@@ -62,7 +62,7 @@ void scatter_positions(const Correlated<E>& c, const typename E::T* in) {
 /// Multiplies pixels [pixels, from_channels] by the weights; where channels do not lie side by side, the weights by the
 /// pixels: the same sums.
 template <class E>
-void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* w,
+void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* w, const Weight& weight,
                      const Pixels<const typename E::T>& from, const Pixels<typename E::T>& to) {
   using T = typename E::T;
   const int64_t pixels = plane_of(c.to_size), w_in = forward ? 1 : c.to_channels, w_out = forward ? c.from_channels : 1;
@@ -80,6 +80,7 @@ void multiply_pixels(const Correlated<E>& c, bool forward, const typename E::T* 
   g.c = to.data;
   g.c_row = rows ? to.pixel : to.channel;
   g.bias = c.bias;
+  if (rows && c.groups == 1) g.weight = weight;
   BatchDim dims[2];
   std::size_t count = 0;
   const auto add = [&](int64_t size, int64_t pixel_step, int64_t w_step, int64_t to_step) {
@@ -117,7 +118,7 @@ bool goes_pointwise(const Correlated<E>& c) {
 }
 
 template <class E>
-void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E::T* w) {
+void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E::T* w, const Weight& weight) {
   using T = typename E::T;
   const int64_t pixels = plane_of(c.to_size);
   if (c.batch <= 0 || pixels <= 0) return;
@@ -132,16 +133,16 @@ void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E:
                                         : Pixels<const T>{room.data(), pixels * from_channels, from_channels, 1};
   const std::optional<int64_t> to_step = position_step(c.to_size, c.to_strides);
   if (to_step && (c.to_strides.channel == 1 || (*to_step == 1 && c.bias == nullptr))) {
-    return multiply_pixels(c, forward, w, from, {c.to, c.to_strides.batch, *to_step, c.to_strides.channel});
+    return multiply_pixels(c, forward, w, weight, from, {c.to, c.to_strides.batch, *to_step, c.to_strides.channel});
   }
   const HostArray<T> sums(static_cast<std::size_t>(c.batch * pixels * to_channels));
-  multiply_pixels(c, forward, w, from, {sums.data(), pixels * to_channels, to_channels, 1});
+  multiply_pixels(c, forward, w, weight, from, {sums.data(), pixels * to_channels, to_channels, 1});
   scatter_positions(c, sums.data());
 }
 
 #define VESTA_POINTWISE(E)                           \
   template bool goes_pointwise(const Correlated<E>&); \
-  template void correlate_pointwise(const Correlated<E>&, bool, const E::T*);
+  template void correlate_pointwise(const Correlated<E>&, bool, const E::T*, const Weight&);
 VESTA_POINTWISE(Plain<float>)
 VESTA_POINTWISE(Plain<double>)
 VESTA_POINTWISE(Bf16Bits)

@@ -15,8 +15,9 @@ namespace vesta::cpu {
 template <class E>
 bool goes_pointwise(const Correlated<E>& c);
 
-/// Computes the convolution. w is [to_channels, from_channels] if `forward`, else its transpose; dense.
+/// Computes the convolution. w is [to_channels, from_channels] if `forward`, else its transpose; dense. `weight` is its
+/// identity, if what is packed of it may be kept.
 template <class E>
-void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E::T* w);
+void correlate_pointwise(const Correlated<E>& c, bool forward, const typename E::T* w, const Weight& weight);
 
 }  // namespace vesta::cpu

@@ -5,11 +5,13 @@
 #include <vesta/core/cpu/conv_unfolded.h>
 #include <vesta/core/cpu/copy.h>
 #include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/kept_weights.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -158,6 +160,21 @@ class Panels {
                      }
                    }
                  });
+  }
+
+  // Returns the panels of a weight that may be kept, or new ones.
+  static std::shared_ptr<const Panels> of(const Direction& d, const GemmKernels<float>& kernels, const Bits* w,
+                                          const Weight& weight) {
+    if (!weight) return std::make_shared<const Panels>(d, kernels, w);
+    PackedKey key{weight, PackedAs::unfolded, &kernels, {d.groups, d.to_channels, d.from_channels}};
+    std::ranges::copy(d.kernel, key.geometry.begin() + 3);
+    const int64_t bytes = d.groups * round_up(d.terms(), 2 * kTileSteps) / 2 *
+                          round_up(d.to_channels, int64_t{kernels.tile_cols}) * int64_t{sizeof(float)};
+    KeptForm kept = find_packed(key, bytes);
+    if (kept.packed) return std::static_pointer_cast<const Panels>(std::move(kept.packed));
+    auto panels = std::make_shared<const Panels>(d, kernels, w);
+    if (kept.wanted) keep_packed(key, panels, bytes);
+    return panels;
   }
 
   // Pairs of a row, those that fill it up with zeros to whole steps included.
@@ -346,13 +363,14 @@ void read_pairs(const Direction& d, const Bits* from, const ImageStrides& s, con
 }
 
 // Computes one direction from images with channels last; `offsets` are null or the bias.
-void correlate_rows(const Direction& d, const PixelRows& images, const Bits* w, const float* offsets, Bits* to,
-                    const ImageStrides& to_strides) {
+void correlate_rows(const Direction& d, const PixelRows& images, const Bits* w, const Weight& weight,
+                    const float* offsets, Bits* to, const ImageStrides& to_strides) {
   const GemmKernels<float>& kernels = pair_kernels()->products;
   const HalfFormat format = half_format(Elem::bf16);
   const int64_t outputs = d.batch * plane_of(d.to_size), nc = kernels.tile_cols, tile = kernels.tile_rows;
   if (outputs <= 0) return;
-  const Panels panels(d, kernels, w);
+  const std::shared_ptr<const Panels> shared = Panels::of(d, kernels, w, weight);
+  const Panels& panels = *shared;
   const int64_t row = 2 * panels.pairs();
   const Unfolding unfolding(d, images, row);
   const int64_t rows =
@@ -404,12 +422,13 @@ bool goes_unfolded(const ConvShape& shape, bool backward) {
 }
 
 void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from, const ImageStrides& from_strides,
-                        const Bits* w, const Bits* bias, Bits* to, const ImageStrides& to_strides) {
+                        const Bits* w, const Bits* bias, Bits* to, const ImageStrides& to_strides,
+                        const Weight& weight) {
   const HostArray<float> offsets =
       widened(half_format(Elem::bf16), bias, backward ? shape.in_channels : shape.out_channels);
   if (!backward) {
     const Direction d = forward_direction(shape);
-    return correlate_rows(d, pixel_rows(d, from, from_strides), w, offsets.data(), to, to_strides);
+    return correlate_rows(d, pixel_rows(d, from, from_strides), w, weight, offsets.data(), to, to_strides);
   }
   const PixelRows images = pixel_rows(backward_direction(shape, {0, 0, 0}), from, from_strides);
   ImageStrides apart = to_strides;
@@ -421,7 +440,7 @@ void correlate_unfolded(const ConvShape& shape, bool backward, const Bits* from,
       for (r[2] = 0; r[2] < residues[2]; ++r[2]) {
         int64_t at = 0;
         for (int i = 0; i < 3; ++i) at += r[i] * to_strides.spatial[i];
-        correlate_rows(backward_direction(shape, r), images, w, offsets.data(), to + at, apart);
+        correlate_rows(backward_direction(shape, r), images, w, {}, offsets.data(), to + at, apart);
       }
     }
   }

@@ -21,10 +21,10 @@ namespace vesta::cpu {
 /// Returns whether correlate_unfolded computes the convolution, or the gradient of its input if `backward`.
 bool goes_unfolded(const ConvShape& shape, bool backward);
 
-/// Does what conv_forward or conv_backward_data does.
+/// Does what conv_forward or conv_backward_data does. `weight` is the identity of w, if its panels may be kept.
 void correlate_unfolded(const ConvShape& shape, bool backward, const std::uint16_t* from,
                         const ImageStrides& from_strides, const std::uint16_t* w, const std::uint16_t* bias,
-                        std::uint16_t* to, const ImageStrides& to_strides);
+                        std::uint16_t* to, const ImageStrides& to_strides, const Weight& weight);
 
 /// Returns whether unfolded_weight_gradient computes the gradient of weights.
 bool weight_gradient_goes_unfolded(const ConvShape& shape);

@@ -1,114 +1,29 @@
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/kept_weights.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <list>
-#include <mutex>
-#include <typeinfo>
+#include <utility>
 
 namespace vesta::cpu {
 namespace {
 
 using std::int64_t;
 
-// What one entry was packed from; the shape's batch and image sizes matter only through the products' taps.
-struct Identity {
-  WeightKey key;
-  WeightUse use;
-  const std::type_info* type;
-  Isa isa;
-  int64_t out_channels, in_channels, groups;
-  Spatial kernel, stride, dilation;
-
-  bool same_place(const Identity& o) const { return key.id == o.key.id && use == o.use && *type == *o.type; }
-  bool operator==(const Identity& o) const {
-    return same_place(o) && key.version == o.key.version && isa == o.isa && out_channels == o.out_channels &&
-           in_channels == o.in_channels && groups == o.groups && kernel == o.kernel && stride == o.stride &&
-           dilation == o.dilation;
-  }
-};
-
-// A cache with the least recently used entry last. There is at most one entry per weight, use and type: a new version
-// replaces the old one.
-class WeightCache {
- public:
-  static WeightCache& instance() {
-    static WeightCache* cache = [] {
-      // Another thread may hold the lock while this one forks; the child must find it free.
-      pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                     [] { instance().mutex_.unlock(); });
-      return new WeightCache;  // never destroyed: convolutions may run while the process ends
-    }();
-    return *cache;
-  }
-
-  std::shared_ptr<const void> find(const Identity& wanted) {
-    const std::lock_guard lock(mutex_);
-    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-      if (!(it->identity == wanted)) continue;
-      entries_.splice(entries_.begin(), entries_, it);
-      return it->packed;
-    }
-    return nullptr;
-  }
-
-  void keep(const Identity& identity, std::shared_ptr<const void> packed, int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    for (auto it = entries_.begin(); it != entries_.end();) {
-      if (it->identity.same_place(identity)) {
-        bytes_ -= it->bytes;
-        it = entries_.erase(it);
-      } else {
-        ++it;
-      }
-    }
-    entries_.push_front({identity, std::move(packed), bytes});
-    bytes_ += bytes;
-    while (entries_.size() > 1 && (bytes_ > kMostBytes || entries_.size() > kMostEntries)) {
-      bytes_ -= entries_.back().bytes;
-      entries_.pop_back();
-    }
-  }
-
-  void clear() {
-    const std::lock_guard lock(mutex_);
-    entries_.clear();
-    bytes_ = 0;
-  }
-
- private:
-  static constexpr int64_t kMostBytes = int64_t{256} << 20;
-  static constexpr std::size_t kMostEntries = 512;
-  struct Entry {
-    Identity identity;
-    std::shared_ptr<const void> packed;
-    int64_t bytes;
-  };
-  std::mutex mutex_;
-  std::list<Entry> entries_;
-  int64_t bytes_ = 0;
-};
-
-}  // namespace
-
-namespace {
-
 bool is_forward(WeightUse use) { return use == WeightUse::forward || use == WeightUse::direct_forward; }
 bool is_direct(WeightUse use) { return use == WeightUse::direct_forward || use == WeightUse::direct_backward_data; }
+template <class T>
+int64_t tile_rows(WeightUse use) {
+  return is_direct(use) ? direct_kernels<T>().panel : gemm_kernels<T>().tile_rows;
+}
 
 }  // namespace
 
 template <class T>
 PackedWeights<T>::PackedWeights(WeightUse use, int64_t groups, int64_t rows, const std::vector<Taps>& products)
-    : use_(use),
-      tile_(is_direct(use) ? direct_kernels<T>().panel : gemm_kernels<T>().tile_rows),
-      groups_(groups),
-      rows_(rows),
-      padded_rows_(round_up(rows, tile_)) {
+    : use_(use), tile_(tile_rows<T>(use)), groups_(groups), rows_(rows), padded_rows_(round_up(rows, tile_)) {
   for (const Taps& taps : products) {
     product_at_.push_back(group_size_);
     group_size_ += padded_rows_ * static_cast<int64_t>(taps.table.size());
@@ -178,33 +93,50 @@ void PackedWeights<T>::pack(const ConvShape& shape, const std::vector<Taps>& pro
   });
 }
 
+// The images matter to the gradient of the input: which taps a product has follows from where they lie.
+template <class T>
+PackedKey key_of(const ConvShape& shape, WeightUse use, const Weight& weight) {
+  PackedKey key{weight, PackedAs::conv, &gemm_kernels<T>(), {}};
+  auto to = key.geometry.begin();
+  *to++ = static_cast<int64_t>(use);
+  *to++ = shape.out_channels, *to++ = shape.in_channels, *to++ = shape.groups;
+  to = std::ranges::copy(shape.kernel, to).out;
+  if (is_forward(use)) return key;
+  for (const Spatial& s : {shape.stride, shape.dilation, shape.pad, shape.in, shape.out}) {
+    to = std::ranges::copy(s, to).out;
+  }
+  return key;
+}
+
 template <class T>
 std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
                                                        const std::vector<Taps>& products, const T* values,
-                                                       WeightKey key) {
-  const Identity identity{
-      key,          use,          &typeid(T),   gemm_isa(),    shape.out_channels, shape.in_channels,
-      shape.groups, shape.kernel, shape.stride, shape.dilation};
-  if (key.id != 0) {
-    if (auto found = WeightCache::instance().find(identity)) {
-      return std::static_pointer_cast<const PackedWeights<T>>(found);
-    }
-  }
+                                                       const Weight& weight) {
   const int64_t rows = (is_forward(use) ? shape.out_channels : shape.in_channels) / shape.groups;
-  auto packed = std::make_shared<PackedWeights<T>>(use, shape.groups, rows, products);
-  packed->pack(shape, products, values);
-  if (key.id != 0) WeightCache::instance().keep(identity, packed, packed->bytes());
+  if (!weight) {
+    auto packed = std::make_shared<PackedWeights<T>>(use, shape.groups, rows, products);
+    packed->pack(shape, products, values);
+    return packed;
+  }
+  const PackedKey key = key_of<T>(shape, use, weight);
+  int64_t lines = 0;
+  for (const Taps& taps : products) lines += static_cast<int64_t>(taps.table.size());
+  const int64_t padded = round_up(rows, tile_rows<T>(use)), bytes = shape.groups * padded * lines * int64_t{sizeof(T)};
+  KeptForm kept = find_packed(key, bytes);
+  if (kept.packed) return std::static_pointer_cast<const PackedWeights<T>>(std::move(kept.packed));
+  if (!kept.wanted) return packed_weights(shape, use, products, values, Weight{});
+  auto packed = packed_weights(shape, use, products, values, Weight{});
+  keep_packed(key, packed, bytes);
   return packed;
 }
-
-void clear_weight_cache() { WeightCache::instance().clear(); }
 
 template class PackedWeights<float>;
 template class PackedWeights<double>;
 template std::shared_ptr<const PackedWeights<float>> packed_weights(const ConvShape&, WeightUse,
-                                                                    const std::vector<Taps>&, const float*, WeightKey);
+                                                                    const std::vector<Taps>&, const float*,
+                                                                    const Weight&);
 template std::shared_ptr<const PackedWeights<double>> packed_weights(const ConvShape&, WeightUse,
                                                                      const std::vector<Taps>&, const double*,
-                                                                     WeightKey);
+                                                                     const Weight&);
 
 }  // namespace vesta::cpu

@@ -1,4 +1,4 @@
-// Weights packed for the block kernels, kept from call to call by their key. Internal to convolution.cpp.
+// Weights packed for the block kernels of convolutions. Internal to convolution.cpp.
 #pragma once
 
 #include <vesta/core/cpu/allocator.h>
@@ -28,8 +28,6 @@ class PackedWeights {
   /// Packs w (dense, [out_channels, in_channels / groups, kernel...]), on several threads.
   void pack(const ConvShape& shape, const std::vector<Taps>& products, const T* w);
 
-  std::int64_t bytes() const { return groups_ * group_size_ * static_cast<std::int64_t>(sizeof(T)); }
-
  private:
   void pack_forward(const ConvShape& shape, const Taps& taps, std::int64_t group, std::int64_t first_row, const T* w,
                     T* out) const;
@@ -43,10 +41,11 @@ class PackedWeights {
   HostArray<T> data_;
 };
 
-/// Returns w packed, from the cache if it holds the key with this version and shape. `values` points at w as T.
+/// Returns the weights `values`, packed for products of `products`: those that are kept for `weight` (Note [Kept
+/// weights] in kept_weights.h), or new ones.
 template <class T>
 std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
                                                        const std::vector<Taps>& products, const T* values,
-                                                       WeightKey key);
+                                                       const Weight& weight);
 
 }  // namespace vesta::cpu

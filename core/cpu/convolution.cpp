@@ -377,17 +377,19 @@ struct Correlation : Correlated<E> {
 // Packs the weights and computes the convolution directly or on its canvas.
 template <class E>
 void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
-                      const typename E::T* values, WeightKey key) {
+                      const typename E::T* values, const Weight& weight) {
   if (goes_direct(run)) {
-    run.weights = packed_weights(shape, direct_use, run.products, values, key);
+    run.weights = packed_weights(shape, direct_use, run.products, values, weight);
     return correlate_direct(run);
   }
   Correlation<E> products(run);
   products.plan();
-  if (use == WeightUse::forward && key.id == 0 && products.reads_rows()) {
+  if (use == WeightUse::forward && products.reads_rows()) {
     products.values = values;
   } else {
-    products.weights = packed_weights(shape, use, run.products, values, key);
+    // Those of one tap are packed while they are fetched: kept, they are no faster (compare_torch.py, MobileNet).
+    const bool keeps = shape.kernel != Spatial{1, 1, 1};
+    products.weights = packed_weights(shape, use, run.products, values, keeps ? weight : Weight{});
   }
   products.run();
 }
@@ -395,10 +397,10 @@ void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use,
 // Computes the convolution the fastest way.
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
-               const typename E::T* values, WeightKey key) {
+               const typename E::T* values, const Weight& weight) {
   if constexpr (!std::is_same_v<E, Paired>) {
     if (goes_depthwise(run)) return correlate_depthwise(run, values);
-    if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
+    if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values, weight);
   }
   if (has_few_columns(run)) {
     const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
@@ -411,12 +413,12 @@ void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, Weight
         one.batch = 1;
         one.from = run.from_image(image, 0);
         one.to = run.to_image(image, 0);
-        correlate_packed(one, shape, use, direct_use, values, key);
+        correlate_packed(one, shape, use, direct_use, values, weight);
       }
       return;
     }
   }
-  correlate_packed(run, shape, use, direct_use, values, key);
+  correlate_packed(run, shape, use, direct_use, values, weight);
 }
 
 // Images and the bias of one direction, as elements of type E.
@@ -451,12 +453,13 @@ Correlated<E> correlated(const ConvShape& shape, bool backward, const Ends<E>& e
 }
 
 template <class E>
-void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values, WeightKey key) {
+void correlate(const ConvShape& shape, bool backward, const Ends<E>& ends, const typename E::T* values,
+               const Weight& weight) {
   Correlated<E> run = correlated<E>(shape, backward, ends);
   if (backward) {
-    correlate(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values, key);
+    correlate(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values, weight);
   } else {
-    correlate(run, shape, WeightUse::forward, WeightUse::direct_forward, values, key);
+    correlate(run, shape, WeightUse::forward, WeightUse::direct_forward, values, weight);
   }
 }
 
@@ -480,14 +483,14 @@ void correlate_pairs(const ConvShape& shape, bool backward, const Correlated<Bf1
 
 // Computes one direction of a convolution.
 void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from, const ImageStrides& from_strides,
-              const void* w, const void* bias, void* to, const ImageStrides& to_strides, WeightKey key) {
+              const void* w, const void* bias, void* to, const ImageStrides& to_strides, const Weight& weight) {
   const int64_t channels = backward ? shape.out_channels : shape.in_channels;
   if (!is_half(elem)) {
     return with_element(elem, [&]<class E>() {
       using T = typename E::T;
       const Ends<E> ends{static_cast<const T*>(from), from_strides, static_cast<T*>(to), to_strides,
                          static_cast<const T*>(bias)};
-      correlate<E>(shape, backward, ends, static_cast<const T*>(w), key);
+      correlate<E>(shape, backward, ends, static_cast<const T*>(w), weight);
     });
   }
   using Bits = std::uint16_t;
@@ -495,10 +498,10 @@ void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from
     const Ends<Bf16Bits> ends{static_cast<const Bits*>(from), from_strides, static_cast<Bits*>(to), to_strides,
                               static_cast<const Bits*>(bias)};
     const Correlated<Bf16Bits> plain = correlated<Bf16Bits>(shape, backward, ends);
-    if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, static_cast<const Bits*>(w));
+    if (goes_pointwise(plain)) return correlate_pointwise(plain, !backward, static_cast<const Bits*>(w), weight);
     if (goes_unfolded(shape, backward)) {
       return correlate_unfolded(shape, backward, ends.from, from_strides, static_cast<const Bits*>(w), ends.bias,
-                                ends.to, to_strides);
+                                ends.to, to_strides, weight);
     }
     if (goes_in_pairs(channels / shape.groups)) {
       return correlate_pairs(shape, backward, plain, ends, static_cast<const Bits*>(w));
@@ -511,7 +514,7 @@ void convolve(Elem elem, const ConvShape& shape, bool backward, const void* from
   images.widen(format, static_cast<const Bits*>(from), from_strides);
   const HostArray<float> weights = widened(format, w, weight_count(shape)), offsets = widened(format, bias, results);
   const Ends<Plain<float>> ends{images.data(), images.strides(), sums.data(), sums.strides(), offsets.data()};
-  correlate<Plain<float>>(shape, backward, ends, weights.data(), key);
+  correlate<Plain<float>>(shape, backward, ends, weights.data(), weight);
   sums.narrow(format, static_cast<Bits*>(to), to_strides);
 }
 
@@ -538,13 +541,14 @@ ImageStrides channels_last_strides(int64_t channels, const Spatial& size) {
 }
 
 void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w,
-                  const void* bias, void* y, const ImageStrides& y_strides, WeightKey key) {
-  convolve(elem, shape, false, x, x_strides, w, bias, y, y_strides, key);
+                  const void* bias, void* y, const ImageStrides& y_strides, const Weight& weight) {
+  convolve(elem, shape, false, x, x_strides, w, bias, y, y_strides, weight);
 }
 
 void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
-                        const void* w, const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
-  convolve(elem, with_short_strides(shape), true, gy, gy_strides, w, bias, gx, gx_strides, key);
+                        const void* w, const void* bias, void* gx, const ImageStrides& gx_strides,
+                        const Weight& weight) {
+  convolve(elem, with_short_strides(shape), true, gy, gy_strides, w, bias, gx, gx_strides, weight);
 }
 
 }  // namespace vesta::cpu

@@ -52,35 +52,27 @@ VESTA_API ImageStrides dense_strides(std::int64_t channels, const Spatial& size)
 /// Returns the strides of a dense [batch, size..., channels] tensor (channels last).
 VESTA_API ImageStrides channels_last_strides(std::int64_t channels, const Spatial& size);
 
-/// The identity of a weight tensor's contents, so that its packed form can be kept between calls.
-struct WeightKey {
-  std::uint64_t id = 0;  ///< a number never given to another storage in this process (not an address); 0: do not keep
-  std::uint64_t version = 0;  ///< changes whenever the contents do
-};
-
 // Element types: f32 and f64 as chains of fused multiply-adds (gemm_kernel.h); bf16 and f16 are widened, computed in
 // f32 and rounded once, bf16 by pairs where the machine has instructions for it (Note [Pairs of channels] in
 // conv_half.h). Others throw std::invalid_argument. A sample's output and input gradient depend on that sample
 // and the weights only. The caller checks sizes; sizes of 0 are allowed everywhere. All throw Error(memory) if
 // working memory is short, and std::length_error for one sample's group of more than 2^31 elements.
 
-/// Computes y = convolution of x and w plus bias ([out_channels] or null). w is dense.
+/// Computes y = convolution of x and w plus bias ([out_channels] or null). w is dense. `weight` is its identity, if
+/// what is packed of it may be kept.
 VESTA_API void conv_forward(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                             const void* w, const void* bias, void* y, const ImageStrides& y_strides,
-                            WeightKey key = {});
+                            const Weight& weight = {});
 
 /// Computes gx, the gradient of x, from gy, the gradient of y. Overwrites gx. This is also the transposed convolution
 /// of gy, whose bias ([in_channels] or null) is added to every element of gx.
 VESTA_API void conv_backward_data(Elem elem, const ConvShape& shape, const void* gy, const ImageStrides& gy_strides,
                                   const void* w, const void* bias, void* gx, const ImageStrides& gx_strides,
-                                  WeightKey key = {});
+                                  const Weight& weight = {});
 
 /// Computes gw, the gradient of w (dense), and, if not null, gbias [out_channels], the sum of gy. Overwrites both. The
 /// batch is cut into groups by shape alone; their sums are added in order.
 VESTA_API void conv_backward_weights(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                                      const void* gy, const ImageStrides& gy_strides, void* gw, void* gbias);
-
-/// Clears all packed weights (for tests and to free memory).
-VESTA_API void clear_weight_cache();
 
 }  // namespace vesta::cpu

@@ -11,6 +11,7 @@
 // pairs where the machine multiplies those (Note [Pairs of bfloat16]); float sums are rounded in the cache.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_exact.h>
+#include <vesta/core/cpu/gemm_kept.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/gemm_tasks.h>
 #include <vesta/core/cpu/parallel.h>
@@ -42,6 +43,8 @@ constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are r
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
 constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
 constexpr int64_t kSharedRows = 768;  // rows of a packed A up to which all threads pack it, and columns are cut
+constexpr int64_t kKeptRows = 768;  // up to which the panels of a weight are kept: packing takes 24 rows' time
+constexpr int64_t kKeptPanels = 16 * 1024;  // elements of such a weight, at least
 constexpr int64_t kSharedElements = 16 << 20;  // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;  // most elements of partial sums alive when k is split
 
@@ -270,30 +273,35 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// Computes one large product: all threads pack B, then all compute row blocks from it.
+// Computes one large product: all threads pack B, then all compute row blocks from it. `kept` is B, packed before.
 template <class T>
-void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p, const T* kept = nullptr) {
   const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
   const int64_t padded_rows = round_up(p.m, kernels.tile_rows);
-  const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
+  const int64_t width =
+      kept != nullptr ? round_up(p.n, nc) : std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
   const RowsOfA how = rows_of_a(kernels, p);
   // What is packed of A should serve many columns: where there are few, only the rows are cut. Cut too low, a block of
   // rows would fetch all of B for a few tiles: of few rows, A is packed once for tasks that cut the columns as well.
-  const bool low = how == RowsOfA::packed && p.n <= 4 * p.m;
+  const bool low = how == RowsOfA::packed && (p.n <= 4 * p.m || kept != nullptr);
   const bool shares_a = low && p.m < kSharedRows && p.m * p.k <= kSharedElements;
   const Cut rows =
       Cut::into(p.m, kernels.tile_rows, low && !shares_a ? std::min(kRowsPerBlock, ceil_div(p.m, 8)) : kRowsPerBlock);
-  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>((width + (shares_a ? padded_rows : 0)) * p.k));
+  const int64_t packs = kept != nullptr ? 0 : width;
+  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>((packs + (shares_a ? padded_rows : 0)) * p.k));
+  const T* const b_panels = kept != nullptr ? kept : packed.data();
   for (int64_t j = 0; j < p.n; j += width) {
     const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
     const int64_t padded = round_up(q.n, nc);
-    const SharedPanels<T> panels{kernels, shares_a ? packed.data() + width * p.k : nullptr, packed.data(), padded};
+    T* const a_tiles = shares_a ? packed.data() + packs * p.k : nullptr;
+    const SharedPanels<T> panels{kernels, a_tiles, packed.data(), padded, kept != nullptr};
     panels.pack(q, j == 0);
     // Strips of columns whose sums stay in L2 over all of k, if a block of rows does, too.
     const int64_t size = room_for_a(kernels, p, rows.highest());
     const bool keeps_a = shares_a || rows.highest() * p.k <= kKeptElements;
     // Few row blocks: cut the columns as well, so that there is work for more threads.
-    const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>((shares_a ? 2 : 8) * nc, ceil_div(q.n, 4));
+    const int64_t least = kept != nullptr ? 1 : shares_a ? 2 : 8;  // what is packed for a task should serve some panels
+    const int64_t most = rows.count >= 8 ? q.n : std::max<int64_t>(least * nc, ceil_div(q.n, 4));
     const Cut columns = Cut::into(q.n, nc, most);
     parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
       const std::size_t bytes = sizeof(T) * static_cast<std::size_t>((keeps_a ? k_blocks : 1) * size);
@@ -313,7 +321,7 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
               if (shares_a) kernels.use_packed_a(panels.a + k0 * padded_rows + row * block.k, block);
               else if (keeps_a) use_a(kernels, r, how, k0, static_cast<const T*>(room + k0 / kBlockK * size), block);
               else prepare_a(kernels, r, how, k0, room, block);
-              use_packed_b(kernels, packed.data() + k0 * padded + (c0 + s) * block.k, block);
+              use_packed_b(kernels, b_panels + k0 * padded + (c0 + s) * block.k, block);
               kernels.block(block);
             }
           });
@@ -558,9 +566,25 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
   }
 }
 
+// Returns whether the panels of a weight B are worth keeping: more rows would make nothing of the time they take, and
+// a single one takes as long as the weight's lines do, which memory limits.
+template <class T>
+bool keeps_panels(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  return p.m > 1 && p.m <= kKeptRows && p.n * p.k >= kKeptPanels && !has_few_columns(p) &&
+         (p.half != nullptr || !reads_b_in_place(kernels, p));
+}
+
 template <class T>
 void float_gemm(const Gemm& args) {
-  multiply_batch(gemm_kernels<T>(), typed<T>(args), args.batch);
+  const GemmKernels<T>& kernels = gemm_kernels<T>();
+  Matrices<T> p = typed<T>(args);
+  if (std::span<const BatchDim> batch = args.batch; args.weight && fold_batch(batch, p) && keeps_panels(kernels, p)) {
+    KeptPanels<T> kept(kernels, p.n, p.k, args.weight, p.b_row, p.b_col);
+    kept.settle(p);
+    if (kept.data() != nullptr) return multiply_shared(kernels, p, kept.data());
+    return multiply_one(kernels, p);
+  }
+  multiply_batch(kernels, typed<T>(args), args.batch);
 }
 
 // ---- 16-bit floats --------------------------------------------------------------------------------------------------
@@ -675,8 +699,9 @@ void half_thin(const HalfFormat& format, const Matrices<std::uint16_t>& p) {
   });
 }
 
-// Computes one product of 16-bit floats as one of floats, or of pairs.
-void half_product(const HalfFormat& format, const PairKernels* pairs, const Matrices<std::uint16_t>& p) {
+// Computes one product of 16-bit floats as one of floats, or of pairs. `weight` is B's, if it may be kept.
+void half_product(const HalfFormat& format, const PairKernels* pairs, const Matrices<std::uint16_t>& p,
+                  const Weight& weight = {}) {
   if (pairs == nullptr && p.k > 0 && (has_few_rows(p) || has_few_columns(p))) return half_thin(format, p);
   const auto operand = [&](Scratch slot, int64_t lines, const std::uint16_t* in, int64_t line, int64_t step) {
     return pairs != nullptr ? pair_operand(*pairs, slot, lines, p.k, in, line, step)
@@ -686,17 +711,24 @@ void half_product(const HalfFormat& format, const PairKernels* pairs, const Matr
   if (p.bias != nullptr) format.widen(p.n, p.bias, bias.data());
   Matrices<float> wide{};
   wide.m = p.m, wide.n = p.n, wide.k = pairs != nullptr ? ceil_div(p.k, 2) : p.k;
-  if (p.k > 0) {
-    // Scratch::operand_b belongs to multiply_shared.
-    const Operand a = operand(Scratch::operand_a, p.m, p.a, p.a_row, p.a_col);
-    const Operand b = operand(Scratch::weights, p.n, p.b, p.b_col, p.b_row);
-    wide.a = a.data, wide.a_row = a.line, wide.a_col = a.step;
-    wide.b = b.data, wide.b_row = b.step, wide.b_col = b.line;
-  }
   wide.half = p.c, wide.c_row = p.c_row, wide.format = &format;
   wide.bias = p.bias != nullptr ? bias.data() : nullptr;
   wide.accumulate = p.accumulate;
-  multiply_batch(pairs != nullptr ? pairs->products : gemm_kernels<float>(), wide, {});
+  const GemmKernels<float>& kernels = pairs != nullptr ? pairs->products : gemm_kernels<float>();
+  KeptPanels<float> kept(kernels, wide.n, wide.k, pairs != nullptr && keeps_panels(kernels, wide) ? weight : Weight{},
+                         p.b_row, p.b_col);
+  if (p.k > 0) {
+    // Scratch::operand_b belongs to multiply_shared.
+    const Operand a = operand(Scratch::operand_a, p.m, p.a, p.a_row, p.a_col);
+    wide.a = a.data, wide.a_row = a.line, wide.a_col = a.step;
+  }
+  if (p.k > 0 && kept.data() == nullptr) {
+    const Operand b = operand(Scratch::weights, p.n, p.b, p.b_col, p.b_row);
+    wide.b = b.data, wide.b_row = b.step, wide.b_col = b.line;
+    kept.settle(wide);
+  }
+  if (kept.data() != nullptr) multiply_shared(kernels, wide, kept.data());
+  else multiply_batch(kernels, wide, {});
   trim_scratch(Scratch::operand_a);
   trim_scratch(Scratch::weights);
 }
@@ -709,6 +741,7 @@ void half_gemm(Elem elem, const Gemm& args) {
   fold_batch(batch, p);
   const BatchSteps steps{batch};
   const int64_t count = steps.count(), work = p.m * p.n * std::max<int64_t>(p.k, 1);
+  if (batch.empty()) return half_product(format, pairs, p, args.weight);
   const int64_t grain = work > 8 * kSerialWork && count < 16 ? count : std::max<int64_t>(1, kSerialWork / 8 / work);
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) half_product(format, pairs, shifted(p, steps.at(i)));

@@ -6,7 +6,22 @@
 #include <cstdint>
 #include <span>
 
+namespace vesta { class Storage; }
+
 namespace vesta::cpu {
+
+/// The identity of a weight whose packed form may be kept between calls: its storage, how often that was written when
+/// the call began, and its place (Note [Kept weights] in kept_weights.h). Null: it is not kept.
+struct Weight {
+  const Storage* storage = nullptr;
+  std::uint32_t writes = 0;
+  unsigned char dtype = 0;
+  bool channels_last = false;  ///< of a convolution's weight
+  const void* data = nullptr;  ///< the first element
+
+  explicit operator bool() const { return storage != nullptr; }
+  bool operator==(const Weight&) const = default;
+};
 
 /// An element type; the tensor level maps its dtypes to these.
 enum class Elem : unsigned char { f32, f64, bf16, f16, c64, c128, u8, i8, i16, i32, i64 };
@@ -31,6 +46,7 @@ struct Gemm {
   std::span<const BatchDim> batch = {};  ///< outermost first; empty: one product
   const void* bias = nullptr;            ///< [n] added to each row after the product (unit stride), or null
   bool accumulate = false;               ///< add to what C holds
+  Weight weight = {};                    ///< B's, if it may be kept
 };
 
 /// Computes the products.

@@ -149,13 +149,15 @@ struct SharedPanels {
   const GemmKernels<T>& kernels;
   T *a, *b;  ///< a is null where each task takes A for itself
   std::int64_t columns;  ///< of B, padded
+  bool b_is_packed = false;  ///< before
 
   /// Packs B, and A if it is packed here, the first time.
   void pack(const Matrices<T>& q, bool first) const {
     const std::int64_t nc = kernels.tile_cols, k_blocks = ceil_div(q.k, kBlockK), tall = 16 * kernels.tile_rows;
     const std::int64_t strip = std::min(8 * nc, round_up(ceil_div(q.n * k_blocks, 8), nc)),
-                       strips = ceil_div(q.n, strip);
+                       strips = b_is_packed ? 0 : ceil_div(q.n, strip);
     const std::int64_t talls = first && a != nullptr ? ceil_div(q.m, tall) : 0;
+    if (strips + talls == 0) return;
     parallel_for((strips + talls) * k_blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) {
         const std::int64_t k0 = t % k_blocks * kBlockK, part = t / k_blocks;

@@ -42,7 +42,7 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   constexpr bool kFetches = N == X::kPanel && !kMasked && kB == BRows::stride;
   for (std::int64_t k = 0; k < k_end;) {
     if constexpr (kFetches) {
-      __builtin_prefetch(ahead, 0, 2);
+      for (std::int64_t i = 0; i < ahead_step; i += 64 / sizeof(T)) __builtin_prefetch(ahead + i, 0, 2);
       ahead += ahead_step;
     }
 #pragma GCC unroll 2
@@ -207,7 +207,7 @@ void stream_row(const Block<typename X::T>& p) {
 }
 
 template <class X>
-void block(const Block<typename X::T>& p) {
+void block_of_tiles(const Block<typename X::T>& p) {
   constexpr int kRows = X::kRows, kTall = X::kPanel * kRows;
   constexpr int kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
   const bool plain_b = p.b_table == nullptr && p.b_tile == X::kPanel * X::kWidth;
@@ -229,6 +229,60 @@ void block(const Block<typename X::T>& p) {
   if (p.a_table != nullptr) return walk<X, kRows, X::kPanel, ARows::pointers, BRows::stride>(p);
   if (pointers) return walk<X, kRows, X::kPanel, ARows::stride, BRows::stride>(p);
   return walk<X, kRows, X::kPanel, ARows::contiguous, BRows::stride>(p);
+}
+
+// Multiplies R rows by two whole packed panels of b side by side: of few rows the panels are what takes time, and the
+// processor foresees two streams better than one (compare_torch.py, rows x weight).
+template <class X, int R>
+void side_by_side(const Block<typename X::T>& p, std::int64_t j) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, N = X::kPanel, G = 2;
+  const T* b = p.b + j / (N * W) * p.b_tile;
+  const T* a = p.a;
+  V sum[G][R][N];
+#pragma GCC unroll 16
+  for (int i = 0; i < G * R * N; ++i) sum[i / (R * N)][i / N % R][i % N] = X::zero();
+  for (std::int64_t k = 0; k < p.k; ++k, a += p.a_col, b += N * W) {
+    V va[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) va[r] = X::broadcast(a + r * p.a_row);
+#pragma GCC unroll 16
+    for (int i = 0; i < G * N; ++i) {
+      const V vb = X::load(b + i / N * p.b_tile + i % N * W);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) sum[i / N][r][i % N] = X::fma(va[r], vb, sum[i / N][r][i % N]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < G * R * N; ++i) {
+    const std::int64_t r = i / N % R, column = j + (i / (R * N) * N + i % N) * W;
+    T* const out = p.c + r * p.c_row + column;
+    V value = sum[i / (R * N)][r][i % N];
+    if (p.accumulate) value = X::add(X::load(out), value);
+    if (p.bias != nullptr) value = X::add(value, X::load(p.bias + column));
+    if (p.row_bias != nullptr) value = X::add(value, X::broadcast(p.row_bias + r));
+    X::store(out, value);
+  }
+}
+
+template <class X>
+void block(const Block<typename X::T>& p) {
+  constexpr std::int64_t kColumns = X::kPanel * X::kWidth;
+  const bool packed = p.b_table == nullptr && p.a_table == nullptr && p.b_row == kColumns && p.b_tile == kColumns * p.k;
+  std::int64_t j = 0;
+  if ((p.m == 2 || p.m == 3) && p.k > 1 && packed) {
+    for (; j + 2 * kColumns <= p.n; j += 2 * kColumns) {
+      if (p.m == 2) side_by_side<X, 2>(p, j);
+      else side_by_side<X, 3>(p, j);
+    }
+    if (j == p.n) return;
+  }
+  if (j == 0) return block_of_tiles<X>(p);
+  Block<typename X::T> rest = p;
+  rest.n -= j, rest.b += j / kColumns * p.b_tile, rest.c += j;
+  if (rest.bias != nullptr) rest.bias += j;
+  block_of_tiles<X>(rest);
 }
 
 // Writes the sums of `count` lines, one to a lane, with one of the vectors. The first is line l0, and the lanes' lines

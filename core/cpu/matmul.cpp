@@ -1,5 +1,6 @@
 // Matrix products of tensors: computes the products of core/ops/matmul.h with gemm.h.
 #include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/kept_weights.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
@@ -25,12 +26,13 @@ Elem elem_of(DType d, const char* op) {
   }
 }
 
-Gemm gemm_of(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c) {
+Gemm gemm_of(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c, const Weight& weight) {
   Gemm g{};
   g.m = p.m, g.n = p.n, g.k = p.k;
   g.a = a.impl()->data(), g.a_row = p.a_row, g.a_col = p.a_col;
   g.b = b.impl()->data(), g.b_row = p.b_row, g.b_col = p.b_col;
   g.c = c.impl()->data(), g.c_row = p.n;
+  g.weight = weight;
   return g;
 }
 
@@ -38,7 +40,8 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   const Product p = matmul_product(a, b);
   Tensor c = result_tensor(p.sizes, a.dtype(), a.device());
   if (!c.numel()) return c;
-  Gemm g = gemm_of(p, a, b, c);
+  const bool alone = std::ranges::all_of(p.batch, [](const ProductBatch& d) { return d.b == 0; });
+  Gemm g = gemm_of(p, a, b, c, alone ? keepable(b) : Weight{});
   SmallVector<BatchDim, 4> batch;
   for (const ProductBatch& d : p.batch) batch.push_back({d.size, d.a, d.b, d.c});
   g.batch = {batch.data(), batch.size()};
@@ -53,7 +56,7 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
   Tensor y = empty_tensor(p.sizes, input.dtype(), input.device());
   if (!y.numel()) return y;
   Tensor b = bias.defined() ? contiguous_values(bias) : Tensor();
-  Gemm g = gemm_of(p, x, weight, y);
+  Gemm g = gemm_of(p, x, weight, y, keepable(weight));
   g.bias = b.defined() ? b.impl()->data() : nullptr;
   gemm(elem_of(input.dtype(), "linear"), g);
   return y;
@@ -62,6 +65,7 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
 }  // namespace
 
 void register_matmul() {
+  packed_port.drop = [](const Storage* storage) noexcept { drop_packed_weights_of(storage); };
   ops::matmul.set_kernel(DeviceType::cpu, matmul_kernel);
   ops::linear.set_kernel(DeviceType::cpu, linear_kernel);
 }

@@ -49,14 +49,14 @@ Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
   return fill_at_random(t, "uniform_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "uniform_");
     int64_t n = c.numel() * (c.element_size() / itemsize(real));
-    run(random_kernels[int(real)].uniform, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(real)].uniform, r, n, itemsize(real), c.impl()->data());
   });
 }
 
 /// Adds a mean to the real parts of complex numbers.
 void add_mean(const Tensor& t, double mean) {
   visit<kComplexes>(t.dtype(), [&]<class T>() {
-    T* p = t.data_ptr<T>();
+    T* p = reinterpret_cast<T*>(t.impl()->data());
     for (int64_t i = 0; i < t.numel(); ++i) p[i] += typename T::value_type(mean);
   });
 }
@@ -70,7 +70,7 @@ Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
   return fill_at_random(t, "normal_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "normal_");
     int64_t n = complex ? 2 * c.numel() : c.numel();
-    run(random_kernels[int(real)].normal, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(real)].normal, r, n, itemsize(real), c.impl()->data());
     if (complex && mean != 0) add_mean(c, mean);
   });
 }
@@ -81,7 +81,7 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
   r.from = range.from, r.range = range.range;
   return fill_at_random(t, "random_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "random_");
-    run(random_kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), c.impl()->data());
   });
 }
 
@@ -92,7 +92,7 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
   return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
     r.stream = next_stream(generator, Device(), "bernoulli_");
     if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
-    run(random_kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+    run(random_kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), c.impl()->data());
   });
 }
 
@@ -113,8 +113,8 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   Tensor out = result_tensor(p.sizes(), p.dtype());
   RandomRun r{};
   r.stream = next_stream(generator, Device(), "bernoulli");
-  run(random_kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
-      static_cast<const char*>(probabilities.data_ptr()));
+  run(random_kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), out.impl()->data(),
+      probabilities.impl()->data());
   return out;
 }
 
@@ -143,8 +143,8 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
     return {out, mask};
   }
   r.a = 1 - p, r.b = 1 / (1 - p);
-  run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(),
-      static_cast<char*>(out.data_ptr()), static_cast<const char*>(in.data_ptr()), static_cast<bool*>(mask.data_ptr()));
+  run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), out.impl()->data(),
+      in.impl()->data(), static_cast<bool*>(mask.data_ptr()));
   return {out, mask};
 }
 

@@ -195,7 +195,7 @@ void write_all(const File& file, const std::string& header, const std::vector<co
   for (const auto* named : order) {
     Tensor t =
         contiguous_values(named->second.to(Device()));  // one at a time: a model of transposed weights is not doubled
-    file.write(t.data_ptr(), uint64_t(t.numel() * t.element_size()));
+    file.write(t.impl()->data(), uint64_t(t.numel() * t.element_size()));
   }
 }
 
@@ -239,9 +239,9 @@ NamedTensors load_safetensors(const std::string& path, Metadata* metadata) {
   for (const Entry& e : h.content.entries) {
     Tensor t = empty_tensor(e.shape, e.dtype);
     uint64_t n = e.offsets[1] - e.offsets[0];
-    file.read(t.data_ptr(), n, h.data_begin + e.offsets[0]);
+    file.read(t.impl()->data(), n, h.data_begin + e.offsets[0]);
     if (e.dtype == DType::bool_) {
-      const auto* p = static_cast<const uint8_t*>(t.data_ptr());
+      const auto* p = reinterpret_cast<const uint8_t*>(t.impl()->data());
       if (std::any_of(p, p + n, [](uint8_t v) { return v > 1; })) {
         refuse(path, "tensor '" + e.name.substr(0, 100) + "': expected bools of 0 and 1");
       }

@@ -78,7 +78,7 @@ bool lies_in(const Tensor& t, Text memory_format) {
 
 void copy_values(const Tensor& to, const Tensor& from) {
   if (to.dtype() == from.dtype() && direct(to) && from.is_contiguous() && to.numel() == from.numel()) {
-    if (to.numel()) std::memcpy(to.data_ptr(), from.data_ptr(), size_t(to.numel() * to.element_size()));
+    if (to.numel()) std::memcpy(to.impl()->data(), from.impl()->data(), size_t(to.numel() * to.element_size()));
     return;
   }
   PlanBuilder plan(to.sizes(), to.device());
@@ -110,7 +110,7 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   Tensor target = direct ? to : empty_tensor(to.sizes(), source.dtype(), to.device());
   const Device device = to.device().type == DeviceType::cpu ? from.device() : to.device();
   backend(device.type)
-      .transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
+      .transfer(target.impl()->data(), to.device(), source.impl()->data(), from.device(),
                 size_t(source.numel() * source.element_size()), non_blocking && direct);
   if (!direct) copy_values(to, target);
 }
@@ -120,7 +120,7 @@ void fill_values(const Tensor& to, Scalar value, const char* op) {
   visit(to.dtype(), [&]<class T>() {
     T v = value.to<T>(op);
     if (direct(to)) {
-      std::fill_n(static_cast<T*>(to.data_ptr()), to.numel(), v);
+      std::fill_n(reinterpret_cast<T*>(to.impl()->data()), to.numel(), v);
       return;
     }
     PlanBuilder plan(to.sizes(), to.device());
@@ -187,6 +187,7 @@ Tensor fill_(const Tensor& t, Scalar value) {
   // One value everywhere: elements that share memory agree, so that only read-only memory is refused.
   VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
               "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
+  t.impl()->storage()->bump_unversioned();
   fill_values(t, value, "fill_");
   t.impl()->bump("fill_");
   return t;

@@ -629,6 +629,7 @@ void check_writable(const Tensor& t, const char* op) {
   VESTA_CHECK(t.impl()->dense() || !self_overlaps(t), runtime, op,
               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
               "location. Clone the tensor before performing the operation.");
+  t.impl()->storage()->bump_unversioned();  // what is interrupted in the middle has written, too
 }
 
 }  // namespace vesta

@@ -294,6 +294,15 @@ struct StorageKey {
     return PyLong_FromVoidPtr(input.get().impl()->storage().get());
   }
 };
+struct CountsAllWrites {
+  static constexpr char name[] = "_counts_all_writes", params[] = "(const Tensor& input)",
+                        doc[] =
+                            "Whether every write to the memory under a tensor is an op's: no program has its address.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> input(t, 0, b);
+    return PyBool_FromLong(input.get().impl()->storage()->counts_all_writes());
+  }
+};
 struct Over {
   static constexpr char name[] = "_over",
                         params[] =
@@ -318,7 +327,7 @@ struct ToBytes {
     Tensor x = contiguous(input.get());
     VESTA_CHECK(x.device().type == DeviceType::cpu, device, "_to_bytes: expected a CPU tensor, got one on ", x.device(),
                 ". Use .cpu().");
-    return PyBytes_FromStringAndSize(static_cast<const char*>(x.data_ptr()), Py_ssize_t(x.numel() * x.element_size()));
+    return PyBytes_FromStringAndSize(x.impl()->data(), Py_ssize_t(x.numel() * x.element_size()));
   }
 };
 struct FromBytes {
@@ -328,7 +337,7 @@ struct FromBytes {
     if (!PyBytes_Check(b.slot[0])) wrong_type(t, 0, "bytes", b.slot[0]);
     int64_t n = PyBytes_GET_SIZE(b.slot[0]);
     Tensor r = empty_tensor(IntList{n}, DType::uint8);
-    if (n) std::memcpy(r.data_ptr(), PyBytes_AS_STRING(b.slot[0]), size_t(n));
+    if (n) std::memcpy(r.impl()->data(), PyBytes_AS_STRING(b.slot[0]), size_t(n));
     return wrap(std::move(r));
   }
 };
@@ -384,8 +393,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, Over, ToBytes, FromBytes, MakeSubclass>(
-          module))
+  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, CountsAllWrites, Over, ToBytes, FromBytes,
+                     MakeSubclass>(module))
     return false;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));
   Ref bound(PyStaticMethod_New(f.get()));

@@ -44,6 +44,9 @@ struct GivenBuffer {
   std::unique_ptr<Py_ssize_t[]> dims;
 };
 
+// Whether the buffers that this thread asks for stay in the library (Lend).
+constinit thread_local bool lending = false;
+
 int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded(
@@ -75,7 +78,8 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         }
         static char nothing;
         view->obj = new_ref(o);
-        view->buf = t.data_ptr() ? t.data_ptr() : &nothing;
+        if (!lending) t.impl()->storage()->hand_out();
+        view->buf = t.impl()->data() ? t.impl()->data() : &nothing;
         view->len = Py_ssize_t(length);
         view->itemsize = Py_ssize_t(t.element_size());
         view->readonly = t.impl()->storage()->read_only();
@@ -184,6 +188,19 @@ struct FromBuffer {
         TensorImpl::make(std::move(storage), IntList{count}, IntList{1}, offset / size, *dtype.get(), "frombuffer"));
     if (Arg<bool>(t, 4, b).get()) r.set_requires_grad(true);
     return wrap(std::move(r));
+  }
+};
+
+/// For the library's own files: what is saved is only read, and what is loaded is written before the first op sees it.
+struct Lend {
+  static constexpr char name[] = "_lend", params[] = "(const Tensor& input)",
+                        doc[] = "A memoryview of a tensor whose owner lets go of it at once and keeps no address.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> input(t, 0, b);
+    lending = true;
+    PyObject* const view = PyMemoryView_FromObject(b.slot[0]);
+    lending = false;
+    return view;
   }
 };
 
@@ -318,6 +335,8 @@ int add_buffer_slots(PyType_Slot* slots, int n) {
   return n;
 }
 
-bool add_numpy(PyObject* module) { return add_functions<FromNumpy, FromBuffer>(module) && add_methods<Numpy, Array>(); }
+bool add_numpy(PyObject* module) {
+  return add_functions<FromNumpy, FromBuffer, Lend>(module) && add_methods<Numpy, Array>();
+}
 
 }  // namespace vesta::python

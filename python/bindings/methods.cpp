@@ -136,7 +136,8 @@ PyObject* rows_of(const Tensor& t, int64_t dim, const T* at) {
 VESTA_METHOD(ToList, "tolist", "()", "The elements as nested lists of Python numbers; a 0-d tensor gives its number.") {
   check_dense(self_of(b), "tolist");
   Tensor host = self_of(b).detach().to(Device());
-  return visit(host.dtype(), [&]<class T>() { return rows_of(host, 0, host.data_ptr<T>()); });
+  const char* const data = host.impl()->data();
+  return visit(host.dtype(), [&]<class T>() { return rows_of(host, 0, reinterpret_cast<const T*>(data)); });
 }
 
 VESTA_METHOD(Detach, "detach", "()", "The same memory without history: a view that requires no grad.") {

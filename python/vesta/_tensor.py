@@ -37,7 +37,7 @@ class _Storage:
 
 @functools.cache
 def _storages() -> WeakValueDictionary[int, _Storage]:
-    """The storages that are being pickled, by address; the pickler keeps them until it is done."""
+    """The storages that are being pickled, by their key; the pickler keeps them until it is done."""
     from weakref import WeakValueDictionary
 
     return WeakValueDictionary()
@@ -104,9 +104,10 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
         return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
     whole = _C._storage_bytes(host)
-    storage = _storages().get(whole.data_ptr())
+    key = _C._storage_key(whole)
+    storage = _storages().get(key)
     if storage is None:
-        storage = _storages()[whole.data_ptr()] = _Storage(whole)
+        storage = _storages()[key] = _Storage(whole)
     parts = (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
     return _rebuild, parts if self.device.type == "cpu" else (*parts, str(self.device))
 
@@ -133,7 +134,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         made.__dict__.update(deepcopy(self.__dict__, memo))
         return made
     whole = _C._storage_bytes(self)
-    key = ("vesta storage", whole.data_ptr() or _C._storage_key(self))  # tensors that share memory share its copy
+    key = ("vesta storage", _C._storage_key(self))  # tensors that share memory share its copy
     if key not in memo:
         memo[key] = whole.clone()
     made = _finish(type(self), _C._over(memo[key], *_geometry(self)), self.requires_grad, {})

@@ -453,24 +453,6 @@ TEST_CASE("a sample's output and input gradient do not depend on its batch", "[c
   }
 }
 
-TEST_CASE("packed weights are kept by key and renewed by version", "[convolution]") {
-  const Layer l = layer(2, 6, 16, 1, {1, 14, 14}, {1, 5, 5});
-  const auto x = values<float>(l.x_count(), 1), b = values<float>(16, 3);
-  auto w = values<float>(l.w_count(), 2);
-  const ImageStrides xs = dense_strides(6, l.shape.in), ys = dense_strides(16, l.shape.out);
-  std::vector<float> first(static_cast<std::size_t>(l.y_count())), again(first), renewed(first), plain(first);
-  clear_weight_cache();
-  conv_forward(Elem::f32, l.shape, x.data(), xs, w.data(), b.data(), first.data(), ys, {7, 1});
-  for (float& v : w) v = -v;
-  conv_forward(Elem::f32, l.shape, x.data(), xs, w.data(), b.data(), again.data(), ys, {7, 1});
-  CHECK(again == first);  // the key promised the same contents: the packed ones were used
-  conv_forward(Elem::f32, l.shape, x.data(), xs, w.data(), b.data(), renewed.data(), ys, {7, 2});
-  conv_forward(Elem::f32, l.shape, x.data(), xs, w.data(), b.data(), plain.data(), ys);
-  CHECK(renewed == plain);
-  CHECK(renewed != first);
-  clear_weight_cache();
-}
-
 TEST_CASE("a transposed convolution adds its bias everywhere", "[convolution]") {
   const Layer l = layer(2, 3, 4, 1, {1, 9, 9}, {1, 2, 2}, {1, 3, 3});  // stride past the kernel: untouched positions
   const auto w = values<float>(l.w_count(), 2), gy = values<float>(l.y_count(), 4), bias = values<float>(3, 5);

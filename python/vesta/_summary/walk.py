@@ -72,8 +72,8 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _place(t: Tensor) -> Any:
-    """Returns where a tensor begins: its address, on the meta device the storage and the offset."""
-    return t.data_ptr() or (_C._storage_key(t), t.storage_offset())
+    """Returns where a tensor begins: the storage and the offset in bytes."""
+    return _C._storage_key(t), t.storage_offset() * t.element_size()
 
 
 def _nbytes(t: Tensor) -> int:

@@ -147,8 +147,8 @@ class Operator:
 
 
 def _place(t: Tensor) -> int:
-    """Returns what tensors over the same memory have in common; on the meta device there is no address."""
-    return t.untyped_storage().data_ptr() or _C._storage_key(t)
+    """Returns what tensors over the same memory have in common."""
+    return _C._storage_key(t)
 
 
 def _tensors(values: Any) -> list[Tensor]:

@@ -118,9 +118,7 @@ def _reduce_storage(storage: _tensor._Storage) -> tuple[Any, ...]:
     if whole.numel() == 0:
         return storage.__reduce__()
     if not _shared.is_shared(whole):
-        _tensor._storages().pop(whole.data_ptr(), None)
         _shared.share(whole)
-        _tensor._storages()[whole.data_ptr()] = storage
     if _travel.lease is not None:
         return _attach_message, _travel.lease.add(whole)
     popen = context.get_spawning_popen()

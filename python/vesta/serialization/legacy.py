@@ -14,6 +14,8 @@ import struct
 import sys
 from typing import Any
 
+from vesta import _C
+
 from .pickler import Storages, dump
 from .zip_writer import write_all
 
@@ -28,7 +30,7 @@ def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
     storages = Storages(
         # a text of its own each time, as in PyTorch: the pickle does not refer back to the first one
         lambda key, kind, location, numel: ("storage", kind, str(int(key)), location, numel, None),
-        lambda number, address: str(address or number + 1),
+        lambda number, address: str(address),
     )
     sizes = {"short": struct.calcsize("=h"), "int": struct.calcsize("=i"), "long": struct.calcsize("=l")}
     system = {
@@ -46,4 +48,4 @@ def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
     for key in keys:
         storage, dtype = storages.found[key]
         write_all(file, struct.pack("<q", storage.nbytes() // dtype.itemsize))
-        write_all(file, memoryview(storage.cpu()._bytes))
+        write_all(file, _C._lend(storage.cpu()._bytes))

@@ -129,7 +129,7 @@ class Storages:
         untyped = storage._untyped_storage
         on_host = untyped.device.type == "cpu"
         values = untyped._bytes if on_host else _C._ops.empty((untyped.nbytes(),), dtype=_C.uint8)
-        if self.source.read_into(at + 8, memoryview(values)) != untyped.nbytes():
+        if self.source.read_into(at + 8, _C._lend(values)) != untyped.nbytes():
             self.fail(f"expected {untyped.nbytes()} bytes at offset {at + 8}, but the file is cut off")
         if not on_host:
             untyped._bytes.copy_(values)

@@ -40,7 +40,7 @@ class Storages:
 
     Args:
         describe: ``describe(key, storage_type, location, numel)`` returns how the pickle refers to a storage.
-        key_of: returns the name of a storage from its number and its address.
+        key_of: returns the name of a storage from its number and a number of its own.
     """
 
     def __init__(self, describe: Callable[..., tuple[Any, ...]], key_of: Callable[[int, int], str]) -> None:
@@ -53,13 +53,13 @@ class Storages:
         """Returns the reference to a storage. RuntimeError: tensors of two dtypes have it."""
         from .locations import location_tag
 
-        place = storage.data_ptr() or _C._storage_key(storage._bytes)  # a storage on the meta device has no address
+        place = (_C._storage_key(storage._bytes), storage._bytes.storage_offset())
         address = (place, storage.device) if storage.nbytes() else object()
         if self._dtypes.setdefault(address, dtype) != dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         key = self._keys.get(address)
         if key is None:
-            key = self._keys[address] = self.key_of(len(self._keys), storage.data_ptr())
+            key = self._keys[address] = self.key_of(len(self._keys), sum(place))
             self.found[key] = (storage, dtype)
         return self.describe(key, kind, location_tag(storage), storage.nbytes() // dtype.itemsize)
 

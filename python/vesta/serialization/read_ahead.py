@@ -47,7 +47,7 @@ class ReadAhead:
         """Returns the bytes of a record. RuntimeError: it is damaged."""
         if self.pool is None or record.method:
             values = _C._ops.empty((record.size,), dtype=_C.uint8)
-            self.reader.read_into(record, memoryview(values))
+            self.reader.read_into(record, _C._lend(values))
             return values
         if record.name not in self.waiting:
             self._start(record)
@@ -59,7 +59,7 @@ class ReadAhead:
 
     def _start(self, record: Record) -> None:
         values = _C._ops.empty((record.size,), dtype=_C.uint8)
-        target, submit = memoryview(values), self.pool.submit
+        target, submit = _C._lend(values), self.pool.submit
         parts = [
             submit(self.reader.read_part, record, begin, target[begin : begin + checksum.PART])
             for begin in range(0, record.size, checksum.PART)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import IO, Any
 
+from vesta import _C
 from vesta.storage import UntypedStorage
 from vesta.utils.serialization import config
 
@@ -161,4 +162,4 @@ def _save_zip(obj: Any, archive: ZipWriter, pickle_module: Any, protocol: int, b
 
 def bytes_of(storage: UntypedStorage) -> memoryview:
     """Returns a storage's bytes in host memory."""
-    return memoryview(storage.cpu()._bytes)
+    return _C._lend(storage.cpu()._bytes)
