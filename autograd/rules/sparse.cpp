@@ -7,7 +7,7 @@
 namespace vesta::autograd::rules {
 namespace {
 
-/// Returns the elements of a gradient, dense or sparse, at some indices; of a sparse one with these indices, its values.
+/// Returns the elements of a gradient, dense or sparse, at some indices; its values if it is sparse with these indices.
 Tensor gradient_at(const Tensor& g, const Tensor& indices) {
   if (g.is_sparse()) {
     const SparseParts& p = sparse_parts(g, "values");
