@@ -276,7 +276,7 @@ OPS: list[Row] = [
         1), ((2, 0, 3), 1), ((130, 7), 1)), grad_samples=s.with_zeros, result="sum", inplace=False, ulp=0,
         covers=("cumprod", "_cumprod_backward")),
     structured("logcumsumexp", ref.logcumsumexp, s.shapes(((), 0), ((0,), 0), ((7,), 0), ((5, 3), -1), ((2, 3, 4), 1),
-        ((130, 7), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1)), dtypes="hf", ulp=0),
+        ((130, 7), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1)), dtypes="hfc", ulp=0),
     structured("histc", ref.histc, s.histc, dtypes="hf", grad=False, out=True, ulp=0),
     structured("bincount", ref.bincount, s.bincount, dtypes="ui", result="int64", grad=False, ulp=0),
     structured("trapezoid", ref.trapezoid, s.trapezoid, dtypes="ihfc", may="u", result="float", method=False, ulp=0,

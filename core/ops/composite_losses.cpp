@@ -560,7 +560,7 @@ struct Alignments {
     const Tensor lengths = length_column(device);
     Tensor alpha;
     for (int64_t t = 0; t < steps; ++t) {
-      const Tensor emitted = clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
+      const Tensor emitted = _clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
       if (t == 0) {
         alpha = where(starts, emitted, kImpossible);
         continue;

@@ -50,15 +50,13 @@ Tensor logaddexp_composite(const Tensor& input, const Tensor& other, Out out) {
   return named_step(ops::add(large, log1p(exp(apart)), 1, out), "LogaddexpBackward0");
 }
 
-/// The scan of complex numbers: after step k each element holds the sum of the 2**k up to it.
+/// The scan of complex numbers, in order: which of the logarithms comes out depends on it.
 Tensor logcumsumexp_composite(const Tensor& input, int64_t dim) {
-  const int64_t d = wrap_dim(dim, input.dim(), "logcumsumexp"), n = input.dim() == 0 ? 1 : input.size(d);
-  Tensor r = clone(input);
-  for (int64_t step = 1; step < n; step *= 2) {
-    const Tensor sums = logaddexp(narrow(r, d, step, n - step), narrow(r, d, 0, n - step));
-    r = cat({narrow(r, d, 0, step), sums}, d);
-  }
-  return r;
+  const int64_t d = wrap_dim(dim, input.dim(), "logcumsumexp");
+  if (input.numel() < 2) return clone(input);
+  TensorVector sums{narrow(input, d, 0, 1)};
+  for (int64_t i = 1; i < input.size(d); ++i) sums.push_back(logaddexp(narrow(input, d, i, 1), sums.back()));
+  return cat(sums, d);
 }
 
 // ---- special functions ----
