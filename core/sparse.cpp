@@ -12,7 +12,7 @@ Tensor make_sparse(const Tensor& indices, const Tensor& values, IntSpan sizes, b
 
 Tensor make_compressed(SparseLayout layout, const Tensor& compressed, const Tensor& plain, const Tensor& indices,
                        const Tensor& values, IntSpan sizes) {
-  const Tensor t = make_sparse(indices, values, sizes, layout == SparseLayout::csr);
+  Tensor t = make_sparse(indices, values, sizes, layout == SparseLayout::csr);
   SparseParts& parts = *t.impl()->sparse_parts;
   parts.layout = layout, parts.compressed = compressed, parts.plain = plain;
   return t;

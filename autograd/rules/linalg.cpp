@@ -81,7 +81,7 @@ struct PolarRule {
     const Tensor W = matmul(matmul(adjoint(V), Q), V) * reciprocal_sums(values).to(H.dtype());
     Tensor inner = matmul(matmul(V, W - adjoint(W)), adjoint(V));
     if (of_h.defined()) inner = inner + of_h;
-    const Tensor r = matmul(U, inner);
+    Tensor r = matmul(U, inner);
     if (!of_u.defined() || U.size(-2) == U.size(-1)) return r;
     const Tensor rest = of_u - matmul(U, matmul(adjoint(U), of_u));  // outside of U's columns
     return r + matmul(matmul(rest, V) / unsqueeze(values, -2).to(H.dtype()), adjoint(V));
@@ -94,7 +94,8 @@ struct MatrixSqrthRule {
   static MatrixSqrthRule save(const Tensor& out, const Tensor&, Needs) { return {Saved::result(out)}; }
   Tensor operator()(const Tensor& g, Needs) const {
     const auto [values, V] = linalg_eigh(root());
-    const Tensor inner = matmul(matmul(adjoint(V), g), V) * reciprocal_sums(values).to(g.dtype());
+    const Tensor whole = (g + adjoint(g)) * wrapped(0.5);  // dX is Hermitian
+    const Tensor inner = matmul(matmul(adjoint(V), whole), V) * reciprocal_sums(values).to(g.dtype());
     return matmul(matmul(V, inner), adjoint(V));
   }
 };

@@ -467,7 +467,7 @@ Tensor expanded_indices(const Tensor& compressed, const Tensor& plain, int64_t l
               compressed.numel(), ".");
   const Tensor ends = compressed.to(DType::int64), number = plain.to(DType::int64);
   const int64_t n = plain.numel();
-  const Tensor line = sub(_searchsorted(ends, arange(0, n, 1, DType::int64, ends.device()), true), 1);
+  Tensor line = sub(_searchsorted(ends, arange(0, n, 1, DType::int64, ends.device()), true), 1);
   if (!has_values(ends)) return line;
   const Tensor counts = sub(narrow(ends, 0, 1, lines), narrow(ends, 0, 0, lines));
   const bool bounds = select(ends, 0, 0).item<int64_t>() == 0 && select(ends, 0, -1).item<int64_t>() == n &&
@@ -593,7 +593,7 @@ Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
   if (t.is_sparse()) {
     const SparseParts& p = *t.impl()->sparse_parts;
     if (!is_compressed(p)) return t;
-    const Tensor r = _sparse_coo(p.indices, _sparse_values(t), IntList(t.sizes()), p.coalesced);
+    Tensor r = _sparse_coo(p.indices, _sparse_values(t), IntList(t.sizes()), p.coalesced);
     return p.coalesced ? r : coalesce(r);
   }
   const int64_t s = sparse_dim.value_or(t.dim());
@@ -636,7 +636,7 @@ Tensor _csr_product_composite(const Tensor& crow, const Tensor& col, const Tenso
   const Tensor ends = crow.to(DType::int64), columns = col.to(DType::int64);
   const int64_t n = crow.numel() - 1, total = columns.numel();
   const Tensor rows = sub(_searchsorted(ends, arange(0, total, 1, DType::int64, ends.device()), true), 1);
-  const Tensor r = zeros({{n, dense.size(1)}}, values.dtype(), values.device());
+  Tensor r = zeros({{n, dense.size(1)}}, values.dtype(), values.device());
   const int64_t step = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, dense.size(1)));
   for (int64_t from = 0; from < total; from += step) {
     const int64_t count = std::min(step, total - from);
