@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _functions
-from ._arguments import expect
+from ._arguments import checked, expect
 from ._C import Tensor
 from ._overridable import overridable, overridable_property
 
@@ -538,6 +538,7 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 _to_coordinates = Tensor.to_sparse
 
 
+@checked
 def to_sparse(
     self: Tensor,
     sparse_dim: int | None = None,
@@ -580,6 +581,7 @@ def to_sparse(
     return _C._private._compress(self, layout is _C.sparse_csr)
 
 
+@checked
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """Returns this matrix with the layout ``sparse_csr``: compressed by rows.
 
@@ -592,6 +594,7 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     return Tensor.to_sparse(self, layout=_C.sparse_csr, dense_dim=dense_dim)
 
 
+@checked
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """Returns this matrix with the layout ``sparse_csc``: compressed by columns.
 
