@@ -40,7 +40,7 @@
   X(nccl,        no,  no,  yes, no)             \
   X(view,        no,  no,  no,  yes)            \
   X(copy,        no,  no,  no,  yes)            \
-  X(sparse,      no,  no,  no,  yes)
+  X(sparse,      yes, no,  no,  yes)
 // clang-format on
 
 #define VESTA_IF_yes(...) __VA_ARGS__

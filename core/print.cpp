@@ -186,12 +186,20 @@ std::string part_text(const Tensor& t, const std::string& prefix) {
 std::string sparse_text(const Tensor& t, std::string_view suffix, std::string_view prefix) {
   const SparseParts& p = sparse_parts(t, "repr");
   const std::string margin(prefix.size(), ' ');
-  std::string s = part_text(p.indices, std::string(prefix) + "indices=tensor(") + ",\n";
+  std::string s(prefix);
+  if (p.layout == SparseLayout::coo) {
+    s = part_text(p.indices, s + "indices=tensor(") + ",\n";
+  } else {
+    const bool by_rows = p.layout == SparseLayout::csr;
+    s = part_text(p.compressed, s + (by_rows ? "crow_indices=tensor(" : "ccol_indices=tensor(")) + ",\n";
+    s += part_text(p.plain, margin + (by_rows ? "col_indices=tensor(" : "row_indices=tensor(")) + ",\n";
+  }
   s += part_text(p.values, margin + "values=tensor(") + ",\n" + margin;
   if (t.device().type != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
   s += shape_text(t.sizes()) + ", nnz=" + std::to_string(nnz(p));
   if (!follows_from_values(t.dtype())) s += ", dtype=vesta." + std::string(name(t.dtype()));
-  s += ", layout=vesta.sparse_coo";
+  constexpr const char* kLayouts[] = {"sparse_coo", "sparse_csr", "sparse_csc"};
+  s += std::string(", layout=vesta.") + kLayouts[int(p.layout)];
   if (!suffix.empty()) s += ", " + std::string(suffix);
   return s + ")";
 }

@@ -91,6 +91,11 @@ def eigh(x: Any) -> Any:
     return values, (vectors * values.exp().unsqueeze(-2)) @ vectors.mH
 
 
+def matrix_sqrth(x: Any) -> Any:
+    """Computes the root of a positive-definite matrix."""
+    return vesta.linalg.matrix_sqrth(x + x.mH + 8 * vesta.eye(x.shape[-1], dtype=x.dtype, device=x.device))
+
+
 def eig(x: Any) -> Any:
     values, vectors = vesta.linalg.eig(x)
     squares = (vectors * (values * values).unsqueeze(-2)) @ vesta.linalg.inv(vectors)

@@ -72,7 +72,10 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.fmod(v.ones(2).long(), 0), RuntimeError, "ZeroDivisionError"),
     ),
     "addcmul": (
-        Bad(lambda v: v.addcmul(*[v.ones(2).long()] * 3, value=0.5), RuntimeError, "value"),
+        Bad(lambda v: v.addcmul(*[v.ones(2).long()] * 3, value=1e300), RuntimeError, "value"),
+    ),
+    "addcdiv": (
+        Bad(lambda v: v.addcdiv(v.ones(2), *[v.ones(2).long()] * 2), RuntimeError, "Integer division"),
     ),
     "cdist": (
         Bad(lambda v: v.cdist(v.ones(2, 3), v.ones(2, 2)), RuntimeError, "columns"),

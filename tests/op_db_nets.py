@@ -388,7 +388,7 @@ def rows() -> Iterator[Row]:
     )
     yield structured("instance_norm", lambda *a: instance_norm(*a[:8]), instances, repeats=False, **inexact)
     yield structured(
-        "rms_norm", rms_norm, rows_of, covers=("rms_norm", "_fused_rms_norm", "_rms_norm_backward"), **inexact
+        "rms_norm", rms_norm, rows_of, covers=("rms_norm", "_fused_rms_norm", "_rms_norm_backward"), may="c", **inexact
     )
     yield structured(
         "_addmm_activation", activated_addmm, addmm_activations, **{**inexact, "method": True, "may": "uic"}

@@ -31,7 +31,9 @@ from op_db_references_linalg import (  # noqa: F401 (one name for all references
     lu,
     matrix_exp,
     matrix_rank,
+    matrix_sqrth,
     ormqr,
+    polar,
     qr,
     solve,
     solve_triangular,
@@ -45,6 +47,13 @@ from scipy import special
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x)) if np.iscomplexobj(x) else special.expit(x)
+
+
+def logaddexp(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not np.iscomplexobj(a):
+        return np.logaddexp(a, b)
+    large, small = np.where(a.real >= b.real, a, b), np.where(a.real >= b.real, b, a)
+    return large + np.log1p(np.exp(small - large))
 
 
 def relu(x: np.ndarray) -> np.ndarray:

@@ -14,7 +14,13 @@ def cumprod(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    return np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x
+    if not np.iscomplexobj(x):
+        return np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x
+    r = np.moveaxis(np.atleast_1d(x).copy(), dim, 0)
+    for i in range(1, len(r)):
+        large, small = np.where(r[i].real >= r[i - 1].real, (r[i], r[i - 1]), (r[i - 1], r[i]))
+        r[i] = large + np.log1p(np.exp(small - large))
+    return np.moveaxis(r, 0, dim).reshape(x.shape)
 
 
 def histc(x: np.ndarray, bins: int = 100, min: float = 0, max: float = 0) -> np.ndarray:

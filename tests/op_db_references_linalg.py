@@ -93,6 +93,17 @@ def svd(a: np.ndarray) -> tuple:
     return s, u @ vh
 
 
+def polar(a: np.ndarray) -> tuple:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return u @ vh, (adjoint(vh) * s[..., None, :]) @ vh
+
+
+def matrix_sqrth(a: np.ndarray) -> np.ndarray:
+    """The root of A + A^H + 8."""
+    values, vectors = np.linalg.eigh(a + adjoint(a) + 8 * np.eye(a.shape[-1], dtype=a.dtype))
+    return (vectors * np.sqrt(values)[..., None, :]) @ adjoint(vectors)
+
+
 def matrix_rank(a: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.matrix_rank(a))
 

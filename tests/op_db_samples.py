@@ -26,6 +26,7 @@ from op_db_samples_linalg import (  # noqa: F401 (one name for all samples)
     squares,
     systems,
     systems_last,
+    tall,
     triangular_solve,
 )
 

@@ -121,6 +121,11 @@ def rectangles(make: Maker) -> Iterator[Sample]:
         yield call(make.dtype.round(make(*n, low=-0.4, high=0.4) + spread))
 
 
+def tall(make: Maker) -> Iterator[Sample]:
+    """Makes matrices with at least as many rows as columns, of full rank."""
+    yield from (sample for sample in rectangles(make) if sample.args[0].shape[-2] >= sample.args[0].shape[-1])
+
+
 def powers(make: Maker) -> Iterator[Sample]:
     yield call(_regular(make, 2, 2), 0)
     yield from powers_grad(make)

@@ -47,6 +47,35 @@ def summed(x: Any, keep: Any) -> Any:
     return vesta.sparse.sum(made, (0,)).to_dense()
 
 
+def matrices_with_zeros(make: Maker) -> Iterator[Sample]:
+    """Matrices of which a part is zero, also of vectors, and a mask of what is not."""
+    for shape in ((4, 5), (1, 7), (3, 1), (2, 3, 4)):
+        keep = make.rng.random(shape[:2]) < 0.5
+        yield call(make(*shape), Fixed(keep if len(shape) == 2 else np.repeat(keep[..., None], shape[2], 2)))
+
+
+def factors_with_zeros(make: Maker) -> Iterator[Sample]:
+    """Matrices of which a part is zero, a mask of what is not, and a matrix to multiply by."""
+    for n, m, k in ((4, 5, 3), (1, 7, 1), (70, 3, 70), (3, 2, 0)):
+        yield call(make(n, m), Fixed(make.rng.random((n, m)) < 0.5), make(m, k))
+
+
+def compressed(x: Any, keep: Any) -> Any:
+    """Compresses a matrix by rows and by columns, and takes each apart and puts it together again."""
+    sparse = vesta.where(keep, x, vesta.zeros_like(x))
+    rows = sparse.to_sparse(layout=vesta.sparse_csr, dense_dim=x.dim() - 2)
+    again = vesta.sparse_csr_tensor(rows.crow_indices(), rows.col_indices(), rows.values(), rows.shape)
+    columns = again.to_sparse_csc()
+    return vesta.sparse_csc_tensor(
+        columns.ccol_indices(), columns.row_indices(), columns.values(), columns.shape
+    ).to_dense()
+
+
+def product(x: Any, keep: Any, y: Any) -> Any:
+    """Multiplies a compressed matrix by a dense one."""
+    return vesta.where(keep, x, vesta.zeros_like(x)).to_sparse_csr() @ y
+
+
 OPS: tuple[Row, ...] = (
     structured(
         "sparse_mask",
@@ -71,6 +100,34 @@ OPS: tuple[Row, ...] = (
         dtypes="hfc",
         may="bui",
         covers=("to_sparse", "_unique_values", "_unique_indices", "values", "indices", "_values", "_indices"),
+    ),
+    structured(
+        "to_sparse_csr",
+        kept,
+        matrices_with_zeros,
+        fn=compressed,
+        where="Tensor",
+        method=False,
+        ulp=0.5,
+        dtypes="hfc",
+        may="bui",
+        covers=(
+            *("_sparse_compressed", "_compress", "_compressed_part"),
+            *("crow_indices", "col_indices", "ccol_indices", "row_indices"),
+        ),
+    ),
+    structured(
+        "_csr_product",
+        lambda x, keep, y: kept(x, keep) @ y,
+        factors_with_zeros,
+        fn=product,
+        method=False,
+        dtypes="fc",
+        may="buih",
+        ulp=0,
+        norm=16,
+        bitwise=False,
+        covers=("_csr_product",),
     ),
     structured(
         "_sparse_sum",

@@ -490,6 +490,10 @@ def rows() -> Iterator[Row]:
                      grids(((2, 2, 3, 4), (2, 3, 2, 2)), ((1, 1, 3, 2, 4), (1, 2, 2, 2, 3))),
                      grad_samples=grids(((1, 2, 3, 4), (1, 2, 2, 2)), modes=(0, 2)), dtypes="hf",
                      covers=("grid_sampler", "_grid_sampler_2d", "_grid_sampler_2d_backward"), **inexact)  # fmt: skip
+    yield structured("grid_sampler_2d", grid_sampler, grids(((1, 2, 3, 4), (1, 2, 2, 2)), modes=(0, 2)), dtypes="hf",
+                     **inexact)  # fmt: skip
+    yield structured("grid_sampler_3d", grid_sampler, grids(((1, 1, 3, 2, 4), (1, 2, 2, 2, 3)), modes=(0, 1)),
+                     dtypes="hf", **inexact)  # fmt: skip
     yield structured("affine_grid_generator", affine_grid,
                      sized(((2, 2, 3), ((2, 1, 3, 4), False)), ((1, 2, 3), ((1, 1, 2, 1), True)),
                            ((1, 3, 4), ((1, 1, 2, 3, 2), True))), dtypes="hf", **inexact)  # fmt: skip

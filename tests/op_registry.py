@@ -13,7 +13,7 @@ from op_db_row import qualified
 
 def is_row(entry: dict[str, Any]) -> bool:
     """Whether rows stand for a form: it is not deprecated, nor the first one again for complex factors."""
-    return not entry["deprecated"] and entry["overload"] != "complex_factor"
+    return not entry["deprecated"] and not entry["overload"].startswith("complex_")
 
 
 def by_name() -> dict[str, dict[str, Any]]:

@@ -60,6 +60,46 @@ struct QrRule {
   }
 };
 
+/// Returns 1 / (a_i + a_j) of the last dimension, as a matrix.
+Tensor reciprocal_sums(const Tensor& a) { return reciprocal(unsqueeze(a, -1) + unsqueeze(a, -2)); }
+
+/// With A = U H, K = U^H dU is skew-Hermitian and U^H dA = K H + dH, so K H + H K is U^H dA less its adjoint: an
+/// equation for each element of K in the basis of H's eigenvectors (Higham, "Functions of Matrices", 2008, section 8).
+struct PolarRule {
+  Saved u, h;
+  static PolarRule save(const TensorPair& out, const Tensor&, Needs) {
+    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1)};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    const Tensor U = u(), H = h();
+    const Tensor &of_u = g[0], &of_h = g[1];
+    if (!of_u.defined() && !of_h.defined()) return {};
+    const auto [values, V] = linalg_eigh(H);
+    Tensor Q;
+    if (of_u.defined()) Q = matmul(adjoint(U), of_u);
+    if (of_h.defined()) Q = Q.defined() ? Q - matmul(of_h, H) : -matmul(of_h, H);
+    const Tensor W = matmul(matmul(adjoint(V), Q), V) * reciprocal_sums(values).to(H.dtype());
+    Tensor inner = matmul(matmul(V, W - adjoint(W)), adjoint(V));
+    if (of_h.defined()) inner = inner + of_h;
+    Tensor r = matmul(U, inner);
+    if (!of_u.defined() || U.size(-2) == U.size(-1)) return r;
+    const Tensor rest = of_u - matmul(U, matmul(adjoint(U), of_u));  // outside of U's columns
+    return r + matmul(matmul(rest, V) / unsqueeze(values, -2).to(H.dtype()), adjoint(V));
+  }
+};
+
+/// With X X = A: X dX + dX X = dA, an equation for each element in the basis of X's eigenvectors.
+struct MatrixSqrthRule {
+  Saved root;
+  static MatrixSqrthRule save(const Tensor& out, const Tensor&, Needs) { return {Saved::result(out)}; }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const auto [values, V] = linalg_eigh(root());
+    const Tensor whole = (g + adjoint(g)) * wrapped(0.5);  // dX is Hermitian
+    const Tensor inner = matmul(matmul(adjoint(V), whole), V) * reciprocal_sums(values).to(g.dtype());
+    return matmul(matmul(V, inner), adjoint(V));
+  }
+};
+
 // With A X = B: gB = A^-H gX and gA = -gB X^H; with X A = B: gB = gX A^-H and gA = -X^H gB.
 struct SolveTriangularRule {
   Saved a, x;
@@ -376,6 +416,8 @@ void register_linalg() {
   record<ops::linalg_eig, EigRule>();
   record<ops::_linalg_svd, SvdRule>();
   record<ops::linalg_qr, QrRule>();
+  record<ops::linalg_polar, PolarRule>();
+  record<ops::linalg_matrix_sqrth, MatrixSqrthRule>();
   record<ops::linalg_solve_triangular, SolveTriangularRule>();
   record<ops::linalg_solve, SolveRule>();
   record<ops::linalg_inv, InvRule>();

@@ -45,8 +45,8 @@ struct MatmulRule {
     const Tensor left = index_select(g, 0, select(p.indices, 0, 0));
     const Tensor right = index_select(conj(b), 0, select(p.indices, 0, 1));
     Tensor values = sum(left * right, -1);
-    if (!p.coalesced) values = values * first_of_place(p, a.sizes(), values.dtype());
-    return _sparse_coo(p.indices, values, IntList(a.sizes()), p.coalesced);
+    if (!p.coalesced && p.layout == SparseLayout::coo) values = values * first_of_place(p, a.sizes(), values.dtype());
+    return sparse_like(p, values, a.sizes());
   }
   Tensor of_a(const Tensor& g) const {
     if (sparse) return of_sparse(a(), g, b_dim == 1 ? unsqueeze(b(), -1) : b());

@@ -178,6 +178,9 @@ struct LogcumsumexpRule {
   Tensor operator()(const Tensor& g, Needs) const {
     if (g.dim() == 0) return g;
     const Tensor input = x(), result = y();
+    if (g.is_complex()) {
+      return conj(exp(flip(logcumsumexp(flip(log(conj(g)) - result, dim), dim), dim) + input));
+    }
     const Tensor none = wrapped(-std::numeric_limits<double>::infinity());
     auto part = [&](const Tensor& which, const Tensor& size) {
       const Tensor logarithms = where(which, log(where(which, size, wrapped(1.0))) - result, none);

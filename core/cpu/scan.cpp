@@ -148,6 +148,7 @@ struct RunningExponentials {
 };
 
 Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
+  if (input.is_complex()) return ops::logcumsumexp.body()(input, dim);
   check_floating(input, "logcumsumexp");
   const ScanPlan plan = order_plan(input, dim, "logcumsumexp");
   Tensor r = result_tensor(input.sizes(), input.dtype());

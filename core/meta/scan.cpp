@@ -16,6 +16,7 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) { return runni
 Tensor cumprod(const Tensor& input, int64_t dim, MaybeDType dtype) { return running(input, dim, dtype, "cumprod"); }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
+  if (input.is_complex()) return ops::logcumsumexp.body()(input, dim);
   check_floating(input, "logcumsumexp");
   order_plan(input, dim, "logcumsumexp");
   return like(input);

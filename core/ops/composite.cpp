@@ -22,8 +22,8 @@
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sparse.h>
 #include <vesta/core/ops/view.h>
-#include <vesta/core/sparse.h>
 #include <vesta/core/torch_rules.h>
 
 namespace vesta {
@@ -44,6 +44,8 @@ namespace {
 /// nothing could satisfy it, and for one that a float dtype does not hold.
 Tensor number_within(const Tensor& input, const Tensor& bound, bool lower) {
   const Scalar number = bound.item();
+  VESTA_CHECK(!is_bool(input.dtype()) || !is_bool(number.dtype()), not_implemented,
+              "clamp: expected a dtype other than bool, got bools and the number ", number.integer() != 0, ".");
   if (!number.is_complex()) check_range(number, input.dtype(), "clamp");
   if (number.dtype() != DType::int64 || !is_integral(input.dtype())) return bound;
   return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
@@ -66,6 +68,16 @@ VESTA_INLINE const Tensor& bound_within(const Tensor& input, const Tensor& bound
 
 }  // namespace
 
+Tensor clamp_min_composite(const Tensor& input, const Tensor& min, Out out) {
+  Tensor limit;
+  return named_step(ops::_clamp_min(input, bound_within(input, min, true, limit), out), "ClampMinBackward0");
+}
+
+Tensor clamp_max_composite(const Tensor& input, const Tensor& max, Out out) {
+  Tensor limit;
+  return named_step(ops::_clamp_max(input, bound_within(input, max, false, limit), out), "ClampMaxBackward0");
+}
+
 Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Out out) {
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
   Tensor lowest, highest;
@@ -80,8 +92,8 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
         layer_state.grad_enabled && (input.requires_grad() || low.requires_grad() || high.requires_grad());
     return write_result(input, minimum(maximum(recorded ? clone(input) : input, low), high), "clamp_");
   }
-  if (!high.defined()) return named_step(ops::clamp_min(input, low, out), "ClampBackward1");
-  if (!low.defined()) return named_step(ops::clamp_max(input, high, out), "ClampBackward1");
+  if (!high.defined()) return named_step(ops::_clamp_min(input, low, out), "ClampBackward1");
+  if (!low.defined()) return named_step(ops::_clamp_max(input, high, out), "ClampBackward1");
   return ops::_clamp_between(input, low, high, out);
 }
 
@@ -364,13 +376,13 @@ TensorPair std_mean_correction_composite(const Tensor& input, const MaybeDims& d
 Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
   const MaybeDims dim{IntSpan(over)};
   const Tensor x = is_differentiable(input.dtype()) ? input : input.to(default_dtype());
-  check_floating(x, "logsumexp");
+  if (!x.is_complex()) check_floating(x, "logsumexp");
   const Tensor wide = widened(x);
   if (reduce_shape(wide, dim, true, "logsumexp").count == 0) return log(sum(exp(wide), dim, keepdim)).to(x.dtype());
   Tensor top;
   {
     NoGrad off;  // the largest value is subtracted and added again: its gradient is 0
-    top = amax(wide, dim, true);
+    top = amax(wide.is_complex() ? real(wide) : wide, dim, true);
     top = where(isfinite(top), top, wrapped(0.0));
   }
   const Tensor r = add(log(sum(exp(sub(wide, top)), dim, true)), top);
@@ -383,6 +395,7 @@ Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
 Tensor _logsumexp_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim) {
   const DType wide = compute_type(grad.dtype());
   const Tensor y = result.to(wide), parts = exp(sub(input.to(wide), y));
+  if (y.is_complex()) return mul(grad, conj(parts));
   const Tensor total = where(isfinite(y), sum(parts, MaybeDims{IntSpan(dim)}, true), wrapped(1.0));
   return mul(div(grad.to(wide), total), parts);
 }
@@ -666,12 +679,8 @@ namespace {
 
 /// Returns a sparse tensor of the sizes of another, without elements.
 Tensor sparse_zeros(const Tensor& like, MaybeDType dtype, MaybeDevice device) {
-  const SparseParts& p = sparse_parts(like, "zeros_like");
-  const Device where = device.value_or(like.device());
-  Dims sizes(p.values.sizes());
-  sizes[0] = 0;
-  const Tensor values = zeros(sizes, dtype.value_or(like.dtype()), where);
-  return make_sparse(zeros({{p.indices.size(0), 0}}, DType::int64, where), values, like.sizes(), true);
+  return with_no_elements(sparse_parts(like, "zeros_like"), dtype.value_or(like.dtype()),
+                          device.value_or(like.device()), like.sizes());
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ Tensor cholesky_inverse_composite(const Tensor& factor, bool upper) {
 // ---- LU ----
 
 TensorPair linalg_lu_factor_composite(const Tensor& A, bool pivot) {
-  const auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot, false);
+  const auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot, true);
   return {LU, pivots};
 }
 
@@ -120,7 +120,7 @@ Tensor permutation_matrix(const Tensor& pivots, int64_t m, DType dtype) {
 }  // namespace
 
 TensorTriple linalg_lu_composite(const Tensor& A, bool pivot) {
-  const auto [LU, pivots] = linalg_lu_factor(A, pivot);
+  const auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot, false);
   const auto [L, U] = triangles(LU);
   return {permutation_matrix(pivots, A.size(-2), A.dtype()), L, U};
 }
@@ -316,6 +316,21 @@ TensorTriple linalg_svd_composite(const Tensor& A, bool full_matrices, MaybeText
   check_no_driver(driver);
   return _linalg_svd(A, full_matrices);
 }
+TensorPair linalg_polar_composite(const Tensor& A) {
+  VESTA_CHECK(A.dim() >= 2, runtime, "linalg.polar: expected at least 2 dimensions, got ", A.sizes(), " (A).");
+  VESTA_CHECK(A.size(-2) >= A.size(-1), runtime, "linalg.polar: expected at least as many rows as columns, got ",
+              A.sizes(), " (A).");
+  const auto [U, S, Vh] = linalg_svd(A, false);
+  const Tensor V = adjoint(Vh);
+  return {matmul(U, Vh), matmul(mul(V, unsqueeze(S.to(A.dtype()), -2)), Vh)};
+}
+
+Tensor linalg_matrix_sqrth_composite(const Tensor& A) {
+  const auto [values, V] = linalg_eigh(A);
+  const Tensor roots = sqrt(clamp_min(values, wrapped(0.0))).to(A.dtype());
+  return matmul(mul(V, unsqueeze(roots, -2)), adjoint(V));
+}
+
 Tensor linalg_svdvals_composite(const Tensor& A, MaybeText driver) { return std::get<1>(linalg_svd(A, false, driver)); }
 
 TensorTriple svd_composite(const Tensor& input, bool some, bool compute_uv) {

@@ -560,14 +560,15 @@ struct Alignments {
     const Tensor lengths = length_column(device);
     Tensor alpha;
     for (int64_t t = 0; t < steps; ++t) {
-      const Tensor emitted = clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
+      // Beyond float16 the bound is -infinity: a bound of clamp_min() would be refused.
+      const Tensor emitted = _clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
       if (t == 0) {
         alpha = where(starts, emitted, kImpossible);
         continue;
       }
       const Tensor before = shifted(alpha, 1), skipped = where(skips, shifted(alpha, 2), kImpossible);
       const Tensor next = add(logsumexp(stack({alpha, before, skipped}, 0), 0), emitted);
-      alpha = where(gt(lengths, t), clamp_min(next, wrapped(kImpossible)), alpha);
+      alpha = where(gt(lengths, t), _clamp_min(next, wrapped(kImpossible)), alpha);
     }
     if (!alpha.defined()) alpha = where(starts, zeros({n, width}, log_probs.dtype(), device), kImpossible);
     const Tensor loss = neg(logsumexp(where(ends, alpha, kImpossible), 1));

@@ -13,6 +13,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/numbers.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -23,6 +24,40 @@
 #include <vesta/core/torch_rules.h>
 
 namespace vesta {
+
+/// Checks a sum with a factor of the second operand, and applies the factor to it, in the dtype of the sum if that is
+/// complex.
+Tensor factored(const PointwiseInfo& info, const Tensor* const* in, Scalar factor) {
+  constexpr double kOnes[kMaxParams] = {1};
+  if (info.check) info.check(in, kOnes);
+  Promotion types;
+  for (int i = 0; i < info.inputs; ++i) types.see(*in[i]);
+  const Tensor& scaled = *in[1];
+  const bool converts = is_complex(types.result()) && !scaled.impl()->wrapped_number;
+  return mul(converts ? scaled.to(types.result()) : scaled, wrapped(factor));
+}
+
+/// The complex form adds to the operand with the larger real part, whose exponential would overflow.
+Tensor logaddexp_composite(const Tensor& input, const Tensor& other, Out out) {
+  if (!input.is_complex() && !other.is_complex()) {
+    return named_step(ops::_logaddexp(input, other, out), "LogaddexpBackward0");
+  }
+  const DType d = promote(input.dtype(), other.dtype());
+  const Tensor x = input.to(d), y = other.to(d), a = real(x.detach()), b = real(y.detach());
+  const Tensor first = ge(a, b), large = where(first, x, y), small = where(first, y, x);
+  const Tensor same = logical_and(eq(a, b), isinf(a));  // their difference is 0, not NaN
+  const Tensor apart = where(same, wrapped(0.0), sub(small, large));
+  return named_step(ops::add(large, log1p(exp(apart)), 1, out), "LogaddexpBackward0");
+}
+
+/// The scan of complex numbers, in order: which of the logarithms comes out depends on it.
+Tensor logcumsumexp_composite(const Tensor& input, int64_t dim) {
+  const int64_t d = wrap_dim(dim, input.dim(), "logcumsumexp");
+  if (input.numel() < 2) return clone(input);
+  TensorVector sums{narrow(input, d, 0, 1)};
+  for (int64_t i = 1; i < input.size(d); ++i) sums.push_back(logaddexp(narrow(input, d, i, 1), sums.back()));
+  return cat(sums, d);
+}
 
 // ---- special functions ----
 

@@ -151,11 +151,6 @@ Tensor normalize_composite(const Tensor& input, double p, IntList dim, double ep
   return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }
 
-Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  const Tensor r = std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
-  return suggests_channels_last(input) ? to_channels_last(r) : r;  // as in PyTorch
-}
-
 namespace {
 
 /// Returns the last dimensions, as many as normalized_shape has, and with `leading` the others.
@@ -166,19 +161,30 @@ Dims dims_of_rows(const Tensor& input, IntSpan normalized_shape, bool leading) {
   return dims;
 }
 
-}  // namespace
-
-/// Divides rows by their root mean square (Zhang and Sennrich 2019).
-TensorPair _fused_rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight,
-                                     MaybeDouble eps) {
-  check_row_norm("rms_norm", input, normalized_shape, weight, {});
+/// Divides rows by the root of the mean of their squares (Zhang and Sennrich 2019).
+TensorPair rms_norm_of_parts(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  const auto checked = [](const Tensor& t) { return t.is_complex() ? real(t) : t; };
+  check_row_norm("rms_norm", checked(input), normalized_shape, weight.defined() ? checked(*weight) : Tensor(), {});
   const DType wide = compute_type(input.dtype());
-  const double small = eps ? *eps : rms_norm_eps(input.dtype());
+  const double small = eps ? *eps : rms_norm_eps(is_complex(wide) ? real_type(wide) : wide);
   const Tensor x = input.to(wide);
   const Tensor scale = rsqrt(add(mean(square(x), dims_of_rows(input, normalized_shape, false), true), small));
   Tensor r = mul(x, scale);
   if (weight.defined()) r = mul(r, weight->to(wide));
   return {r.to(input.dtype()), scale};
+}
+
+}  // namespace
+
+Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  if (input.is_complex()) return std::get<0>(rms_norm_of_parts(input, normalized_shape, weight, eps));
+  const Tensor r = std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+  return suggests_channels_last(input) ? to_channels_last(r) : r;  // as in PyTorch
+}
+
+TensorPair _fused_rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+                                     MaybeDouble eps) {
+  return rms_norm_of_parts(input, normalized_shape, weight, eps);
 }
 
 /// The root mean square is a function of the input, so it is computed anew, as in _layer_norm_backward_composite.

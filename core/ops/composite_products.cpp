@@ -62,13 +62,21 @@ Tensor as_rows(const Tensor& t) {
 Tensor with_factors(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&, double, double), const Tensor& input,
                     const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   const auto is_real = [](Scalar factor) { return factor.imag() == 0; };
+  const bool complex = input.is_complex() || a.is_complex() || b.is_complex();
   const auto scaled = [&](const Tensor& t, Scalar factor, const char* name) {
-    VESTA_CHECK(is_real(factor) || t.is_complex(), runtime, "sum of a product: expected a real ", name,
-                " for operands of ", t.dtype(), ", got a complex number.");
+    VESTA_CHECK(is_real(factor) || complex, runtime, "sum of a product: expected a real ", name, " for operands of ",
+                t.dtype(), ", got a complex number.");
     return is_real(factor) ? t : mul(t, wrapped(factor));
   };
   return op(scaled(input, beta, "beta"), scaled(a, alpha, "alpha"), b, is_real(beta) ? beta.real() : 1,
             is_real(alpha) ? alpha.real() : 1);
+}
+
+Tensor with_factors_inplace(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&, double, double),
+                            Tensor (*inplace)(const Tensor&, const Tensor&, const Tensor&, double, double),
+                            const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  if (beta.imag() == 0 && alpha.imag() == 0) return inplace(input, a, b, beta.real(), alpha.real());
+  return copy_(input, with_factors(op, input, a, b, beta, alpha));
 }
 
 TensorPair _linear_backward_weight_composite(const Tensor& grad, const Tensor& input) {
@@ -107,6 +115,11 @@ Tensor bmm_composite(const Tensor& a, const Tensor& b) {
 
 namespace {
 
+/// Raises for a factor that is infinite as an element.
+void check_factors(DType d, double beta, double alpha, const char* op) {
+  for (const double factor : {beta, alpha}) check_range(factor, d, op);
+}
+
 /// Asks an op to write onto its first operand, which nobody else has, where that is as good as a new result.
 Out onto(const Tensor& t, const Tensor& other) {
   const bool recorded = layer_state.grad_enabled && (t.requires_grad() || other.requires_grad());
@@ -126,8 +139,10 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
               ": expected an input that broadcasts to ", sizes, ", got ", input.sizes(), ".");
   VESTA_CHECK(out.kind != Out::inplace || std::ranges::equal(input.sizes(), sizes), value, op, ": output with shape ",
               input.sizes(), " doesn't match the broadcast shape ", sizes, " (an in-place op keeps its shape).");
-  // A product of 16-bit floats may be beyond their range before alpha brings it back.
-  const bool wide = alpha != 1 && compute_type(a.dtype()) != a.dtype();
+  check_factors(compute_type(a.dtype()), beta, alpha, op);
+  // A product of 16-bit floats may be beyond their range before alpha brings it back, and so may be beta.
+  const bool held = std::abs(beta) <= 65504;  // by float16
+  const bool wide = (alpha != 1 || !held) && compute_type(a.dtype()) != a.dtype();
   Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
   // As BLAS has it: what a factor of 0 ignores may be NaN.
   if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
@@ -219,6 +234,7 @@ Tensor addr_to(const Tensor& input, const Tensor& vec1, const Tensor& vec2, doub
   check_whole(beta, "beta");
   check_whole(alpha, "alpha");
   whole_factors(result, &beta, &alpha, op);
+  check_factors(result, beta, alpha, op);
   if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
     const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
     return ops::logical_or(product, logical_and(input, wrapped(beta != 0)), out);
@@ -233,6 +249,7 @@ Tensor addmv_to(const Tensor& input, const Tensor& mat, const Tensor& vec, doubl
               ": expected a matrix [n, m] and a vector [m], got ", mat.sizes(), " (mat) and ", vec.sizes(), " (vec).");
   check_number(mat, op);
   whole_factors(mat.dtype(), &beta, &alpha, op);
+  check_factors(mat.dtype(), beta, alpha, op);
   const auto multiply = [](const Tensor& x, const Tensor& y) { return squeeze(matmul(x, unsqueeze(y, 1)), 1); };
   return added(input, mat, vec, Dims{mat.size(0)}, beta, alpha, op, multiply, out);
 }

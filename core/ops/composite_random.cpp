@@ -42,7 +42,16 @@ Tensor drawn_from(const Tensor& parameter, const Tensor& made) {
 
 }  // namespace
 
+/// Drops complex elements: the draws are those of real ones.
+TensorPair native_dropout_composite(const Tensor& input, double p, bool train) {
+  const DType d = input.dtype();
+  const Tensor drawn = ones(input.sizes(), is_complex(d) ? real_type(d) : d, input.device());
+  const Tensor mask = std::get<1>(native_dropout(drawn, p, train));
+  return {native_dropout_backward(input, mask, train && p < 1 ? 1 / (1 - p) : 1), mask};
+}
+
 Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor& mask, double scale) {
+  if (mask.dtype() != DType::bool_) return mul(mul(grad_output, scale), mask);
   return where(mask, mul(grad_output, scale), wrapped(0.0));
 }
 

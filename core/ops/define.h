@@ -84,6 +84,10 @@ constexpr PointwiseInfo describe(const Schema& schema) {
   info.integers_to_float = integers_to_float<D>();
   if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
   if constexpr (requires { D::rounds_numbers; }) info.rounds_numbers = D::rounds_numbers;
+  if constexpr (requires { D::bounds_parameters; }) info.bounds_parameters = D::bounds_parameters;
+  if constexpr (requires { D::parameters_are_elements; }) {
+    info.bounds_parameters = info.parameters_are_elements = D::parameters_are_elements;
+  }
   if constexpr (requires { D::of_truth; }) info.of_truth = D::of_truth;
   info.mask_first = mask_first<D>();
   if constexpr (requires { D::check; }) info.check = &check<D, P>;

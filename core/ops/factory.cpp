@@ -7,6 +7,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/torch_rules.h>
 
@@ -50,6 +51,7 @@ DType linspace_dtype(Scalar start, Scalar end, int64_t steps, MaybeDType dtype) 
   VESTA_CHECK(kNumbers.has(d), not_implemented, "linspace: expected a dtype of numbers, got ", d, " (dtype).");
   VESTA_CHECK(!complex || is_complex(d), runtime, "linspace: expected a complex dtype for complex bounds, got ", d,
               ".");
+  for (const Scalar& bound : {start, end}) check_range(bound, d, "linspace");
   return d;
 }
 

@@ -198,7 +198,7 @@ Tensor fft_fftshift_composite(const Tensor& input, const MaybeDims& dim) { retur
 Tensor fft_ifftshift_composite(const Tensor& input, const MaybeDims& dim) { return shifted(input, dim, 1); }
 
 Tensor fft_fftfreq_composite(int64_t n, double d, MaybeDType dtype, MaybeDevice device) {
-  VESTA_CHECK(n > 0, runtime, "fft.fftfreq: expected n > 0, got ", n, ".");
+  VESTA_CHECK(n >= 0, runtime, "fft.fftfreq: expected n >= 0, got ", n, ".");
   const Tensor number = arange(0, n, 1, DType::int64, device);
   const Tensor wrapped_round = sub(number, mul(ge(number, wrapped((n + 1) / 2)), wrapped(n)));
   return frequencies(wrapped_round, n, d, dtype, "fft.fftfreq");

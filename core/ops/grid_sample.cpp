@@ -230,6 +230,26 @@ Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t i
                     images ? "GridSampler2DBackward0" : "GridSampler3DBackward0");
 }
 
+namespace {
+/// Raises for other images than those of `spatial` dimensions.
+void check_spatial(const Tensor& input, const Tensor& grid, int64_t spatial, const char* op) {
+  VESTA_CHECK(input.dim() == spatial + 2 && grid.dim() == spatial + 2, runtime, op, ": expected ", spatial + 2,
+              "D input and grid, got ", input.sizes(), " (input) and ", grid.sizes(), " (grid).");
+}
+}  // namespace
+
+Tensor grid_sampler_2d_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                 int64_t padding_mode, bool align_corners) {
+  check_spatial(input, grid, 2, "grid_sampler_2d");
+  return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+Tensor grid_sampler_3d_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                 int64_t padding_mode, bool align_corners) {
+  check_spatial(input, grid, 3, "grid_sampler_3d");
+  return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
 Tensor _grid_sampler_2d_composite(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
                                   int64_t padding_mode, bool align_corners) {
   check_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners);

@@ -17,8 +17,8 @@ void check_bernoulli(const Tensor& p) {
 
 void check_native_dropout(const Tensor& input, double p) {
   check_probability(p, "native_dropout");
-  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
-              input.dtype(), ".");
+  VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
+              "native_dropout: expected a float or complex dtype, got ", input.dtype(), ".");
 }
 
 Tensor check_embedding(const Tensor& weight, const Tensor& indices) {

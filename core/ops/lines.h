@@ -74,6 +74,62 @@
   G##_FORM(R, name##_##form, name, #form, params, args, call __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_PYTHON_FORM(G, R, name, form, params, args, call, ...) \
   G##_PYTHON_FORM(R, name##_##form, name, #form, params, args, call __VA_OPT__(, ) __VA_ARGS__)
+// The forms that PyTorch has deprecated of beta * input + alpha * (a times b), and the one with complex factors.
+#define VESTA_LINE_PRODUCT_FORMS(G, name, a, b, ...)                                                                   \
+  G##_PYTHON_FORM(Tensor, name##_alpha_beta, name, "alpha_beta",                                                       \
+                  (Scalar beta, const Tensor& input, Scalar alpha, const Tensor& a, const Tensor& b),                  \
+                  (beta, input, alpha, a, b), with_factors(name, input, a, b, beta, alpha), deprecated,                \
+                  accepts(kNumbers) __VA_OPT__(, ) __VA_ARGS__)                                                        \
+  G##_PYTHON_FORM(Tensor, name##_beta, name, "beta",                                                                   \
+                  (Scalar beta, const Tensor& input, const Tensor& a, const Tensor& b), (beta, input, a, b),           \
+                  with_factors(name, input, a, b, beta, 1), deprecated, accepts(kNumbers) __VA_OPT__(, ) __VA_ARGS__)  \
+  G##_PYTHON_FORM(Tensor, name##_method_alpha_beta, name, "method_alpha_beta",                                         \
+                  (const Tensor& input, Scalar beta, Scalar alpha, const Tensor& a, const Tensor& b),                  \
+                  (input, beta, alpha, a, b), with_factors(name, input, a, b, beta, alpha), tensor_only, deprecated,   \
+                  accepts(kNumbers))                                                                                   \
+  G##_PYTHON_FORM(Tensor, name##_method_beta, name, "method_beta",                                                     \
+                  (const Tensor& input, Scalar beta, const Tensor& a, const Tensor& b), (input, beta, a, b),           \
+                  with_factors(name, input, a, b, beta, 1), tensor_only, deprecated, accepts(kNumbers))
+#define VESTA_LINE_PRODUCT_FACTORS(G, name, a, b, ...)                                                                 \
+  G##_PYTHON_FORM(Tensor, name##_complex_factor, name, "complex_factor",                                               \
+                  (const Tensor& input, const Tensor& a, const Tensor& b, Kw<Scalar> beta = 1, Scalar alpha = 1),      \
+                  (input, a, b, beta, alpha), with_factors(name, input, a, b, beta, alpha), method,                    \
+                  accepts(kNumbers) __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_PRODUCT_FORMS_INPLACE(G, name, a, b, ...)                                                           \
+  G##_PYTHON_FORM(Tensor, name##__method_alpha_beta, name##_, "method_alpha_beta",                                     \
+                  (const Tensor& input, Scalar beta, Scalar alpha, const Tensor& a, const Tensor& b),                  \
+                  (input, beta, alpha, a, b), with_factors_inplace(name, name##_, input, a, b, beta, alpha),           \
+                  tensor_only, deprecated, accepts(kNumbers))                                                          \
+  G##_PYTHON_FORM(Tensor, name##__method_beta, name##_, "method_beta",                                                 \
+                  (const Tensor& input, Scalar beta, const Tensor& a, const Tensor& b), (input, beta, a, b),           \
+                  with_factors_inplace(name, name##_, input, a, b, beta, 1), tensor_only, deprecated,                  \
+                  accepts(kNumbers))                                                                                   \
+  G##_PYTHON_FORM(Tensor, name##__complex_factor, name##_, "complex_factor",                                           \
+                  (const Tensor& input, const Tensor& a, const Tensor& b, Kw<Scalar> beta = 1, Scalar alpha = 1),      \
+                  (input, a, b, beta, alpha), with_factors_inplace(name, name##_, input, a, b, beta, alpha),           \
+                  tensor_only, accepts(kNumbers))
+// A complex factor of a pointwise sum, and the deprecated form with it before the operands.
+#define VESTA_LINE_COMPLEX_FACTOR(G, name, factor, params, tensors, args, ...)                                         \
+  G##_PYTHON_FORM(Tensor, name##_complex_factor, name, "complex_factor",                                               \
+                  (const Tensor& input, VESTA_UNPAREN params, Kw<Scalar> factor),                                      \
+                  (input, VESTA_UNPAREN args, factor),                                                                 \
+                  with_factor(ops::name, {}, factor, input, VESTA_UNPAREN args), method, out,                          \
+                  typed_alpha __VA_OPT__(, ) __VA_ARGS__)                                                              \
+  G##_PYTHON_FORM(Tensor, name##__complex_factor, name##_, "complex_factor",                                           \
+                  (const Tensor& input, VESTA_UNPAREN params, Kw<Scalar> factor),                                      \
+                  (input, VESTA_UNPAREN args, factor),                                                                 \
+                  with_factor(ops::name, Out{&input, Out::inplace}, factor, input, VESTA_UNPAREN args), tensor_only,   \
+                  typed_alpha)                                                                                         \
+  G##_PYTHON_FORM(Tensor, name##_complex_##factor, name, "complex_" #factor,                                           \
+                  (const Tensor& input, Scalar factor, VESTA_UNPAREN tensors),                                         \
+                  (input, factor, VESTA_UNPAREN args),                                                                 \
+                  with_factor(ops::name, {}, factor, input, VESTA_UNPAREN args), method, out, deprecated,              \
+                  typed_alpha __VA_OPT__(, ) __VA_ARGS__)                                                              \
+  G##_PYTHON_FORM(Tensor, name##__complex_##factor, name##_, "complex_" #factor,                                       \
+                  (const Tensor& input, Scalar factor, VESTA_UNPAREN tensors),                                         \
+                  (input, factor, VESTA_UNPAREN args),                                                                 \
+                  with_factor(ops::name, Out{&input, Out::inplace}, factor, input, VESTA_UNPAREN args), tensor_only,   \
+                  deprecated, typed_alpha)
 #define VESTA_LINE_FORM_METHOD(G, R, name, form, params, args, call, ...)                                              \
   G##_FORM(R, name##_##form, name, #form, (const Tensor& input VESTA_COMMA params), (input VESTA_COMMA args),          \
            call, method __VA_OPT__(, ) __VA_ARGS__)

@@ -39,6 +39,12 @@ VESTA_API TensorPair _fused_linear_composite(const Tensor& input, const Tensor& 
 VESTA_API Tensor with_factors(Tensor (*op)(const Tensor& input, const Tensor& a, const Tensor& b, double beta,
                                            double alpha),
                               const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
+/// Computes the same in place by `inplace`, or copies the result of `op` where a factor is complex.
+VESTA_API Tensor with_factors_inplace(Tensor (*op)(const Tensor& input, const Tensor& a, const Tensor& b, double beta,
+                                                   double alpha),
+                                      Tensor (*inplace)(const Tensor& input, const Tensor& a, const Tensor& b,
+                                                        double beta, double alpha),
+                                      const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
 /// Works out input @ weight.T of checked operands. Leading dimensions of the input are rows; `input` is replaced by a
 /// dense copy if its rows are not evenly spaced.
 VESTA_API Product linear_product(Tensor& input, const Tensor& weight);

@@ -372,6 +372,11 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   call.find_device(out);
   call.find_shape();
   if (info.check) info.check(in, params);
+  if (info.bounds_parameters) {
+    for (int k = 0; k < info.params; ++k) {
+      check_range(params[k], info.parameters_are_elements ? compute : compute_type(compute), call.op_);
+    }
+  }
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
   VESTA_CHECK(kernel, not_implemented, call.op_, ": no kernel for ", compute, " on ", call.device_, " in this build.");
   return {compute, numbers, kernel};
@@ -384,6 +389,14 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   Tensor r = call.run(d.kernel, d.compute, result_dtype(info, d.compute), params, out);
   if (d.numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
   return r;
+}
+
+/// Returns whether every dtype holds the parameters.
+bool held_by_all(const double* params, int count) {
+  constexpr double kNarrowest = 65504;  // the largest float16
+  bool held = true;
+  for (int k = 0; k < count; ++k) held = held && std::abs(params[k]) <= kNarrowest;
+  return held;
 }
 
 /// Returns whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
@@ -483,6 +496,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
     return general(info, in, params, out);  // an alpha of 1 needs no check
   }
   if (info.check && !info.accepts.has(DType::int64)) info.check(in, params);  // one about the parameters
+  if (info.bounds_parameters && !held_by_all(params, info.params)) return general(info, in, params, out);
   alignas(64) char numbers[kMaxInputs][64];
   LoopArgs args;
   args.in[lead] = a->data(), args.step[lead] = 1;

@@ -43,6 +43,8 @@ struct PointwiseInfo {
   bool integers_to_float = false;  // integer inputs compute in the default float type
   bool bool_to_int64 = false;  // bool inputs compute in int64
   bool rounds_numbers = false;  // numbers are rounded to the elements' type: comparisons and choices
+  // Of the finite parameters: they must be finite in the type computed in, or as elements.
+  bool bounds_parameters = false, parameters_are_elements = false;
   bool of_truth = false;  // inputs of any dtype count as bools, x != 0
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool pass[3] = {};  // the gradient of input i is g
@@ -56,6 +58,9 @@ struct PointwiseInfo {
   bool (*result_stands_in)(const double* params) = nullptr;
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
 };
+
+/// Checks the operands of a sum with a complex factor, and returns the second one times the factor.
+VESTA_API Tensor factored(const PointwiseInfo& info, const Tensor* const* in, Scalar factor);
 
 /// An Op that carries its record. Layers and kernels look at `info`, which lives with the op.
 template <class Signature>
@@ -128,6 +133,13 @@ VESTA_API TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* con
 /// fused kernel for the dtype, returns an undefined tensor.
 VESTA_API Tensor pointwise_backward(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
                                     const double* params);
+/// Computes a pointwise sum (add, addcmul, ...) whose second operand is multiplied by a factor that may be complex.
+template <class PointwiseOp, class... T>
+Tensor with_factor(const PointwiseOp& op, Out out, Scalar factor, const Tensor& input, const Tensor& first,
+                   const T&... rest) {
+  const Tensor* const in[] = {&input, &first, &rest...};
+  return op(input, factored(op.info, in, factor), rest..., 1, out);
+}
 /// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, devices and overlap.
 VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_blocking = false);
 /// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference

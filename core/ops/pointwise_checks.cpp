@@ -9,6 +9,7 @@
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -59,6 +60,11 @@ void check_lerp(const Tensor* const* in) {
     VESTA_CHECK(in[i]->dtype() == d || is_number, type, "lerp: expected dtype ", d, " for `", names[i],
                 "` but got dtype ", in[i]->dtype(), ".");
   }
+  if (!in[2]->impl()->wrapped_number) return;
+  const Scalar weight = in[2]->item();
+  VESTA_CHECK(is_complex(d) || !weight.is_complex(), runtime, "lerp: expected a real number for operands of ", d,
+              ", got a complex one (weight).");
+  check_range(weight, compute_type(d), "lerp");
 }
 
 void check_integer_exponent(const Tensor* const* in) {
@@ -73,7 +79,14 @@ void check_integer_value(const Tensor* const* in, double value) {
   if (value == 1) return;
   Promotion types;
   for (int i = 0; i < 3; ++i) types.see(*in[i]);
-  if (!is_differentiable(types.result())) check_factor(types.result(), value, "addcmul", "value");
+  if (!is_differentiable(types.result())) check_factor(types.result(), std::trunc(value), "addcmul", "value");
+}
+
+void check_quotient(const Tensor* const* in, double) {
+  VESTA_CHECK(is_differentiable(in[1]->dtype()) || is_differentiable(in[2]->dtype()), runtime,
+              "addcdiv: expected a float or complex dtype of tensor1 or tensor2, got ", in[1]->dtype(), " and ",
+              in[2]->dtype(), ". Integer division with addcdiv is no longer supported. Use input + value * tensor1 / ",
+              "tensor2.");
 }
 
 void check_celu_alpha(const Tensor* const*, double alpha) {
@@ -99,8 +112,14 @@ void check_integer_threshold(const Tensor* const* in, double threshold, double v
   });
 }
 
-void check_softshrink_lambd(const Tensor* const*, double lambd) {
-  VESTA_CHECK(lambd >= 0, runtime, "softshrink: lambda must be greater or equal to 0, but found to be ", lambd, ".");
+void check_softshrink_lambd(const Tensor* const* in, double lambd) {
+  const DType d = in[0]->dtype();
+  if (!is_float(d)) return;  // is refused
+  visit<kFloats>(d, [&]<class T>() {
+    const double most = double(static_cast<compute_t<T>>(std::numeric_limits<T>::max()));
+    VESTA_CHECK(lambd >= 0 && lambd <= most, runtime, "softshrink: lambda must be in range [0, ", most,
+                "] for operands of ", d, ", but found to be ", lambd, ".");
+  });
 }
 
 void check_round_decimals(const Tensor* const* in, int64_t decimals) {

@@ -537,7 +537,7 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
   constexpr const char* op = "col2im";
   VESTA_CHECK(input.dim() == 2 || input.dim() == 3, runtime, op,
               ": Expected 2D or 3D (batch mode) tensor for input, but got ", input.sizes(), ".");
-  check_floating(input, op);
+  if (!input.is_complex()) check_floating(input, op);
   const Spatial size = spatial_of(output_size, 2, 1, 1, op, "output_size");
   const Window w = patch_window(Dims{size[1], size[2]}, kernel_size, dilation, padding, stride, op);
   const Tensor x = input.dim() == 2 ? unsqueeze(input, 0) : input;

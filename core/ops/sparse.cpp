@@ -18,6 +18,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/promotion.h>
@@ -101,11 +102,23 @@ void add_elements(const Tensor& to, const Tensor& sparse, double alpha, const ch
   if (!flat.is_same(to)) copy_(to, flat);
 }
 
-Tensor coalesced(const Tensor& t, const char* op) { return sparse_parts(t, op).coalesced ? t : coalesce(t); }
+bool is_compressed(const SparseParts& p) { return p.layout != SparseLayout::coo; }
+
+/// Returns a sparse tensor each of whose positions occurs once.
+Tensor coalesced(const Tensor& t, const char* op) {
+  const SparseParts& p = sparse_parts(t, op);
+  return p.coalesced || is_compressed(p) ? t : coalesce(t);
+}
 
 /// Returns a sparse tensor with the positions of `like` and other values.
-Tensor with_values(const Tensor& like, const Tensor& values, bool is_coalesced) {
-  return make_sparse(like.impl()->sparse_parts->indices, values, like.sizes(), is_coalesced);
+Tensor with_values(const Tensor& like, const Tensor& values) {
+  return make_sparse_like(*like.impl()->sparse_parts, values, like.sizes());
+}
+
+/// Raises for a compressed matrix, which has no coordinates.
+void check_coordinates(const SparseParts& p, const char* op) {
+  VESTA_CHECK(!is_compressed(p), runtime, op, ": expected sparse coordinate tensor layout but got ",
+              p.layout == SparseLayout::csr ? "SparseCsr" : "SparseCsc", ". Convert it with .to_sparse().");
 }
 
 /// Delivers the result of a pointwise call on sparse operands.
@@ -118,8 +131,7 @@ Tensor deliver(const Tensor& result, const Out& out, const char* op) {
   VESTA_CHECK(result.dtype() == to.dtype(), runtime, op, ": result type ", result.dtype(),
               " can't be cast to the desired output type ", to.dtype(), ".");
   if (!result.is_sparse()) return copy_(to, result);
-  const SparseParts& p = *result.impl()->sparse_parts;
-  set_sparse_parts(to, p.indices, p.values, p.coalesced, op);
+  set_sparse_parts(to, *result.impl()->sparse_parts, op);
   return to;
 }
 
@@ -150,6 +162,9 @@ Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, co
   Tensor other = q.values.to(joint);
   if (alpha != 1) other = mul(other, wrapped(alpha)).to(joint);
   const Tensor sum = make_sparse(cat({p.indices, q.indices}, 1), cat({p.values.to(joint), other}, 0), a.sizes(), false);
+  if (p.layout == q.layout && is_compressed(p)) {
+    return deliver(_compress(coalesce(sum), p.layout == SparseLayout::csr), out, op);
+  }
   return deliver(p.coalesced && q.coalesced ? coalesce(sum) : sum, out, op);
 }
 Tensor add_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, alpha, out, "add"); }
@@ -169,13 +184,13 @@ Tensor elementwise(const Tensor& a, const Tensor& b, bool commutes, Out out) {
   if (!a.is_sparse()) return deliver(elementwise<op>(b, a, commutes, {}), out, name);
   if (!b.is_sparse() && b.dim() == 0) {
     const SparseParts& p = sparse_parts(a, name);
-    return deliver(with_values(a, op(p.values, b, Out{}), p.coalesced), out, name);
+    return deliver(with_values(a, op(p.values, b, Out{})), out, name);
   }
   check_same_sizes(a, b, name);
   const Tensor left = coalesced(a, name);
   const SparseParts& p = sparse_parts(left, name);
   const Tensor others = elements_at(b.is_sparse() ? to_dense(b) : b, p.indices);
-  return deliver(with_values(left, op(p.values, others, Out{}), true), out, name);
+  return deliver(with_values(left, op(p.values, others, Out{})), out, name);
 }
 Tensor mul_sparse(const Tensor& a, const Tensor& b, Out out) { return elementwise<ops::mul>(a, b, true, out); }
 Tensor div_sparse(const Tensor& a, const Tensor& b, Out out) { return elementwise<ops::div>(a, b, false, out); }
@@ -186,14 +201,14 @@ Tensor pow_sparse(const Tensor& a, const Tensor& b, Out out) {
   VESTA_CHECK(b.item<double>() > 0, runtime, "pow: expected an exponent > 0 of a sparse tensor, got ", b.item<double>(),
               ".");
   const Tensor base = coalesced(a, "pow");
-  return deliver(with_values(base, ops::pow(sparse_parts(base, "pow").values, b, Out{}), true), out, "pow");
+  return deliver(with_values(base, ops::pow(sparse_parts(base, "pow").values, b, Out{})), out, "pow");
 }
 
 /// Applies a function with f(0) = 0 to the elements.
 template <auto& op>
 Tensor unary(const Tensor& t, Out out) {
   const Tensor whole = coalesced(t, op.name);
-  return deliver(with_values(whole, op(sparse_parts(whole, op.name).values, Out{}), true), out, op.name);
+  return deliver(with_values(whole, op(sparse_parts(whole, op.name).values, Out{})), out, op.name);
 }
 template <auto&... unary_ops>
 void set_unary() {
@@ -220,6 +235,11 @@ Tensor permute_sparse(const Tensor& t, IntList dims) {
   }
   const bool in_order = std::is_sorted(dims.begin(), dims.begin() + int64_t(s));
   const Tensor indices = rows.empty() ? p.indices : stack(rows, 0);
+  if (is_compressed(p)) {  // rows become columns
+    const SparseLayout turned = p.layout == SparseLayout::csr ? SparseLayout::csc : SparseLayout::csr;
+    return make_compressed(in_order ? p.layout : turned, p.compressed, p.plain, indices,
+                           permute(p.values, IntList(dense)), sizes);
+  }
   return make_sparse(indices, permute(p.values, IntList(dense)), sizes, p.coalesced && in_order);
 }
 Tensor transpose_sparse(const Tensor& t, int64_t dim0, int64_t dim1) {
@@ -326,12 +346,21 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
   return make_sparse(cat(indices, 1), cat(values, 0), sizes, false);
 }
 
+/// Returns where each of n rows begins among the sorted row numbers, and the last one ends.
+Tensor row_ends(const Tensor& rows, int64_t n) {
+  return _searchsorted(rows, arange(0, n + 1, 1, DType::int64, rows.device()), false);
+}
+
 /// Multiplies a sparse matrix [n, m] by a dense one [m, k].
 Tensor times_dense(const Tensor& a, const Tensor& b, const char* op) {
   const SparseParts& p = sparse_parts(a, op);
   VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected m1 and m2 to have the same dtype, but got: ", a.dtype(),
               " != ", b.dtype());
   const Tensor rows = select(p.indices, 0, 0), columns = select(p.indices, 0, 1);
+  if (p.coalesced && p.values.dim() == 1) {
+    const bool by_rows = p.layout == SparseLayout::csr;
+    return _csr_product(by_rows ? p.compressed : row_ends(rows, a.size(0)), by_rows ? p.plain : columns, p.values, b);
+  }
   Tensor r = zeros({{a.size(0), b.size(1)}}, a.dtype(), a.device());
   const int64_t step = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, b.size(1)));
   for (int64_t from = 0; from < nnz(p); from += step) {
@@ -355,7 +384,10 @@ Tensor matmul_sparse(const Tensor& a, const Tensor& b) {
   const int64_t inner = a.size(-1), other = b.size(b.dim() == 1 ? 0 : -2);
   VESTA_CHECK(inner == other, runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes(), " and ", b.sizes(),
               ")");
-  if (a.is_sparse() && b.is_sparse()) return to_sparse(times_dense(a, to_dense(b), "matmul"));
+  if (a.is_sparse() && b.is_sparse()) {
+    const Tensor r = to_sparse(times_dense(a, to_dense(b), "matmul"));
+    return is_compressed(*a.impl()->sparse_parts) ? _compress(r, true) : r;
+  }
   if (!a.is_sparse()) {  // (B^T A^T)^T
     const Tensor left = a.dim() == 1 ? unsqueeze(a, 0) : a;
     const Tensor r = transpose(times_dense(transpose(b, 0, 1), transpose(left, 0, 1), "matmul"), 0, 1);
@@ -375,25 +407,32 @@ Tensor sum_sparse(const Tensor& t, const MaybeDims& dim, bool keepdim, MaybeDTyp
 
 Tensor clone_sparse(const Tensor& t, Text) {
   const SparseParts& p = sparse_parts(t, "clone");
-  return make_sparse(clone(p.indices), clone(p.values), t.sizes(), p.coalesced);
+  if (!is_compressed(p)) return make_sparse(clone(p.indices), clone(p.values), t.sizes(), p.coalesced);
+  return make_compressed(p.layout, clone(p.compressed), clone(p.plain), p.indices, clone(p.values), t.sizes());
+}
+/// Returns a copy of a sparse tensor's parts, in another dtype or on another device.
+Tensor parts_on(const SparseParts& p, MaybeDType dtype, MaybeDevice device, IntSpan sizes, bool non_blocking = false) {
+  const Tensor indices = _to_copy(p.indices, {}, device), values = _to_copy(p.values, dtype, device, non_blocking);
+  if (!is_compressed(p)) return make_sparse(indices, values, sizes, p.coalesced);
+  return make_compressed(p.layout, _to_copy(p.compressed, {}, device), _to_copy(p.plain, {}, device), indices, values,
+                         sizes);
 }
 Tensor convert_sparse(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
   const SparseParts& p = sparse_parts(t, "to");
-  return make_sparse(_to_copy(p.indices, {}, device), _to_copy(p.values, dtype, device, non_blocking), t.sizes(),
-                     p.coalesced);
+  return parts_on(p, dtype, device, t.sizes(), non_blocking);
 }
 Tensor copy_sparse(const Tensor& to, const Tensor& from, bool) {
   VESTA_CHECK(to.is_sparse() && from.is_sparse(), runtime,
               "copy_: copy between dense and sparse tensors is not supported; use to_dense() or to_sparse().");
   check_same_sizes(to, from, "copy_");
-  const SparseParts& p = *from.impl()->sparse_parts;
-  set_sparse_parts(to, _to_copy(p.indices, {}, to.device()), _to_copy(p.values, to.dtype(), to.device()), p.coalesced,
-                   "copy_");
+  const Tensor copy = parts_on(*from.impl()->sparse_parts, to.dtype(), to.device(), to.sizes());
+  set_sparse_parts(to, *copy.impl()->sparse_parts, "copy_");
   return to;
 }
 Tensor zero_sparse(const Tensor& t) {
   const SparseParts& p = sparse_parts(t, "zero_");
-  set_sparse_parts(t, narrow(p.indices, 1, 0, 0), narrow(p.values, 0, 0, 0), true, "zero_");
+  const Tensor none = with_no_elements(p, p.values.dtype(), p.values.device(), t.sizes());
+  set_sparse_parts(t, *none.impl()->sparse_parts, "zero_");
   return t;
 }
 
@@ -415,16 +454,96 @@ Tensor make_kernel(const Tensor& indices, const Tensor& values, IntList size, bo
   places_of(size, s);
   return make_sparse(indices.detach(), values.detach(), size, is_coalesced);
 }
+/// Returns the row (or column) numbers of elements that are compressed by rows (or columns). Checks the indices.
+Tensor expanded_indices(const Tensor& compressed, const Tensor& plain, int64_t lines, int64_t length, const char* op) {
+  const auto is_index = [](DType d) { return d == DType::int32 || d == DType::int64; };
+  VESTA_CHECK(compressed.dim() == 1 && plain.dim() == 1, not_implemented, op,
+              ": expected the indices of one matrix, two vectors, got ", compressed.sizes(), " and ", plain.sizes(),
+              ".");
+  VESTA_CHECK(is_index(compressed.dtype()) && compressed.dtype() == plain.dtype(), runtime, op,
+              ": expected compressed and plain indices of int32 or of int64, got ", compressed.dtype(), " and ",
+              plain.dtype(), ".");
+  VESTA_CHECK(compressed.numel() == lines + 1, runtime, op, ": expected ", lines + 1, " compressed indices, got ",
+              compressed.numel(), ".");
+  const Tensor ends = compressed.to(DType::int64), number = plain.to(DType::int64);
+  const int64_t n = plain.numel();
+  Tensor line = sub(_searchsorted(ends, arange(0, n, 1, DType::int64, ends.device()), true), 1);
+  if (!has_values(ends)) return line;
+  const Tensor counts = sub(narrow(ends, 0, 1, lines), narrow(ends, 0, 0, lines));
+  const bool bounds = select(ends, 0, 0).item<int64_t>() == 0 && select(ends, 0, -1).item<int64_t>() == n &&
+                      all(ge(counts, 0)).item<bool>();
+  VESTA_CHECK(bounds, runtime, op, ": expected compressed indices that rise from 0 to the number of elements, ", n,
+              ", got others.");
+  if (n == 0) return line;
+  VESTA_CHECK(all(logical_and(ge(number, 0), lt(number, wrapped(length)))).item<bool>(), runtime, op,
+              ": expected plain indices from 0 to ", length - 1, ", got others.");
+  const auto but_last = [&](const Tensor& t) { return narrow(t, 0, 0, n - 1); };
+  const auto but_first = [&](const Tensor& t) { return narrow(t, 0, 1, n - 1); };
+  const Tensor rises = logical_or(lt(but_last(number), but_first(number)), lt(but_last(line), but_first(line)));
+  VESTA_CHECK(all(rises).item<bool>(), runtime, op,
+              ": expected plain indices that are distinct and rise along each row or column, got others.");
+  return line;
+}
+
+Tensor compressed_kernel(const Tensor& compressed, const Tensor& plain, const Tensor& values, IntList size,
+                         bool by_rows) {
+  const char* op = by_rows ? "sparse_csr_tensor" : "sparse_csc_tensor";
+  VESTA_CHECK(size.size() >= 2 && int64_t(size.size()) == values.dim() + 1, runtime, op, ": expected ",
+              values.dim() + 1, " sizes, of a matrix and of a value, got ", size.size(), " (size).");
+  Dims wanted{plain.numel()};
+  for (int64_t n : IntSpan(size).subspan(2)) wanted.push_back(n);
+  VESTA_CHECK(std::ranges::equal(values.sizes(), wanted), runtime, op, ": expected values of sizes ", IntSpan(wanted),
+              ", got ", values.sizes(), ".");
+  NoGrad off;
+  const Tensor line = expanded_indices(compressed, plain, size[by_rows ? 0 : 1], size[by_rows ? 1 : 0], op);
+  const Tensor number = plain.to(DType::int64);
+  const Tensor indices = by_rows ? stack({line, number}, 0) : stack({number, line}, 0);
+  return make_compressed(by_rows ? SparseLayout::csr : SparseLayout::csc, compressed.detach(), plain.detach(), indices,
+                         values.detach(), size);
+}
+
+Tensor compressed_part(const Tensor& t, bool by_rows, bool plain) {
+  const SparseParts& p = sparse_parts(t, by_rows ? "crow_indices" : "ccol_indices");
+  VESTA_CHECK(p.layout == (by_rows ? SparseLayout::csr : SparseLayout::csc), runtime,
+              by_rows ? (plain ? "col_indices: expected sparse row compressed tensor layout, got another."
+                               : "crow_indices: expected sparse row compressed tensor layout, got another.")
+                      : (plain ? "row_indices: expected sparse column compressed tensor layout, got another."
+                               : "ccol_indices: expected sparse column compressed tensor layout, got another."));
+  return (plain ? p.plain : p.compressed).detach();
+}
+Tensor no_compressed_part(const Tensor& t, bool by_rows, bool plain) { return compressed_part(t, by_rows, plain); }
+
 Tensor no_parts(const Tensor& input) { return sparse_parts(input, "values").values; }
 Tensor values_of(const Tensor& t) { return sparse_parts(t, "values").values.detach(); }
 // Aliases: a view in place of what is returned must not change the parts.
-Tensor stored_values(const Tensor& t) { return sparse_parts(t, "_values").values.detach(); }
-Tensor stored_indices(const Tensor& t) { return sparse_parts(t, "_indices").indices.detach(); }
+Tensor stored_values(const Tensor& t) {
+  check_coordinates(sparse_parts(t, "_values"), "_values");
+  return sparse_parts(t, "_values").values.detach();
+}
+Tensor stored_indices(const Tensor& t) {
+  check_coordinates(sparse_parts(t, "_indices"), "_indices");
+  return sparse_parts(t, "_indices").indices.detach();
+}
 
 }  // namespace
 
 Tensor elements_at(const Tensor& t, const Tensor& indices) {
   return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
+}
+
+Tensor sparse_like(const SparseParts& p, const Tensor& values, IntSpan sizes) {
+  if (!is_compressed(p)) return _sparse_coo(p.indices, values, IntList(sizes), p.coalesced);
+  return _sparse_compressed(p.compressed, p.plain, values, IntList(sizes), p.layout == SparseLayout::csr);
+}
+
+Tensor with_no_elements(const SparseParts& p, DType dtype, Device device, IntSpan sizes) {
+  Dims of_values(p.values.sizes());
+  of_values[0] = 0;
+  const Tensor values = zeros(of_values, dtype, device);
+  const Tensor indices = zeros({{p.indices.size(0), 0}}, DType::int64, device);
+  if (!is_compressed(p)) return make_sparse(indices, values, sizes, true);
+  return make_compressed(p.layout, zeros(p.compressed.numel(), p.compressed.dtype(), device),
+                         zeros(0, p.plain.dtype(), device), indices, values, sizes);
 }
 
 Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype) {
@@ -436,18 +555,20 @@ Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype) {
 }
 
 Tensor _unique_indices_composite(const Tensor& t) {
+  check_coordinates(sparse_parts(t, "indices"), "indices");
   VESTA_CHECK(sparse_parts(t, "indices").coalesced, runtime,
               "indices: Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
   return _indices(t).detach();
 }
 Tensor _unique_values_composite(const Tensor& t) {
-  VESTA_CHECK(sparse_parts(t, "values").coalesced, runtime,
+  VESTA_CHECK(sparse_parts(t, "values").coalesced || is_compressed(sparse_parts(t, "values")), runtime,
               "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first");
   return _sparse_values(t);
 }
 
 Tensor coalesce_composite(const Tensor& t) {
   const SparseParts& p = sparse_parts(t, "coalesce");
+  check_coordinates(p, "coalesce");
   if (p.coalesced) return t;
   const Order order(p, t.sizes());
   const Tensor group = sub(cumsum(order.first, 0), wrapped(int64_t(1)));
@@ -469,7 +590,12 @@ Tensor to_dense_composite(const Tensor& t, MaybeDType dtype, MaybeBool) {
 }
 
 Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
-  if (t.is_sparse()) return t;
+  if (t.is_sparse()) {
+    const SparseParts& p = *t.impl()->sparse_parts;
+    if (!is_compressed(p)) return t;
+    Tensor r = _sparse_coo(p.indices, _sparse_values(t), IntList(t.sizes()), p.coalesced);
+    return p.coalesced ? r : coalesce(r);
+  }
   const int64_t s = sparse_dim.value_or(t.dim());
   VESTA_CHECK(s >= 0 && s <= t.dim() && (s > 0 || t.dim() == 0), runtime,
               "to_sparse: expected a number of sparse dimensions from 1 to ", t.dim(), ", got ", s, ".");
@@ -484,7 +610,41 @@ Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
 Tensor sparse_mask_composite(const Tensor& t, const Tensor& mask) {
   const SparseParts& p = sparse_parts(mask, "sparse_mask");
   check_same_sizes(t, mask, "sparse_mask");
-  return _sparse_coo(p.indices, elements_at(to_dense(t), p.indices), IntList(t.sizes()), p.coalesced);
+  return sparse_like(p, elements_at(to_dense(t), p.indices), t.sizes());
+}
+
+Tensor _compress_composite(const Tensor& t, bool by_rows) {
+  const char* op = by_rows ? "to_sparse_csr" : "to_sparse_csc";
+  const SparseLayout layout = by_rows ? SparseLayout::csr : SparseLayout::csc;
+  if (t.is_sparse() && sparse_parts(t, op).layout == layout) return t;
+  VESTA_CHECK(t.dim() >= 2, runtime, op, ": expected a matrix, got ", t.sizes(), " (input).");
+  const Tensor whole = coalesce(to_sparse(t, t.is_sparse() ? MaybeInt() : MaybeInt(2)));
+  const SparseParts& p = sparse_parts(whole, op);
+  VESTA_CHECK(sparse_dims(p) == 2, not_implemented, op, ": expected a sparse tensor with 2 sparse dimensions, got ",
+              sparse_dims(p), " (input).");
+  Tensor values = _sparse_values(whole), line = select(p.indices, 0, by_rows ? 0 : 1),
+         plain = select(p.indices, 0, by_rows ? 1 : 0);
+  if (!by_rows) {
+    const auto [sorted, order] = sort(line, MaybeBool(true), 0);
+    values = index_select(values, 0, order), plain = index_select(plain, 0, order), line = sorted;
+  }
+  const Tensor ends = row_ends(line, t.size(by_rows ? 0 : 1));
+  return _sparse_compressed(ends, clone(plain, "contiguous_format"), values, IntList(t.sizes()), by_rows);
+}
+
+Tensor _csr_product_composite(const Tensor& crow, const Tensor& col, const Tensor& values, const Tensor& dense) {
+  const Tensor ends = crow.to(DType::int64), columns = col.to(DType::int64);
+  const int64_t n = crow.numel() - 1, total = columns.numel();
+  const Tensor rows = sub(_searchsorted(ends, arange(0, total, 1, DType::int64, ends.device()), true), 1);
+  Tensor r = zeros({{n, dense.size(1)}}, values.dtype(), values.device());
+  const int64_t step = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, dense.size(1)));
+  for (int64_t from = 0; from < total; from += step) {
+    const int64_t count = std::min(step, total - from);
+    const Tensor factors = unsqueeze(narrow(values, 0, from, count), 1);
+    const Tensor terms = mul(factors, index_select(dense, 0, narrow(columns, 0, from, count)));
+    index_add_(r, 0, narrow(rows, 0, from, count), terms, 1);
+  }
+  return r;
 }
 
 Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
@@ -532,6 +692,9 @@ Tensor linear_sparse(const Tensor& input, const Tensor& weight, MaybeTensor bias
 
 void register_sparse_ops() {
   ops::_sparse_coo.set_kernel(&make_kernel);
+  ops::_sparse_compressed.set_kernel(&compressed_kernel);
+  ops::_compressed_part.set_kernel(&no_compressed_part);
+  ops::_compressed_part.set_layer(Layer::sparse, &compressed_part);
   ops::_sparse_values.set_kernel(&no_parts);
   ops::_values.set_kernel(&no_parts);
   ops::_indices.set_kernel(&no_parts);
@@ -546,7 +709,7 @@ void register_sparse_ops() {
   ops::pow.set_layer(Layer::sparse, &pow_sparse);
   set_unary<ops::neg, ops::abs, ops::sqrt, ops::square, ops::sign, ops::sin, ops::tan, ops::asin, ops::atan, ops::sinh,
             ops::tanh, ops::asinh, ops::atanh, ops::expm1, ops::log1p, ops::relu, ops::floor, ops::ceil, ops::trunc,
-            ops::frac, ops::sgn, ops::erf, ops::erfinv, ops::deg2rad, ops::rad2deg>();
+            ops::frac, ops::sgn, ops::conj_physical, ops::erf, ops::erfinv, ops::deg2rad, ops::rad2deg>();
   ops::permute.set_layer(Layer::sparse, &permute_sparse);
   ops::transpose.set_layer(Layer::sparse, &transpose_sparse);
   ops::unsqueeze.set_layer(Layer::sparse, &unsqueeze_sparse);

@@ -11,6 +11,11 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_SPARSE)
 /// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
 VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
 
+/// Returns a sparse tensor of the layout and places of another, with a gradient for its values.
+VESTA_API Tensor sparse_like(const SparseParts& p, const Tensor& values, IntSpan sizes);
+/// Returns a sparse tensor of the layout of another, without elements.
+VESTA_API Tensor with_no_elements(const SparseParts& p, DType dtype, Device device, IntSpan sizes);
+
 /// Returns 1 for the first of the stored elements at each index and 0 for its repetitions, to be multiplied by values.
 /// A gradient is a function of the index: a sparse gradient stores it once.
 VESTA_API Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype);

@@ -122,6 +122,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 
 TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   check_native_dropout(input, p);
+  if (input.is_complex()) return ops::native_dropout.body()(input, p, train);
   DeviceGuard guard(input.device().index);
   if (!input.is_contiguous()) {  // draws go by the number of an element, whatever the layout
     const auto [values, kept] = dropout_kernel(contiguous_copy(input), p, train);

@@ -67,6 +67,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, MaybeDType dtype) {
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
+  if (input.is_complex()) return ops::logcumsumexp.body()(input, dim);
   check_floating(input, "logcumsumexp");
   return run_scan(input, order_plan(input, dim, "logcumsumexp"), ScanKind::log_sums);
 }

@@ -28,7 +28,8 @@ struct PyConstant {  // a layout or a memory format
 PyTypeObject *dtype_type, *device_type, *size_type, *layout_type, *format_type;
 PyObject* dtypes[kNumDTypes];
 PyObject* strided_object;
-PyObject* sparse_object = nullptr;
+constexpr const char* kLayouts[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc"};
+PyObject* layout_objects[std::size(kLayouts)];
 
 DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->value; }
 const PyDevice& device_of_object(PyObject* o) { return *reinterpret_cast<PyDevice*>(o); }
@@ -275,7 +276,8 @@ PyType_Slot layout_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
     {Py_tp_methods, constant_methods},
     {Py_tp_doc, const_cast<char*>("How a tensor holds its elements: vesta.strided, in memory at regular distances, or "
-                                  "vesta.sparse_coo, the nonzero ones with their places.")},
+                                  "the nonzero ones with their places: vesta.sparse_coo as coordinates, sparse_csr and "
+                                  "sparse_csc by rows and columns.")},
     {0, nullptr}};
 PyType_Slot format_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
@@ -370,8 +372,7 @@ bool to_device(PyObject* o, Device& d) {
 Format to_format(PyObject* o) {
   return Py_TYPE(o) == format_type ? Format(reinterpret_cast<PyConstant*>(o)->value) : Format::none;
 }
-PyObject* strided() { return new_ref(strided_object); }
-PyObject* sparse_coo() { return new_ref(sparse_object); }
+PyObject* layout_object(int number) { return new_ref(layout_objects[number]); }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
 
 bool add_value_types(PyObject* module) {
@@ -381,11 +382,11 @@ bool add_value_types(PyObject* module) {
   layout_type = add_type(module, "vesta.layout", sizeof(PyConstant), layout_slots);
   format_type = add_type(module, "vesta.memory_format", sizeof(PyConstant), format_slots);
   if (!dtype_type || !device_type || !size_type || !layout_type || !format_type) return false;
-  return add_dtypes(module) && add_constant(module, layout_type, 0, "strided") &&
-         (strided_object = PyObject_GetAttrString(module, "strided")) &&
-         add_constant(module, layout_type, 1, "sparse_coo") &&
-         (sparse_object = PyObject_GetAttrString(module, "sparse_coo")) &&
-         add_constant(module, format_type, int(Format::contiguous), "contiguous_format") &&
+  for (int i = 0; i < int(std::size(kLayouts)); ++i) {
+    if (!add_constant(module, layout_type, i, kLayouts[i])) return false;
+    if (!(layout_objects[i] = PyObject_GetAttrString(module, kLayouts[i]))) return false;
+  }
+  return add_dtypes(module) && add_constant(module, format_type, int(Format::contiguous), "contiguous_format") &&
          add_constant(module, format_type, int(Format::preserve), "preserve_format") &&
          add_constant(module, format_type, int(Format::channels_last), "channels_last") &&
          add_constant(module, format_type, int(Format::channels_last_3d), "channels_last_3d");

@@ -23,9 +23,8 @@ bool to_device(PyObject* o, Device& d);
 enum class Format : int { none = -1, contiguous, preserve, channels_last, channels_last_3d };
 Format to_format(PyObject* o);
 bool is_layout(PyObject* o);
-/// Returns the object `vesta.strided`, or `vesta.sparse_coo` (a new reference).
-PyObject* strided();
-PyObject* sparse_coo();
+/// Returns a layout object (a new reference): 0 for `vesta.strided`, then sparse_coo, sparse_csr, sparse_csc.
+PyObject* layout_object(int number);
 
 /// Creates the types and constants and adds them to the module.
 bool add_value_types(PyObject* module);

@@ -213,8 +213,9 @@ PyObject* as_array(PyObject* tensor) {
   return PyObject_CallMethod(numpy.get(), "asarray", "O", view.get());
 }
 
-/// Raises for a tensor of the meta device, which has no values that an array could show.
+/// Raises for a tensor that has no values in memory which an array could show.
 void check_has_data(const Tensor& t) {
+  VESTA_CHECK(!t.is_sparse(), type, "numpy: can't convert a sparse tensor to numpy. Use .to_dense() first.");
   VESTA_CHECK(t.device().type != DeviceType::meta, type,
               "can't convert meta device type tensor to numpy: it has no data.");
 }
@@ -230,8 +231,8 @@ struct Numpy {
     VESTA_CHECK(force || !self.requires_grad() || !layer_state.grad_enabled, runtime,
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
-    if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
     check_has_data(self);
+    if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
     VESTA_CHECK(force || self.device().type == DeviceType::cpu, type, "numpy: expected a CPU tensor, got one on ",
                 self.device(), ". Use .cpu() first.");
     Ref plain(wrap(self.detach().to(Device())));

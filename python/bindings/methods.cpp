@@ -61,7 +61,9 @@ VESTA_METHOD(Nnz, "_nnz", "()", "The number of stored elements of a sparse tenso
   return PyLong_FromLongLong(nnz(sparse_parts(self_of(b), "_nnz")));
 }
 VESTA_METHOD(IsCoalesced, "is_coalesced", "()", "Whether every place of a sparse tensor occurs once, in order.") {
-  return PyBool_FromLong(sparse_parts(self_of(b), "is_coalesced").coalesced);
+  const SparseParts& p = sparse_parts(self_of(b), "is_coalesced");
+  VESTA_CHECK(p.layout == SparseLayout::coo, runtime, "is_coalesced: expected sparse coordinate tensor layout.");
+  return PyBool_FromLong(p.coalesced);
 }
 VESTA_METHOD(SetCoalesced, "_coalesced_", "(bool coalesced)",
              "Declares whether every place of a sparse tensor occurs once, in order; returns the tensor.") {
@@ -181,8 +183,11 @@ PyObject* version(const Tensor& t) {
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
 PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::meta); }
-PyObject* layout(const Tensor& t) { return t.is_sparse() ? sparse_coo() : strided(); }
-PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.is_sparse()); }
+/// Returns the number of the layout: 0 for strided tensors.
+int layout_number(const Tensor& t) { return t.is_sparse() ? 1 + int(sparse_parts(t, "layout").layout) : 0; }
+PyObject* layout(const Tensor& t) { return layout_object(layout_number(t)); }
+PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 1); }
+PyObject* is_sparse_csr(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 2); }
 PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 
 /// Reverses all dimensions.
@@ -203,7 +208,7 @@ PyGetSetDef properties[] = {
     {"shape", property<shape>, nullptr, "The sizes, one per dimension.", nullptr},
     {"dtype", property<dtype>, nullptr, "The type of the elements.", nullptr},
     {"device", property<device>, nullptr, "Where the memory is.", nullptr},
-    {"layout", property<layout>, nullptr, "vesta.strided or vesta.sparse_coo.", nullptr},
+    {"layout", property<layout>, nullptr, "vesta.strided, sparse_coo, sparse_csr or sparse_csc.", nullptr},
     {"ndim", property<ndim>, nullptr, "The number of dimensions.", nullptr},
     {"itemsize", property<item_size>, nullptr, "Bytes of one element.", nullptr},
     {"nbytes", property<nbytes>, nullptr, "Bytes of all elements.", nullptr},
@@ -211,6 +216,7 @@ PyGetSetDef properties[] = {
     {"is_cuda", property<is_cuda>, nullptr, "Whether it is on a CUDA device.", nullptr},
     {"is_cpu", property<is_cpu>, nullptr, "Whether it is on the CPU.", nullptr},
     {"is_sparse", property<is_sparse>, nullptr, "Whether the layout is vesta.sparse_coo.", nullptr},
+    {"is_sparse_csr", property<is_sparse_csr>, nullptr, "Whether the layout is vesta.sparse_csr.", nullptr},
     {"is_quantized", property<no>, nullptr, "Always False.", nullptr},
     {"is_meta", property<is_meta>, nullptr, "Whether it has a shape and no memory (device \"meta\").", nullptr},
     {"T", property<reversed>, nullptr, "All dimensions reversed.", nullptr},

@@ -7,6 +7,7 @@
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -41,6 +42,27 @@ void for_each_operand(const Table& t, const Bound& b, F f) {
   };
   for (int i = 0; i < t.slots(); ++i) see_all(b.slot[i]);
   for (Py_ssize_t i = 0; i < b.rest_count; ++i) see_all(b.rest[i]);
+}
+
+/// The ops whose result may not overlap an operand, as in PyTorch: they read elements in another order than they write.
+constexpr std::string_view kApart[] = {"cat",    "concat",         "concatenate", "dstack",        "gather",
+                                       "hstack", "index_select",   "row_stack",   "column_stack",  "stack",
+                                       "take",   "take_along_dim", "vstack",      "masked_select", "aminmax"};
+
+/// Raises if a tensor of `out` overlaps an operand, or another one, of an op that does not allow it.
+void check_apart(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
+  if (std::ranges::find(kApart, std::string_view(t.op)) == std::end(kApart)) return;
+  for (size_t i = 1; i < outs.size(); ++i) {
+    VESTA_CHECK(overlap(outs[i], outs[0]) == Overlap::none, value, t.op,
+                ": expected tensors that do not overlap each other (out).");
+  }
+  for_each_operand(t, b, [&](const Tensor& operand) {
+    for (const Tensor& out : outs) {
+      VESTA_CHECK(operand.is_sparse() || overlap(out, operand) == Overlap::none, runtime, t.op,
+                  ": unsupported operation: some elements of an input tensor and the written-to tensor refer to a "
+                  "single memory location (out). Clone the input first.");
+    }
+  });
 }
 
 bool share(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
@@ -114,6 +136,7 @@ Ref take_dtype(const Table& t, Bound& b, std::span<const Tensor> outs) {
 PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   const std::vector<Tensor> outs = tensors_of(t, out);
   check_not_recorded(t, b, outs);
+  check_apart(t, b, outs);
   const Ref dtype = take_dtype(t, b, outs);
   Ref result;
   {

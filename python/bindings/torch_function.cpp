@@ -257,6 +257,15 @@ namespace {
 PyObject* shown(PyObject* func) {
   Ref owner(PyObject_GetAttrString(func, "__self__"));
   if (!owner) PyErr_Clear();
+  if (owner && PyObject_TypeCheck(owner.get(), &PyProperty_Type)) {  // written in Python: it does not know its name
+    Ref overrides(PyImport_ImportModule("vesta.overrides"));
+    Ref name(overrides ? PyObject_CallMethod(overrides.get(), "resolve_name", "O", func) : nullptr);
+    if (name && PyUnicode_Check(name.get())) {  // "vesta.Tensor.real.__get__"
+      const Py_ssize_t dot = PyUnicode_FindChar(name.get(), '.', 0, PyUnicode_GET_LENGTH(name.get()), 1);
+      return PyUnicode_Substring(name.get(), dot + 1, PyUnicode_GET_LENGTH(name.get()));
+    }
+    PyErr_Clear();
+  }
   if (!owner || !PyObject_TypeCheck(owner.get(), &PyGetSetDescr_Type)) return PyObject_Repr(func);
   Ref property(PyObject_GetAttrString(owner.get(), "__name__")), method(PyObject_GetAttrString(func, "__name__"));
   return property && method ? PyUnicode_FromFormat("Tensor.%S.%S", property.get(), method.get()) : nullptr;

@@ -22,7 +22,9 @@ _LAZY = {
     **dict.fromkeys(("distributions", "hub", "serialization", "signal", "sparse", "storage"), ""),
     **dict.fromkeys(("bartlett_window", "blackman_window", "hamming_window", "hann_window"), "._spectral"),
     **dict.fromkeys(("istft", "kaiser_window", "stft"), "._spectral"),
-    **dict.fromkeys(("sparse_coo_tensor", "spmm"), ".sparse"),
+    **dict.fromkeys(
+        "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm".split(), ".sparse"
+    ),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),
@@ -47,7 +49,8 @@ _LAZY = {
         "._native_functions",
     ),
     **dict.fromkeys(
-        "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy indices_copy narrow_copy "
+        "alias_copy as_strided_copy ccol_indices_copy col_indices_copy crow_indices_copy detach_copy diagonal_copy "
+        "expand_copy indices_copy narrow_copy row_indices_copy "
         "permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
         "transpose_copy unbind_copy unfold_copy unsqueeze_copy values_copy view_as_complex_copy "
         "view_as_real_copy view_copy".split(),

@@ -344,6 +344,8 @@ def cond(input: Tensor, p: Number | str | None = None, *, out: Tensor | None = N
         values = _linalg.svdvals(input)
         largest, smallest = values[..., 0], values[..., -1]
         return _written("cond", smallest / largest if p == -2 else largest / smallest, out)
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise ValueError(f"linalg.cond: expected 'fro', 'nuc' or a number, got an invalid norm type: {p!r} (p).")
     inverse, info = inv_ex(input)
     made = matrix_norm(input, p) * matrix_norm(inverse, p)
     return _written("cond", _ops.where(info == 0, made, math.inf), out)

@@ -141,7 +141,7 @@ def lu(
 ) -> tuple[Tensor, ...]:
     """Returns ``linalg.lu_factor(A)``, and with ``get_infos`` LAPACK's numbers of failures ``[*]``."""
     _replaced("lu", "vesta.linalg.lu_factor or vesta.linalg.lu_factor_ex")
-    LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot)
+    LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
     made = (LU, pivots, info) if get_infos else (LU, pivots)
     return made if out is None else tuple(_C._write_out("lu", made, out))
 

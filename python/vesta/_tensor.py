@@ -6,7 +6,7 @@ import _thread
 import functools
 
 from . import _C, _functions
-from ._arguments import expect
+from ._arguments import checked, expect
 from ._C import Tensor
 from ._overridable import overridable, overridable_property
 
@@ -64,6 +64,18 @@ def _rebuild_sparse(cls: type, parts: tuple[Any, ...], requires_grad: bool, stat
     return _finish(cls, _C._private._sparse_coo(*parts), requires_grad, state)
 
 
+def _rebuild_compressed(cls: type, parts: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    """Makes a compressed matrix from its pickled parts."""
+    return _finish(cls, _C._private._sparse_compressed(*parts), requires_grad, state)
+
+
+def compressed_parts(matrix: Tensor) -> tuple[Any, ...]:
+    """Returns both indices, values and sizes of a matrix in CSR or CSC."""
+    by_rows = matrix.layout is _C.sparse_csr
+    indices = (_C._private._compressed_part(matrix, by_rows, plain) for plain in (False, True))
+    return (*indices, matrix.detach().values(), matrix.size())
+
+
 def _rebuild_meta(cls: type, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
     """Makes a tensor without memory from its pickled parts."""
     dtype, size, stride = geometry
@@ -100,6 +112,9 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if self.is_sparse:  # the result of an operation is pickled without its history, as a leaf that requires grad
         parts = (self._indices(), self._values(), tuple(self.shape), self.is_coalesced())
         return _rebuild_sparse, (type(self), parts, self.requires_grad, dict(self.__dict__))
+    if self.layout is not _C.strided:
+        parts = (*compressed_parts(self), self.layout is _C.sparse_csr)
+        return _rebuild_compressed, (type(self), parts, self.requires_grad, dict(self.__dict__))
     if self.is_meta:
         return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
@@ -129,7 +144,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "Use .detach().clone()."
         )
-    if self.is_sparse:
+    if self.layout is not _C.strided:
         made = memo[id(self)] = _finish(type(self), self.detach().clone(), self.requires_grad, {})
         made.__dict__.update(deepcopy(self.__dict__, memo))
         return made
@@ -184,7 +199,7 @@ def to_numpy(self: Tensor) -> NDArray[Any]:
         array([1., 1.], dtype=float32)
     """
     _functions._expect_tensor("to_numpy", self)
-    if self.is_sparse:
+    if self.layout is not _C.strided:
         raise TypeError("to_numpy: expected a dense tensor, got a sparse one. Use .to_dense().")
     return self.numpy()
 
@@ -529,6 +544,84 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     return Tensor.to_sparse(self)
 
 
+_to_coordinates = Tensor.to_sparse
+
+
+@checked
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: _C.layout | None = None,
+    blocksize: tuple[int, int] | None = None,
+    dense_dim: int | None = None,
+) -> Tensor:
+    """Returns the sparse tensor of this one's elements that are not 0.
+
+    Args:
+        sparse_dim: how many of the first dimensions are sparse; all of them if absent. Only for ``sparse_coo``.
+        layout: ``sparse_coo`` (if absent), or for matrices ``sparse_csr`` or ``sparse_csc``.
+        blocksize: None: there are no layouts of blocks.
+        dense_dim: how many of the last dimensions are not sparse.
+
+    Raises:
+        RuntimeError: numbers of dimensions that do not fit.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([[0.0, 5.0]]).to_sparse(layout=vesta.sparse_csr).col_indices()
+        tensor([1])
+    """
+    if blocksize is not None:
+        raise NotImplementedError(f"to_sparse: expected None, got {blocksize!r} (blocksize): Vesta has no such layout.")
+    if layout not in (None, _C.sparse_coo, _C.sparse_csr, _C.sparse_csc):
+        raise RuntimeError(f"to_sparse: expected sparse_coo, sparse_csr or sparse_csc, got {layout!r} (layout).")
+    if dense_dim is not None:
+        if sparse_dim is not None:
+            raise TypeError("to_sparse: expected one of sparse_dim and dense_dim, got both.")
+        if layout not in (None, _C.sparse_coo) and self.dim() - dense_dim != 2:
+            raise RuntimeError(f"to_sparse: expected a matrix beside dense_dim={dense_dim}, got {list(self.shape)}.")
+        sparse_dim = None if self.layout is not _C.strided else self.dim() - dense_dim
+    if layout in (None, _C.sparse_coo):
+        return _to_coordinates(self, sparse_dim)
+    if self.layout is _C.strided and dense_dim is None and self.dim() > 2:
+        raise NotImplementedError("to_sparse: expected a matrix, got a batch of them; say dense_dim=... otherwise.")
+    return _C._private._compress(self, layout is _C.sparse_csr)
+
+
+@checked
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Returns this matrix with the layout ``sparse_csr``: compressed by rows.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([[0.0, 5.0], [6.0, 0.0]]).to_sparse_csr().crow_indices()
+        tensor([0, 1, 2])
+    """
+    return Tensor.to_sparse(self, layout=_C.sparse_csr, dense_dim=dense_dim)
+
+
+@checked
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Returns this matrix with the layout ``sparse_csc``: compressed by columns.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([[0.0, 5.0], [6.0, 0.0]]).to_sparse_csc().row_indices()
+        tensor([1, 0])
+    """
+    return Tensor.to_sparse(self, layout=_C.sparse_csc, dense_dim=dense_dim)
+
+
+def __dir__(self: Tensor) -> list[str]:
+    """Returns the names of attributes; those of CUDA's interface only where the tensor is on such a device."""
+    names = {*dir(type(self)), *self.__dict__}
+    return sorted(names if self.device.type == "cuda" else names - {"__cuda_array_interface__"})
+
+
 def _part(name: str) -> property:
     """Makes the property ``real`` or ``imag``: ``vesta.real`` and ``vesta.imag`` of this tensor, which can be set."""
     part = getattr(_C._ops, name)
@@ -562,14 +655,19 @@ def install() -> None:
         is_nonzero,
         is_shared,
         set_,
+        to_sparse,
         to_sparse_coo,
+        to_sparse_csc,
+        to_sparse_csr,
+        __dir__,
         nonzero_static,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)
     public = (method for method in methods if not method.__name__.startswith("_"))
-    overridable(type_, __complex__, __deepcopy__, __format__, *public)
+    overridable(type_, __complex__, __deepcopy__, __dir__, __format__, __reduce_ex__, *public)
     Tensor.__torch_function__ = __torch_function__
+    type_.__name__, type_.__qualname__ = "type", "Tensor.type"
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators
     Tensor.real = _part("real")

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from .storage import TypedStorage, UntypedStorage
 
 #: Kinds of tensors that there are not: attributes that are False.
-_NO_KIND = (
-    "is_hpu is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_sparse_csr is_vulkan is_xla is_xpu is_privateuseone"
-).split()
+_NO_KIND = ("is_hpu is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_vulkan is_xla is_xpu is_privateuseone").split()
 
 
 def new(self: Tensor, *args: Data, device: Device | None = None) -> Tensor:
@@ -48,7 +46,7 @@ def new(self: Tensor, *args: Data, device: Device | None = None) -> Tensor:
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """Returns the memory under the tensor, as bytes."""
-    if self.is_sparse:
+    if self.layout is not _C.strided:
         raise NotImplementedError("untyped_storage: expected a dense tensor, got a sparse one. Use .to_dense().")
     from .storage import UntypedStorage
 
@@ -72,6 +70,65 @@ def _no(self: Tensor) -> bool:
         (False, False)
     """
     return False
+
+
+def _none(self: Tensor) -> None:
+    """Returns None: tensors have no name, and their hooks are not to be seen."""
+
+
+def _no_kind(name: str) -> Callable[[Tensor], bool]:
+    """Returns a method of this name that is ``_no``."""
+
+    def method(self: Tensor) -> bool:
+        return _no(self)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", _no.__doc__
+    return method
+
+
+def storage_type(self: Tensor) -> type:
+    """Returns the class of the storage.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(2).storage_type().__name__
+        'TypedStorage'
+    """
+    return type(storage(self))
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """Returns what a parameter is replaced by when ``other`` is loaded into it: a detached tensor with its values.
+
+    Args:
+        other: what a ``state_dict`` holds for this tensor.
+        assign: whether ``other`` itself takes this one's place; else it is copied into this one.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.zeros(2).module_load(vesta.ones(2))
+        tensor([1., 1.])
+    """
+    if assign:
+        return other.detach()
+    with _not_recording():
+        return self.copy_(other).detach()
+
+
+def reinforce(self: Tensor, reward: Any) -> None:
+    """Raises RuntimeError: it was removed. Use ``vesta.distributions``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(1).reinforce(1)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: reinforce() was removed. Use vesta.distributions instead: -dist.log_prob(action) * reward.
+    """
+    raise RuntimeError("reinforce() was removed. Use vesta.distributions instead: -dist.log_prob(action) * reward.")
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
@@ -320,7 +377,11 @@ def _slots() -> Iterator[tuple[str, Any]]:
     yield "typed_storage", checked(storage)
     yield "_typed_storage", checked(storage)
     for name in ("is_conj", "is_neg", "is_distributed"):
-        yield name, _no
+        yield name, _no_kind(name)
+    for name in ("name", "_backward_hooks"):
+        yield name, overridable_property(_none)
+    for method in (storage_type, module_load, reinforce):
+        yield method.__name__, checked(method)
     for name in _NO_KIND:
         yield name, overridable_property(_no)
 

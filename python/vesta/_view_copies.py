@@ -111,6 +111,42 @@ def expand_copy(input: Tensor, size: Shape, *, implicit: bool = False, out: Tens
     return _one("expand_copy", input, lambda: input.expand(size), out)
 
 
+def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns a copy of what ``ccol_indices`` shows, of the same arguments: new memory, row-major.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ccol_indices_copy(vesta.tensor([[0, 5]]).to_sparse_csc())
+        tensor([0, 0, 1])
+    """
+    return _one("ccol_indices_copy", input, lambda: input.ccol_indices(), out)
+
+
+def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns a copy of what ``col_indices`` shows, of the same arguments: new memory, row-major.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.col_indices_copy(vesta.tensor([[0, 5]]).to_sparse_csr())
+        tensor([1])
+    """
+    return _one("col_indices_copy", input, lambda: input.col_indices(), out)
+
+
+def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns a copy of what ``crow_indices`` shows, of the same arguments: new memory, row-major.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.crow_indices_copy(vesta.tensor([[0, 5]]).to_sparse_csr())
+        tensor([0, 1])
+    """
+    return _one("crow_indices_copy", input, lambda: input.crow_indices(), out)
+
+
 def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns a copy of what ``indices`` shows, of the same arguments: new memory, row-major.
 
@@ -145,6 +181,18 @@ def permute_copy(input: Tensor, dims: Shape, *, out: Tensor | None = None) -> Te
         vesta.Size([3, 2])
     """
     return _one("permute_copy", input, lambda: _ops.permute(input, dims), out)
+
+
+def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns a copy of what ``row_indices`` shows, of the same arguments: new memory, row-major.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.row_indices_copy(vesta.tensor([[0, 5]]).to_sparse_csc())
+        tensor([0])
+    """
+    return _one("row_indices_copy", input, lambda: input.row_indices(), out)
 
 
 def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:

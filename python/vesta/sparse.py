@@ -1,9 +1,10 @@
-"""Sparse tensors in coordinate format (COO): ``torch.sparse``.
+"""Sparse tensors as coordinates (COO), and matrices by rows (CSR) or columns (CSC): ``torch.sparse``.
 
 A sparse tensor has ``indices()`` [s, nnz] and ``values()`` [nnz, *]: what is stored, and where in the first s
 dimensions. Everything else is zero. It is a ``Tensor`` with the layout ``vesta.sparse_coo``: sums, products with
 numbers, dense and sparse tensors, matrix products, ``sum``, ``transpose``, ``coalesce()``, ``to_dense()`` and their
-gradients work; what does not, raises and says so. The gradient of ``nn.Embedding(sparse=True)`` is one.
+gradients work; what does not, raises and says so. The gradient of ``nn.Embedding(sparse=True)`` is one. A compressed
+matrix has ``crow_indices()`` and ``col_indices()`` (``ccol_indices()`` and ``row_indices()``) in their place.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ._C import Tensor, _private
 if TYPE_CHECKING:
     from vesta._C._types import Data, Device, DType
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
 
 
 def __getattr__(name: str) -> Any:
@@ -130,14 +131,137 @@ def _check_range(where: Tensor, shape: tuple[int, ...]) -> None:
             )
 
 
+def sparse_csr_tensor(
+    crow_indices: Data,
+    col_indices: Data,
+    values: Data,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Returns the matrix that is compressed by rows: row i has ``values[crow_indices[i] : crow_indices[i + 1]]``.
+
+    Args:
+        crow_indices: ``[n + 1]`` integers, rising from 0 to the number of values.
+        col_indices: the column of each value; they rise along each row.
+        values: ``[nnz, *]``, a tensor or numbers.
+        size: ``(n, m, *)``; without it the smallest that holds the columns.
+        pin_memory, check_invariants: accepted for PyTorch's sake; indices are always checked.
+
+    Raises:
+        RuntimeError: indices of another form, or sizes that do not fit.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse_csr_tensor([0, 1, 3], [2, 0, 1], [3.0, 4.0, 5.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 5., 0.]])
+    """
+    return _compressed("sparse_csr_tensor", True, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_csc_tensor(
+    ccol_indices: Data,
+    row_indices: Data,
+    values: Data,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Returns the matrix that is compressed by columns, as ``sparse_csr_tensor`` does by rows.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [3.0, 4.0, 5.0], (2, 2)).to_dense()
+        tensor([[0., 4.],
+                [3., 5.]])
+    """
+    return _compressed(
+        "sparse_csc_tensor", False, ccol_indices, row_indices, values, size, dtype, device, requires_grad
+    )
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Data,
+    plain_indices: Data,
+    values: Data,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: _C.layout | None = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Returns a matrix of the layout ``sparse_csr`` or ``sparse_csc``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse_compressed_tensor([0, 1], [1], [3.0], (1, 2), layout=vesta.sparse_csr).to_dense()
+        tensor([[0., 3.]])
+    """
+    if layout not in (_C.sparse_csr, _C.sparse_csc):
+        raise RuntimeError(f"sparse_compressed_tensor: expected sparse_csr or sparse_csc, got {layout} (layout).")
+    make = sparse_csr_tensor if layout is _C.sparse_csr else sparse_csc_tensor
+    return make(
+        compressed_indices, plain_indices, values, size, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _compressed(
+    op: str,
+    by_rows: bool,
+    compressed: Any,
+    plain: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    def given(data: Any, **how: Any) -> Tensor:
+        return data if isinstance(data, Tensor) else _C.tensor(data, **how)
+
+    made = given(values, dtype=dtype, device=device)
+    made = made.to(device or made.device, dtype or made.dtype)
+    ends, places = (given(data, dtype=None).to(made.device) for data in (compressed, plain))
+    if places.numel() == 0 and not isinstance(plain, Tensor):
+        places = places.to(ends.dtype)  # an empty list has no dtype of its own
+    if size is None:
+        if ends.dim() != 1 or places.dim() != 1:
+            raise RuntimeError(f"{op}: expected two vectors, got {list(ends.shape)} and {list(places.shape)}.")
+        lines, length = max(ends.numel() - 1, 0), int(places.max()) + 1 if places.numel() else 0
+        size = ((lines, length) if by_rows else (length, lines)) + tuple(made.shape[1:])
+    expect(op, "size", size, (tuple, list), "sizes")
+    for n in size:
+        expect(op, "size", n, Integral, "sizes")
+    result = _private._sparse_compressed(ends, places, made, tuple(int(n) for n in size), by_rows)
+    return result.detach().requires_grad_() if requires_grad else result
+
+
 @checked
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """Returns the product of two matrices, at least one of them sparse; of two sparse ones, sparse.
 
     The gradient of a sparse matrix is sparse, with its places.
 
+    Args:
+        reduce: ``"mean"``, ``"amax"`` or ``"amin"`` of a row's terms in the place of their sum; for a matrix in CSR.
+
     Raises:
-        RuntimeError: sizes that do not fit, or two dense matrices.
+        RuntimeError: sizes that do not fit, two dense matrices, or another ``reduce``.
 
     Example::
 
@@ -147,11 +271,57 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         tensor([[2.],
                 [3.]])
     """
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm: expected 'sum', got {reduce!r} (reduce).")
-    if not mat1.is_sparse and not mat2.is_sparse:
+    if reduce not in (None, "sum", *_SEGMENTS):
+        raise RuntimeError(f"sparse.mm: expected one of 'sum', 'mean', 'amax', 'amin', got {reduce!r} (reduce).")
+    if mat1.layout is _C.strided and mat2.layout is _C.strided:
         raise RuntimeError("sparse.mm: expected a sparse matrix, got two dense ones. Use vesta.mm.")
-    return _C._ops.mm(mat1, mat2)
+    if reduce in (None, "sum"):
+        return _C._ops.mm(mat1, mat2)
+    if mat1.layout is not _C.sparse_csr or mat2.layout is not _C.strided or mat1.dense_dim() > 0:
+        raise NotImplementedError("sparse.mm: expected a matrix in sparse_csr and a dense one (reduce).")
+    if mat2.dim() != 2 or mat1.size(1) != mat2.size(0):
+        raise RuntimeError(
+            f"sparse.mm: expected matrices whose inner sizes agree, got {list(mat1.shape)} and {list(mat2.shape)}."
+        )
+    ends = mat1.crow_indices().to(_C.int64)
+    terms = mat1.values().unsqueeze(1) * _C._ops.index_select(mat2, 0, mat1.col_indices().to(_C.int64))
+    made = _C._ops.segment_reduce(terms, _SEGMENTS[reduce], offsets=ends)
+    return _C._ops.where((ends[1:] == ends[:-1]).unsqueeze(1), 0, made)  # a row without elements
+
+
+#: The reductions of a product's terms by their names in ``segment_reduce``.
+_SEGMENTS = {"mean": "mean", "amax": "max", "amin": "min"}
+
+
+@checked
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0, out: Tensor | None = None
+) -> Tensor:
+    """Returns ``beta * input + alpha * (mat1 @ mat2)`` at the places of ``input``, a matrix in CSR.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_csr_tensor([0, 1, 1], [1], [5.0], (2, 2))
+        >>> vesta.sparse.sampled_addmm(a, vesta.ones(2, 3), vesta.ones(3, 2)).values()
+        tensor([8.])
+    """
+    if input.layout is not _C.sparse_csr:
+        raise RuntimeError(f"sampled_addmm: Expected input in sparse_csr, got {input.layout} (input).")
+    if mat1.dim() != 2 or mat2.dim() != 2 or mat1.size(1) != mat2.size(0):
+        raise RuntimeError(
+            f"sampled_addmm: expected matrices whose inner sizes agree, got {list(mat1.shape)} and {list(mat2.shape)}."
+        )
+    if input.shape != (mat1.size(0), mat2.size(1)):
+        raise RuntimeError(
+            f"sampled_addmm: expected input of the product's sizes [{mat1.size(0)}, {mat2.size(1)}], got "
+            f"{list(input.shape)} (input)."
+        )
+    rows, columns = input.detach().to_sparse().indices()
+    terms = _C._ops.index_select(mat1, 0, rows) * _C._ops.index_select(mat2.t(), 0, columns)
+    values = input.values() * beta + terms.sum(1) * alpha
+    made = _private._sparse_compressed(input.crow_indices(), input.col_indices(), values, tuple(input.shape), True)
+    return made if out is None else out.copy_(made)
 
 
 @checked
@@ -191,7 +361,7 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None, dty
     if dim is None:
         return input.sum(dtype=dtype)
     dims = (int(dim),) if isinstance(dim, Integral) else tuple(dim)
-    made = _private._sparse_sum(input, dims) if input.is_sparse else input.sum(dims)
+    made = input.sum(dims) if input.layout is _C.strided else _private._sparse_sum(input, dims)
     return made if dtype is None else made.to(dtype)
 
 
@@ -251,7 +421,7 @@ def spdiags(
         diagonals: ``[n, m]``, or ``[m]`` for one diagonal; column j of it goes into column j of the matrix.
         offsets: ``[n]`` integers, each another one: 0 for the main diagonal, positive above it.
         shape: the matrix's two sizes.
-        layout: ``sparse_coo``, the only one.
+        layout: ``sparse_coo`` (if absent), ``sparse_csr`` or ``sparse_csc``.
 
     Raises:
         RuntimeError: shapes that do not fit, or an offset that comes twice.
@@ -265,8 +435,8 @@ def spdiags(
     """
     import vesta
 
-    if layout not in (None, vesta.sparse_coo):
-        raise NotImplementedError(f"spdiags: expected sparse_coo, got {layout} (layout).")
+    if layout not in (None, vesta.sparse_coo, vesta.sparse_csr, vesta.sparse_csc):
+        raise NotImplementedError(f"spdiags: expected sparse_coo, sparse_csr or sparse_csc, got {layout} (layout).")
     rows = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
     places = offsets.reshape(-1)
     if rows.dim() != 2 or len(shape) != 2 or places.numel() != rows.shape[0]:
@@ -279,7 +449,8 @@ def spdiags(
     column = vesta.arange(rows.shape[1], device=rows.device).expand(rows.shape)
     row = column - places.unsqueeze(1)
     inside = (row >= 0) & (row < shape[0]) & (column < shape[1])
-    return sparse_coo_tensor(vesta.stack([row[inside], column[inside]]), rows[inside], tuple(shape))
+    made = sparse_coo_tensor(vesta.stack([row[inside], column[inside]]), rows[inside], tuple(shape))
+    return made if layout is None else made.to_sparse(layout=layout)
 
 
 @checked

@@ -99,3 +99,51 @@ def test_complex_writes_over_its_parts() -> None:
     z = vesta.tensor([1 + 2j, 3 - 4j, 5j])
     assert vesta.complex(z.imag, z.real, out=z) is z
     assert z.tolist() == [2 + 1j, -4 + 3j, 5 + 0j]
+
+
+def test_logarithms_of_sums_at_infinity() -> None:
+    """As in PyTorch: infinite summands give no NaN, and large ones do not overflow."""
+    inf = float("inf")
+
+    def c(*values: complex) -> vesta.Tensor:
+        return vesta.tensor([complex(v) for v in values])
+
+    assert vesta.logaddexp(c(-inf), c(-inf)).item() == -inf and vesta.logaddexp(c(inf), c(inf)).item() == inf
+    assert vesta.logaddexp(c(1000 + 1j), c(-1000 + 3j)).item() == 1000 + 1j
+    assert vesta.logsumexp(c(-inf, -inf), 0).item() == -inf and vesta.logsumexp(c(inf, 1), 0).item() == inf
+    assert vesta.logsumexp(vesta.zeros(0, 2, dtype=vesta.complex64), 0).tolist() == [-inf, -inf]
+    z = c(1 + 2j, 3 - 1j, 0.5)
+    assert vesta.allclose(vesta.logcumsumexp(z, 0), z.exp().cumsum(0).log())
+    assert vesta.allclose(vesta.logsumexp(z, 0), z.exp().sum().log())
+    wide = z.to(vesta.complex128).requires_grad_()
+    for f in (
+        lambda x: vesta.logcumsumexp(x, 0),
+        lambda x: vesta.logsumexp(x, 0),
+        lambda x: vesta.logaddexp(x, x * 2j),
+    ):
+        assert vesta.autograd.gradcheck(f, (wide,))
+
+
+def test_norms_and_dropout_of_complex_numbers() -> None:
+    z = vesta.tensor([[1 + 2j, 3 - 1j]], dtype=vesta.complex128, requires_grad=True)
+    w = vesta.tensor([1.0, 2.0], dtype=vesta.float64)
+    r = vesta.rms_norm(z, (2,), w, 0.1)
+    assert vesta.allclose(r, z / ((z * z).mean() + 0.1).sqrt() * w)
+    assert vesta.autograd.gradcheck(lambda x: vesta.rms_norm(x, (2,)), (z,))
+    x = vesta.ones(1000, dtype=vesta.complex64) * (1 + 1j)
+    vesta.manual_seed(0)
+    dropped = vesta.nn.functional.dropout(x, 0.25)
+    kept = dropped != 0
+    assert dropped.dtype == x.dtype and 0.7 < kept.float().mean() < 0.8
+    assert vesta.allclose(dropped[kept], x[kept] / 0.75)
+    y = x.clone().requires_grad_()
+    out, mask = vesta.native_dropout(y, 0.5, True)
+    assert vesta.equal(out != 0, mask)
+    out.real.sum().backward()
+    assert vesta.equal(y.grad.real, mask * 2.0) and bool((y.grad.imag == 0).all())
+    assert bool((vesta.nn.functional.dropout(x, 1.0) == 0).all()) and vesta.nn.functional.dropout(x, 0.0) is x
+    for f in (vesta.nn.functional.dropout2d, vesta.nn.functional.alpha_dropout):
+        assert f(x.view(10, 10, 5, 2), 0.5, True).dtype == x.dtype
+    folded = z.view(1, 2, 1)
+    unfolded = vesta.nn.functional.fold(folded, (2, 1), (2, 1))
+    assert unfolded.dtype == z.dtype and vesta.equal(unfolded.flatten(), z.flatten())

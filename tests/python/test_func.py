@@ -140,8 +140,15 @@ def test_forward_mode():
         close(forward_ad.unpack_dual(x).tangent, 2 * B)
         mixed = forward_ad.make_dual(t(B), t(B).float())
         close(forward_ad.unpack_dual(mixed * 2).tangent, 2 * B.astype("float32").astype("float64"))
-        with pytest.raises(ValueError, match="expected a tangent of shape"):
+        with pytest.raises(ValueError, match="Expected tangent to be floating point or complex"):
             forward_ad.make_dual(t(B), t(B).long())
+        with pytest.raises(ValueError, match="expected a real tangent"):
+            forward_ad.make_dual(t(B), t(B) * 1j)
+        with pytest.raises(RuntimeError, match="expected a tangent of shape"):
+            forward_ad.make_dual(t(B), t(A))
+        for tangent in (t(B) * 1j, t(B)):  # a real one is a complex one
+            z = forward_ad.make_dual(t(B) * (1 + 1j), tangent)
+            close(forward_ad.unpack_dual(z * z).tangent, 2 * B * (1 + 1j) * tangent.numpy())
         assert forward_ad.unpack_dual(t(B)).tangent is None
         assert forward_ad.unpack_dual(t(B).requires_grad_() * 2).tangent is None
         layer = vesta.nn.Linear(3, 1).double()

@@ -514,3 +514,42 @@ def test_results_go_into_the_tensors_of_out() -> None:
     vesta.testing.assert_close(outs[0], x)
     with pytest.raises(TypeError, match="linalg.inv_ex: expected 2 tensors, got 1"):
         vesta.linalg.inv_ex(a, out=(inverse,))
+
+
+@pytest.mark.parametrize("dtype", [vesta.float64, vesta.complex128], ids=str)
+def test_polar_and_roots_where_singular_values_are_equal(dtype: Any) -> None:
+    """The gradients are those of the matrices, which equal values do not make infinite, and Hermitian for roots."""
+    a = vesta.eye(3, dtype=dtype, requires_grad=True)
+    u, h = vesta.linalg.polar(a)
+    (u * vesta.arange(9).view(3, 3)).abs().sum().backward()
+    assert bool(a.grad.abs().isfinite().all())
+    assert vesta.autograd.gradcheck(lambda x: tuple(vesta.linalg.polar(x)), (a,))
+    vesta.manual_seed(0)
+    tall = vesta.randn(2, 4, 2, dtype=dtype, requires_grad=True)
+    assert vesta.autograd.gradcheck(lambda x: tuple(vesta.linalg.polar(x)), (tall,))
+    u, h = vesta.linalg.polar(tall)
+    assert vesta.allclose(u @ h, tall) and vesta.allclose(u.mH @ u, vesta.eye(2, dtype=dtype).expand(2, 2, 2))
+    b = vesta.eye(3, dtype=dtype, requires_grad=True)
+    weights = vesta.arange(9).view(3, 3).to(dtype)
+    (vesta.linalg.matrix_sqrth(b) * weights).abs().sum().backward()
+    assert vesta.allclose(b.grad, b.grad.mH) and vesta.allclose(b.grad.diagonal().real, weights.diagonal().real / 2)
+
+
+def test_polar_and_roots_refuse_other_matrices() -> None:
+    polar, root = vesta.linalg.polar, vesta.linalg.matrix_sqrth
+    assert polar(vesta.zeros(2, 0)).H.shape == (0, 0) and root(vesta.zeros(0, 0)).shape == (0, 0)
+    assert vesta.allclose(root(vesta.tensor([[-2.0, 7.0], [0.0, 9.0]])), vesta.tensor([[0.0, 0.0], [0.0, 3.0]]))
+    for call in (lambda: polar(vesta.ones(2, 3)), lambda: polar(vesta.ones(2)), lambda: root(vesta.ones(2, 3))):
+        with pytest.raises(RuntimeError, match="expected|square"):
+            call()
+    for call in (lambda: polar(vesta.ones(2, 2).long()), lambda: root(vesta.ones(2, 2).long())):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_a_factorization_that_solves_nothing_raises() -> None:
+    """lu_factor raises for a zero on the diagonal of U, as in PyTorch; lu and lu_factor_ex do not."""
+    zero = vesta.zeros(2, 2)
+    with pytest.raises(RuntimeError, match="lu_factor"):
+        vesta.linalg.lu_factor(zero)
+    assert int(vesta.linalg.lu_factor_ex(zero).info) == 1 and vesta.linalg.lu(zero).U.tolist() == zero.tolist()

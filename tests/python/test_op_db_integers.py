@@ -161,8 +161,10 @@ def test_alpha_of_integers_is_an_integer(op) -> None:
         for call in (lambda a: op(x, x, alpha=a), lambda a: op(x, 1, alpha=a), lambda a: x.add_(x, alpha=a)):
             with pytest.raises(RuntimeError, match="alpha"):
                 call(alpha)
+    for alpha, expected in ((2.7, 3), (-2.7, -1)):  # but that of index_add, whose fraction PyTorch cuts off
+        assert vesta.tensor([1]).index_add(0, vesta.tensor([0]), vesta.tensor([1]), alpha=alpha).tolist() == [expected]
     with pytest.raises(RuntimeError, match="index_add.*alpha"):
-        x.index_add(0, vesta.tensor([0]), x[:1], alpha=0.5)
+        x.index_add(0, vesta.tensor([0]), x[:1], alpha=300.5)
     assert x.tolist() == [0, 1, 2, 3] and vesta.add(x, x, alpha=2).tolist() == [0, 3, 6, 9]
     assert op(x, 1.5, alpha=0.5).tolist() == op(x.float(), 1.5, alpha=0.5).tolist()
     unsigned = vesta.tensor([1], dtype=vesta.uint8)

@@ -23,7 +23,10 @@ from op_db_row import DTYPES, Bad, Maker, Row, Sample
 #: Rows whose result, or its size, depends on values, with a fragment of what they say on the meta device.
 WITHOUT_SHAPE: dict[str, str] = {
     **dict.fromkeys(("nonzero", "argwhere", "masked_select", "getitem"), "the size of the result depends on values"),
-    **dict.fromkeys(("to_sparse", "sparse_mask", "_sparse_sum"), "the size of the result depends on values"),
+    **dict.fromkeys(
+        ("to_sparse", "to_sparse_csr", "_csr_product", "sparse_mask", "_sparse_sum"),
+        "the size of the result depends on values",
+    ),
     **dict.fromkeys(("bincount", "one_hot"), "cannot be called on meta tensors"),
     "repeat_interleave": "without output_size",
 }

@@ -109,6 +109,10 @@ def test_parameters_are_not_rounded(dtype: str, device: str) -> None:
     )
     for number, (count, function) in itertools.product(NUMBERS, enumerate(calls)):
         for x in layouts(halves(dtype, device)):
+            if count < 2 and abs(number) > vesta.finfo(x.dtype).max:  # as in PyTorch
+                with pytest.raises(RuntimeError, match="cannot be converted to type float16 without overflow"):
+                    function(x, number)
+                continue
             want = function(x.float(), number).to(x.dtype)
             check.assert_same_bits(function(x, number), want, f"call {count} {number}")
 

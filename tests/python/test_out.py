@@ -16,8 +16,6 @@ CALLS = {
     "cumsum": lambda t, **out: vesta.cumsum(t, 1, **out),
     "softmax": lambda t, **out: vesta.softmax(t, 1, **out),
     "cat": lambda t, **out: vesta.cat([t, t], 1, **out),
-    "gather": lambda t, **out: vesta.gather(t, 0, n.to(t.device), **out),
-    "index_select": lambda t, **out: vesta.index_select(t, 1, n[0].to(t.device), **out),
     "amax": lambda t, **out: vesta.amax(t, 1, **out),
     "argmax": lambda t, **out: vesta.argmax(t, 1, **out),
     "clamp": lambda t, **out: vesta.clamp(t, 0.2, 0.7, **out),
@@ -56,6 +54,36 @@ PAIRS = {
     "cummax": lambda t, **out: vesta.cummax(t, 0, **out),
     "max": lambda t, **out: vesta.max(t, 0, **out),
 }
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, i, m: vesta.masked_select(a, m, out=a[:3]),
+        lambda a, i, m: vesta.gather(a, 0, i, out=a),
+        lambda a, i, m: vesta.gather(a, 0, i, out=i.view(vesta.float64)),
+        lambda a, i, m: vesta.take(a, i[:3], out=a[3:]),
+        lambda a, i, m: vesta.index_select(a, 0, i[:3], out=a[:3]),
+        lambda a, i, m: vesta.cat([a[:3], a[3:]], out=a),
+        lambda a, i, m: vesta.stack([a[:3]], out=a[1:4].view(1, 3)),
+        lambda a, i, m: vesta.hstack([a[:3]], out=a[1:4]),
+        lambda a, i, m: vesta.take_along_dim(a, i, 0, out=a),
+        lambda a, i, m: vesta.aminmax(a.view(2, 3), dim=0, out=(a[:3], vesta.empty(3).double())),
+    ],
+)
+def test_an_operand_of_a_gathering_may_not_overlap_out(call: Any) -> None:
+    """As in PyTorch: such an op reads elements in another order than it writes them. Nothing is written."""
+    a, i = vesta.arange(6.0, dtype=vesta.float64), vesta.arange(6)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        call(a, i, a > 2)
+    assert a.tolist() == i.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_two_results_may_not_overlap() -> None:
+    b = vesta.zeros(6)
+    with pytest.raises(ValueError, match="aminmax: expected tensors that do not overlap"):
+        vesta.aminmax(vesta.ones(3, 3), dim=0, out=(b[:3], b[2:5]))
+    vesta.gather(b[:3], 0, vesta.tensor([0, 1]), out=b[3:5])  # beside each other
 
 
 @pytest.mark.parametrize("name", CALLS)

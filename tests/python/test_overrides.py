@@ -539,3 +539,20 @@ def test_frames_of_functions_that_may_be_taken_over_can_be_looked_at() -> None:
             while trace:
                 assert isinstance(dict(trace.tb_frame.f_locals), dict)
                 trace = trace.tb_next
+
+
+def test_errors_name_properties_written_in_python() -> None:
+    class Declining(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    x = vesta.ones(1).as_subclass(Declining)
+    for name in ("real", "is_mps", "shape"):
+        with pytest.raises(TypeError, match=rf"^Tensor.{name}.__get__: .*returned NotImplemented"):
+            getattr(x, name)
+    for call, name in ((lambda: x.__reduce_ex__(2), "__reduce_ex__"), (lambda: dir(x), "__dir__")):
+        with pytest.raises(TypeError, match=f"{name}.*returned NotImplemented"):
+            call()
+    for call in (vesta.Tensor.is_conj, vesta.Tensor.type):
+        assert vesta.overrides.resolve_name(call) == f"vesta.Tensor.{call.__name__}"

@@ -60,7 +60,7 @@ ALLOWED = {
     "addmv_": "the function takes the deprecated forms of the method too",
     "to_sparse": "there is no layout but sparse_coo",
     "nuclear_norm": ONE_FORM,
-    "sparse_coo_tensor": ONE_FORM,
+    **dict.fromkeys(("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), ONE_FORM),
     "to": ONE_FORM,
     "view_copy": ONE_FORM,
     "TypedStorage": RETURNED,

@@ -134,4 +134,5 @@ def test_the_package_offers_them_all() -> None:
     copies = {name for name in vars(_view_copies) if name.endswith("_copy")}
     for op in copies:
         assert op in dir(vesta) and getattr(vesta, op).__name__ == op and getattr(vesta, op).__doc__
-    assert set(CALLS) | {"indices_copy", "values_copy"} == copies
+    compressed = {f"{part}_indices_copy" for part in ("crow", "col", "ccol", "row")}  # test_compressed.py
+    assert set(CALLS) | {"indices_copy", "values_copy"} | compressed == copies

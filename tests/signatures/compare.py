@@ -68,7 +68,7 @@ def forms_of_registry(entries: Iterable[Mapping[str, Any]]) -> dict[str, Forms]:
     methods: dict[str, list[Overload]] = {}
     for entry in entries:
         # A complex factor has a form of its own, with the parameters of the first one.
-        if entry["space"] == "private" or entry["overload"] == "complex_factor":
+        if entry["space"] == "private" or entry["overload"].startswith("complex_"):
             continue
         overload = overload_of_entry(entry)
         for name in (entry["name"], *entry["aliases"]):

@@ -92,6 +92,12 @@ inline constexpr char linalg_svd[] =
     "linalg.svd(A, full_matrices=True, *, driver=None): a named tuple (U, S, Vh) with A = U diag(S) Vh of matrices "
     "[*, m, n]; S [*, min(m, n)] descends. U is [*, m, m] and Vh [*, n, n], or [*, m, k] and [*, k, n], k = min(m, "
     "n), if not full_matrices. Error: driver on the CPU.";
+inline constexpr char linalg_polar[] =
+    "linalg.polar(A): A [*, m, n] with m >= n as U [*, m, n] with orthonormal columns times H [*, n, n], positive "
+    "semidefinite. Error: fewer rows than columns.";
+inline constexpr char linalg_matrix_sqrth[] =
+    "linalg.matrix_sqrth(input): the square root of Hermitian positive-definite matrices [*, n, n], of which the lower "
+    "triangle is read; eigenvalues below 0 count as 0.";
 inline constexpr char linalg_svdvals[] =
     "linalg.svdvals(A, *, driver=None): the singular values [*, min(m, n)], descending, of matrices [*, m, n].";
 inline constexpr char svd[] =

@@ -3,6 +3,12 @@
 
 namespace vesta::doc {
 
+inline constexpr char clamp_min[] =
+    "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN. A number beyond the range of an "
+    "integer dtype counts as its end. Error: a number that a float dtype does not hold.";
+inline constexpr char clamp_max[] =
+    "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN. A number beyond the range of an "
+    "integer dtype counts as its end. Error: a number that a float dtype does not hold.";
 inline constexpr char clamp[] =
     "clamp(min=None, max=None): values below min become min, above max become max; at least one bound is needed.";
 inline constexpr char clamp_[] =

@@ -7,6 +7,20 @@ inline constexpr char _sparse_coo[] =
     "_sparse_coo(indices, values, size, is_coalesced): the sparse tensor of `values` [nnz, *] at the places `indices` "
     "[s, nnz], which are not checked.";
 inline constexpr char _sparse_values[] = "_sparse_values(input): the stored values, with a gradient.";
+inline constexpr char _sparse_compressed[] =
+    "_sparse_compressed(compressed, plain, values, size, by_rows): the matrix [n, m, *] of `values` [nnz, *], "
+    "compressed "
+    "by rows (CSR) or by columns (CSC). Error: indices that are no such form.";
+inline constexpr char _compress[] = "_compress(input, by_rows): a matrix in CSR, or in CSC.";
+inline constexpr char _compressed_part[] =
+    "_compressed_part(input, by_rows, plain): the indices of a compressed matrix: where rows begin, or the columns.";
+inline constexpr char _csr_product[] =
+    "_csr_product(crow, col, values, dense): the product [n, k] of a CSR matrix [n, m] and a dense one [m, k].";
+inline constexpr char crow_indices[] = "crow_indices(): where each row of a CSR matrix begins, and the last one ends.";
+inline constexpr char col_indices[] = "col_indices(): the column of each element of a CSR matrix.";
+inline constexpr char ccol_indices[] =
+    "ccol_indices(): where each column of a CSC matrix begins, and the last one ends.";
+inline constexpr char row_indices[] = "row_indices(): the row of each element of a CSC matrix.";
 inline constexpr char _indices[] = "_indices(): the indices [s, nnz] of a sparse tensor as they are stored.";
 inline constexpr char _values[] = "_values(): the values [nnz, *] of a sparse tensor as they are stored, no copy.";
 inline constexpr char indices[] =

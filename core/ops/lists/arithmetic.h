@@ -21,24 +21,16 @@
      add(input, other, alpha), deprecated, out, typed_alpha)                                                           \
   OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
-  OP(PYTHON_FORM, Tensor, add, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),          \
-     (input, other, alpha), add(input, mul(other, wrapped(alpha))), method, out, number_first, typed_alpha,            \
+  OP(COMPLEX_FACTOR, add, alpha, (const Operand& other), (const Tensor& other), (other), number_first,                 \
      accepts(kNumbers))                                                                                                \
-  OP(PYTHON_FORM, Tensor, add_, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),         \
-     (input, other, alpha), ops::add(input, mul(other, wrapped(alpha)), 1, Out{&input, Out::inplace}), tensor_only,    \
-     typed_alpha)                                                                                                      \
   OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out,              \
      number_first, typed_alpha)                                                                                        \
   OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
      sub(input, other, alpha), deprecated, out, typed_alpha, accepts(kNumbers))                                        \
   OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
      ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated, typed_alpha)                                \
-  OP(PYTHON_FORM, Tensor, sub, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),          \
-     (input, other, alpha), sub(input, mul(other, wrapped(alpha))), method, out, number_first, typed_alpha,            \
+  OP(COMPLEX_FACTOR, sub, alpha, (const Operand& other), (const Tensor& other), (other), number_first,                 \
      accepts(kNumbers))                                                                                                \
-  OP(PYTHON_FORM, Tensor, sub_, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),         \
-     (input, other, alpha), ops::sub(input, mul(other, wrapped(alpha)), 1, Out{&input, Out::inplace}), tensor_only,    \
-     typed_alpha)                                                                                                      \
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out, number_first)                                 \
   OP(METHOD_INPLACE_OUT_AS, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                     \
@@ -63,6 +55,6 @@
   OP(FORM, Tensor, rsub, Scalar, (const Tensor& input, Scalar other, RealScalar alpha = 1), (input, other, alpha),     \
      sub(wrapped(other), input, alpha), typed_alpha, accepts(kNumbers))                                                \
   OP(PYTHON_FORM, Tensor, rsub, complex_factor, (const Tensor& input, const Operand& other, Kw<Scalar> alpha),         \
-     (input, other, alpha), sub(other, mul(input, wrapped(alpha))), typed_alpha, accepts(kNumbers))                    \
+     (input, other, alpha), with_factor(ops::sub, {}, alpha, other, input), typed_alpha, accepts(kNumbers))            \
   OP(ALIAS, divide, div)                                                                                               \
   OP(ALIAS, true_divide, div)

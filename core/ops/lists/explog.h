@@ -10,7 +10,8 @@
   OP(POINTWISE, expm1, Expm1, (), (), inplace, out, casts(none, float32))                                              \
   OP(POINTWISE, log2, Log2, (), (), inplace, out, casts(none, float32))                                                \
   OP(POINTWISE, log10, Log10, (), (), inplace, out, casts(none, float32))                                              \
-  OP(POINTWISE, logaddexp, LogAddExp, (const Tensor& other), (other), out)                                             \
+  OP(POINTWISE, _logaddexp, LogAddExp, (const Tensor& other), (other), hidden)                                         \
+  OP(METHOD_OUT, logaddexp, (const Tensor& other), (other), accepts(kFloats | kComplexes))                             \
   OP(POINTWISE, logaddexp2, LogAddExp2, (const Tensor& other), (other), out)                                           \
   OP(POINTWISE, xlogy, Xlogy, (const Operand& other), (other), inplace, out)                                           \
   OP(FORM, Tensor, xlogy, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                            \

@@ -13,6 +13,12 @@
      (dim, index, source, alpha), tensor_only)                                                                         \
   OP(METHOD, Tensor, index_add, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),    \
      (dim, index, source, alpha), composite, exact_out)                                                                \
+  OP(PYTHON_FORM, Tensor, index_add, complex_factor, (const Tensor& input, int64_t dim, const Tensor& index,           \
+     const Tensor& source, Kw<Scalar> alpha), (input, dim, index, source, alpha),                                      \
+     index_add(input, dim, index, mul(source, wrapped(alpha)), 1), method, exact_out)                                  \
+  OP(PYTHON_FORM, Tensor, index_add_, complex_factor, (const Tensor& input, int64_t dim, const Tensor& index,          \
+     const Tensor& source, Kw<Scalar> alpha), (input, dim, index, source, alpha),                                      \
+     index_add_(input, dim, index, mul(source, wrapped(alpha)), 1), tensor_only)                                       \
   OP(INPLACE, index_fill, (int64_t dim, const Tensor& index, const Operand& value), (dim, index, value), any_device)   \
   OP(METHOD, Tensor, flip, (IntTuple dims), (dims))                                                                    \
   OP(METHOD, Tensor, gather, (int64_t dim, const Tensor& index, Kw<bool> sparse_grad = false),                         \
@@ -96,4 +102,5 @@
       Kw<MaybeTensor> offsets = {}, Kw<int64_t> axis = 0, Kw<bool> unsafe = false, Kw<MaybeScalar> initial = {}),      \
      (data, reduce, lengths, indices, offsets, axis, unsafe, initial), composite, accepts(kFloats))                    \
   OP(ALIAS, concat, cat)                                                                                               \
-  OP(ALIAS, concatenate, cat)
+  OP(ALIAS, concatenate, cat)                                                                                          \
+  OP(ALIAS, _segment_reduce, segment_reduce)

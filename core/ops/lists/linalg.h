@@ -74,6 +74,10 @@
   OP(IN, linalg, TensorTriple, svd, (const Tensor& A, bool full_matrices = true, Kw<MaybeText> driver = {}),           \
      (A, full_matrices, driver), composite, exact_out, fields("U", "S", "Vh"), accepts(kWideFloats | kComplexes),      \
      gives(Gives::real, Gives::same))                                                                                  \
+  OP(IN, linalg, TensorPair, polar, (const Tensor& A), (A), composite, exact_out, fields("U", "H"),                    \
+     accepts(kWideFloats | kComplexes))                                                                                \
+  OP(IN, linalg, Tensor, matrix_sqrth, (const Tensor& input), (input), composite,                                      \
+     accepts(kWideFloats | kComplexes))                                                                                \
   OP(IN, linalg, Tensor, svdvals, (const Tensor& A, Kw<MaybeText> driver = {}), (A, driver), composite, exact_out,     \
      accepts(kWideFloats | kComplexes), gives(Gives::real))                                                            \
   OP(METHOD, TensorTriple, svd, (bool some = true, bool compute_uv = true), (some, compute_uv), composite, exact_out,  \
@@ -100,17 +104,10 @@
       Kw<MaybeDType> dtype = {}), (input, ord, dim, keepdim, dtype), composite, exact_out, casts(none, float32),       \
      accepts(kFloats | kComplexes), gives(Gives::real))                                                                \
   OP(PYTHON_FORM, Tensor, addmv_, alpha_beta,                                                                          \
-     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (beta, input, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), deprecated, accepts(kNumbers))              \
-  OP(PYTHON_FORM, Tensor, addmv_, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),  \
-     (beta, input, mat, vec), addmv_(input, mat, vec, beta), deprecated, accepts(kNumbers))                            \
-  OP(PYTHON_FORM, Tensor, addmv_, method_alpha_beta,                                                                   \
-     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
-     (input, beta, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), tensor_only, deprecated,                    \
+     (Scalar beta, const Tensor& input, Scalar alpha, const Tensor& mat, const Tensor& vec),                           \
+     (beta, input, alpha, mat, vec), with_factors_inplace(addmv, addmv_, input, mat, vec, beta, alpha), deprecated,    \
      accepts(kNumbers))                                                                                                \
-  OP(PYTHON_FORM, Tensor, addmv_, method_beta,                                                                         \
-     (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
-     addmv_(input, mat, vec, beta), tensor_only, deprecated, accepts(kNumbers))                                        \
-  OP(PYTHON_FORM, Tensor, addmv_, complex_factor, (const Tensor& input, const Tensor& mat, const Tensor& vec,          \
-     Kw<Scalar> beta = 1, Scalar alpha = 1), (input, mat, vec, beta, alpha),                                           \
-     copy_(input, with_factors(addmv, input, mat, vec, beta, alpha)), tensor_only, accepts(kNumbers))
+  OP(PYTHON_FORM, Tensor, addmv_, beta, (Scalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),      \
+     (beta, input, mat, vec), with_factors_inplace(addmv, addmv_, input, mat, vec, beta, 1), deprecated,               \
+     accepts(kNumbers))                                                                                                \
+  OP(PRODUCT_FORMS_INPLACE, addmv, mat, vec)

@@ -63,4 +63,4 @@
      (grad, input, normalized_shape, weight, rstd), composite, hidden, accepts(kFloats))                               \
   OP(FUNCTION, Tensor, rms_norm,                                                                                       \
      (const Tensor& input, IntTuple normalized_shape, MaybeTensor weight = {}, MaybeDouble eps = {}),                  \
-     (input, normalized_shape, weight, eps), composite, accepts(kFloats))
+     (input, normalized_shape, weight, eps), composite, accepts(kFloats | kComplexes))

@@ -23,15 +23,8 @@
      (value, tensor1, tensor2), addcmul(input, tensor1, tensor2, value), deprecated, out, accepts(kNumbers))           \
   OP(FORM_INPLACE, addcmul, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcmul(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
-  OP(PYTHON_FORM, Tensor, addcmul, complex_factor,                                                                     \
-     (const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Kw<Scalar> value),                            \
-     (input, tensor1, tensor2, value), addcmul(input, mul(tensor1, wrapped(value)), tensor2), method, out,             \
-     typed_alpha, accepts(kNumbers))                                                                                   \
-  OP(PYTHON_FORM, Tensor, addcmul_, complex_factor,                                                                    \
-     (const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Kw<Scalar> value),                            \
-     (input, tensor1, tensor2, value),                                                                                 \
-     ops::addcmul(input, mul(tensor1, wrapped(value)), tensor2, 1, Out{&input, Out::inplace}), tensor_only,            \
-     typed_alpha)                                                                                                      \
+  OP(COMPLEX_FACTOR, addcmul, value, (const Tensor& tensor1, const Tensor& tensor2),                                   \
+     (const Tensor& tensor1, const Tensor& tensor2), (tensor1, tensor2), accepts(kNumbers))                            \
   OP(POINTWISE, addcdiv, Addcdiv, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
    (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \
   OP(FORM_METHOD, Tensor, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),            \
@@ -39,15 +32,8 @@
      accepts(kFloats | kComplexes))                                                                                    \
   OP(FORM_INPLACE, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
    (value, tensor1, tensor2), ops::addcdiv(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
-  OP(PYTHON_FORM, Tensor, addcdiv, complex_factor,                                                                     \
-     (const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Kw<Scalar> value),                            \
-     (input, tensor1, tensor2, value), addcdiv(input, mul(tensor1, wrapped(value)), tensor2), method, out,             \
-     typed_alpha, accepts(kFloats | kComplexes))                                                                       \
-  OP(PYTHON_FORM, Tensor, addcdiv_, complex_factor,                                                                    \
-     (const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Kw<Scalar> value),                            \
-     (input, tensor1, tensor2, value),                                                                                 \
-     ops::addcdiv(input, mul(tensor1, wrapped(value)), tensor2, 1, Out{&input, Out::inplace}), tensor_only,            \
-     typed_alpha)                                                                                                      \
+  OP(COMPLEX_FACTOR, addcdiv, value, (const Tensor& tensor1, const Tensor& tensor2),                                   \
+     (const Tensor& tensor1, const Tensor& tensor2), (tensor1, tensor2), accepts(kFloats | kComplexes))                \
   OP(METHOD, Tensor, positive, (), (), composite, accepts(kNumbers))                                                   \
   OP(METHOD_INPLACE_OUT, float_power, (const Operand& exponent), (exponent), gives(Gives::widest))                     \
   OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \

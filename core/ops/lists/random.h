@@ -24,7 +24,7 @@
   OP(METHOD_AS, Tensor, bernoulli, p, (double p, Kw<Generator*> generator = nullptr), (p, generator), composite,       \
      no_gradient)                                                                                                      \
   OP(FUNCTION, TensorPair, native_dropout, (const Tensor& input, double p, bool train), (input, p, train),             \
-     accepts(kFloats), gives(Gives::same, Gives::boolean))                                                             \
+     composite, accepts(kFloats | kComplexes), gives(Gives::same, Gives::boolean))                                     \
   OP(FUNCTION, Tensor, native_dropout_backward, (const Tensor& grad_output, const Tensor& mask, double scale),         \
      (grad_output, mask, scale), composite, hidden)                                                                    \
   OP(FUNCTION, Tensor, randperm,                                                                                       \

@@ -65,10 +65,10 @@
      (p, dim, keepdim, dtype), composite, hidden, exact_out, casts(none, float32), accepts(kFloats | kComplexes),      \
      gives(Gives::real))                                                                                               \
   OP(METHOD, Tensor, logsumexp, (IntList dim, bool keepdim = false), (dim, keepdim), composite, out,                   \
-     accepts(kBool | kReals), gives(Gives::floating))                                                                  \
+     accepts(kBool | kNumbers), gives(Gives::floating))                                                                \
   OP(FUNCTION, Tensor, _logsumexp_backward,                                                                            \
      (const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim), (grad, input, result, dim),         \
-     composite, hidden, accepts(kFloats))                                                                              \
+     composite, hidden, accepts(kFloats | kComplexes))                                                                 \
   OP(METHOD, Tensor, _reverse_cumsum, (int64_t dim), (dim), composite, hidden)                                         \
   OP(FUNCTION, Tensor, _prod_backward,                                                                                 \
      (const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim), (grad, input, result, dim),         \
@@ -114,7 +114,7 @@
      gives(Gives::sum))                                                                                                \
   OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out, overwrites,         \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
-  OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), exact_out, accepts(kFloats))                                  \
+  OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), composite, exact_out, accepts(kFloats | kComplexes))          \
   OP(METHOD, Tensor, histc, (int64_t bins = 100, RealScalar min = 0, RealScalar max = 0), (bins, min, max),            \
      composite, exact_out, no_gradient, accepts(kFloats))                                                              \
   OP(METHOD, Tensor, bincount, (MaybeTensor weights = {}, int64_t minlength = 0), (weights, minlength), composite,     \

@@ -27,11 +27,17 @@
   OP(FUNCTION, Tensor, col2im,                                                                                         \
      (const Tensor& input, IntList output_size, IntList kernel_size, IntList dilation, IntList padding,                \
       IntList stride), (input, output_size, kernel_size, dilation, padding, stride), composite, hidden,                \
-     accepts(kFloats))                                                                                                 \
+     accepts(kFloats | kComplexes))                                                                                    \
   OP(FUNCTION, Tensor, grid_sampler,                                                                                   \
      (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
      (input, grid, interpolation_mode, padding_mode, align_corners), composite, casts(float32, widest),                \
      accepts(kFloats))                                                                                                 \
+  OP(FUNCTION, Tensor, grid_sampler_2d,                                                                                \
+     (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
+     (input, grid, interpolation_mode, padding_mode, align_corners), composite, accepts(kFloats))                      \
+  OP(FUNCTION, Tensor, grid_sampler_3d,                                                                                \
+     (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
+     (input, grid, interpolation_mode, padding_mode, align_corners), composite, accepts(kFloats))                      \
   OP(FUNCTION, Tensor, _grid_sampler_2d,                                                                               \
      (const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners),  \
      (input, grid, interpolation_mode, padding_mode, align_corners), composite, hidden, accepts(kFloats))              \

@@ -3,13 +3,15 @@
 
 // clang-format off
 #define VESTA_OPS_SELECT(OP)                                                                                           \
-  OP(POINTWISE, clamp_min, ClampMin, (const Operand& min), (min), inplace, out)                                        \
-  OP(POINTWISE, clamp_max, ClampMax, (const Operand& max), (max), inplace, out)                                        \
+  OP(POINTWISE, _clamp_min, ClampMin, (const Operand& min), (min), hidden)                                             \
+  OP(POINTWISE, _clamp_max, ClampMax, (const Operand& max), (max), hidden)                                             \
   OP(POINTWISE, _clamp_between, ClampBetween, (const Operand& min, const Operand& max), (min, max), hidden)            \
   OP(POINTWISE_FUNCTION, _equals_extremum, EqualsExtremum, (const Tensor& input, const Tensor& extremum),              \
      (input, extremum), hidden)                                                                                        \
   OP(POINTWISE_FUNCTION, _share_of_equals, ShareOfEquals,                                                              \
      (const Tensor& equal, const Tensor& grad, const Tensor& count), (equal, grad, count), hidden)                     \
+  OP(METHOD_INPLACE_OUT, clamp_min, (const Operand& min), (min), accepts(kBool | kReals))                              \
+  OP(METHOD_INPLACE_OUT, clamp_max, (const Operand& max), (max), accepts(kBool | kReals))                              \
   OP(METHOD_INPLACE_OUT, clamp, (const MaybeOperand& min = {}, const MaybeOperand& max = {}), (min, max),              \
      accepts(kBool | kReals), gives(Gives::arithmetic))                                                                \
   OP(POINTWISE_FUNCTION, where, Where, (const Tensor& condition, const Operand& input, const Operand& other),          \

@@ -7,6 +7,14 @@
      (const Tensor& indices, const Tensor& values, IntList size, bool is_coalesced),                                   \
      (indices, values, size, is_coalesced), hidden)                                                                    \
   OP(METHOD, Tensor, _sparse_values, (), (), hidden)                                                                   \
+  OP(FUNCTION, Tensor, _sparse_compressed,                                                                             \
+     (const Tensor& compressed, const Tensor& plain, const Tensor& values, IntList size, bool by_rows),                \
+     (compressed, plain, values, size, by_rows), hidden)                                                               \
+  OP(METHOD, Tensor, _compress, (bool by_rows), (by_rows), composite, hidden)                                          \
+  OP(METHOD, Tensor, _compressed_part, (bool by_rows, bool plain), (by_rows, plain), hidden, no_gradient)              \
+  OP(FUNCTION, Tensor, _csr_product,                                                                                   \
+     (const Tensor& crow, const Tensor& col, const Tensor& values, const Tensor& dense), (crow, col, values, dense),   \
+     composite, hidden, no_gradient)                                                                                   \
   OP(METHOD, Tensor, _indices, (), (), tensor_only, no_gradient)                                                       \
   OP(METHOD, Tensor, _values, (), (), tensor_only, no_gradient)                                                        \
   OP(METHOD, Tensor, _unique_indices, (), (), composite, hidden, no_gradient)                                          \
@@ -14,6 +22,14 @@
   OP(PYTHON_FORM, Tensor, indices, method, (const Tensor& input), (input), _unique_indices(input), tensor_only,        \
      no_gradient)                                                                                                      \
   OP(PYTHON_FORM, Tensor, values, method, (const Tensor& input), (input), _unique_values(input), tensor_only)          \
+  OP(PYTHON_FORM, Tensor, crow_indices, method, (const Tensor& input), (input), _compressed_part(input, true, false),  \
+     tensor_only, no_gradient)                                                                                         \
+  OP(PYTHON_FORM, Tensor, col_indices, method, (const Tensor& input), (input), _compressed_part(input, true, true),    \
+     tensor_only, no_gradient)                                                                                         \
+  OP(PYTHON_FORM, Tensor, ccol_indices, method, (const Tensor& input), (input), _compressed_part(input, false, false), \
+     tensor_only, no_gradient)                                                                                         \
+  OP(PYTHON_FORM, Tensor, row_indices, method, (const Tensor& input), (input), _compressed_part(input, false, true),   \
+     tensor_only, no_gradient)                                                                                         \
   OP(METHOD, Tensor, coalesce, (), (), composite, tensor_only)                                                         \
   OP(METHOD, Tensor, to_dense, (MaybeDType dtype = {}, Kw<MaybeBool> masked_grad = {}), (dtype, masked_grad),          \
      composite, tensor_only)                                                                                           \

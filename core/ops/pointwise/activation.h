@@ -27,6 +27,7 @@ struct Relu {
 struct LeakyRelu {
   static constexpr auto doc = "leaky_relu(input, negative_slope=0.01): x for x > 0, else negative_slope * x.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool bounds_parameters = true;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double slope) {
     return math::select(x > lit<V>(0), x, x * lit<V>(slope));
@@ -42,6 +43,7 @@ struct Softplus {
   static constexpr auto doc =
       "softplus(input, beta=1, threshold=20): log(1 + e ** (beta * x)) / beta; x itself where beta * x > threshold.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool bounds_parameters = true;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double beta, double threshold) {
     V u = x * lit<V>(beta);
@@ -186,6 +188,7 @@ struct Elu {
       "- "
       "1), elementwise.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool bounds_parameters = true;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double alpha, double scale, double input_scale) {
     return math::select(x > lit<V>(0), x * lit<V>(scale), math::expm1(x * lit<V>(input_scale)) * lit<V>(alpha * scale));
@@ -205,6 +208,7 @@ struct Celu {
   static constexpr auto doc =
       "celu(input, alpha=1): x for x > 0, else alpha * (e ** (x / alpha) - 1), elementwise. Error: alpha 0.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool bounds_parameters = true;
   static constexpr bool integers_to_float = false;
   static constexpr auto check = &check_celu_alpha;
   template <class V> VESTA_HD static V forward(V x, double alpha) { return Elu::forward(x, alpha, 1, 1 / alpha); }
@@ -273,6 +277,7 @@ struct Hardtanh {
       "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and "
       "beyond the bounds is 0.";
   static constexpr auto accepts = kReals;
+  static constexpr bool parameters_are_elements = true;
   static constexpr auto check = &check_integer_bounds;
   /// Returns the constant `bound` as a V, for integers the nearest one.
   template <class V> VESTA_HD static V nearest(double bound) {
@@ -340,6 +345,7 @@ struct Softshrink {
 struct Hardshrink {
   static constexpr auto doc = "hardshrink(input, lambd=0.5): 0 for -lambd <= x <= lambd, else x, elementwise.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool parameters_are_elements = true;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double lambd) {
     return math::select((x >= lit<V>(-lambd)) & (x <= lit<V>(lambd)), lit<V>(0), x);
@@ -355,6 +361,7 @@ VESTA_API void check_integer_threshold(const Tensor* const* in, double threshold
 struct Threshold {
   static constexpr auto doc = "threshold(input, threshold, value): x for x > threshold, else value, elementwise.";
   static constexpr auto accepts = kReals;
+  static constexpr bool parameters_are_elements = true;
   static constexpr auto check = &check_integer_threshold;
   template <class V> VESTA_HD static V forward(V x, double threshold, double value) {
     return math::select(x <= lit<V>(threshold), lit<V>(value), x);

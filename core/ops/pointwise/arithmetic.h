@@ -120,6 +120,7 @@ VESTA_API void check_difference(const Tensor* const* in, double alpha);
 struct Add {
   static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers | kBool;
+  static constexpr bool parameters_are_elements = true;
   static constexpr auto check = &check_integer_alpha;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + math::scaled(b, alpha)); }
   static constexpr Pass backward_a{};
@@ -132,6 +133,7 @@ struct Add {
 struct Sub {
   static constexpr auto doc = "sub(input, other, alpha=1): x - alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
+  static constexpr bool parameters_are_elements = true;
   static constexpr auto check = &check_difference;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - math::scaled(b, alpha)); }
   static constexpr Pass backward_a{};

@@ -64,7 +64,8 @@ struct Log10 {
 
 // max + log(1 + e^-|a - b|); of equal infinities themselves, where a - b is NaN.
 struct LogAddExp {
-  static constexpr auto doc = "logaddexp(input, other): log(e ** x + e ** y), elementwise with broadcasting.";
+  static constexpr auto doc =
+      "_logaddexp(input, other): log(e ** x + e ** y) of floats, elementwise with broadcasting.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V a, V b) {

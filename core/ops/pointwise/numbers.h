@@ -180,11 +180,14 @@ struct Lerp {
 
 /// Raises where value is no integer, or none of the dtype, and the operands are integers.
 VESTA_API void check_integer_value(const Tensor* const* in, double value);
+/// Raises for two integer operands of a quotient, as PyTorch does.
+VESTA_API void check_quotient(const Tensor* const* in, double value);
 
 struct Addcmul {
   static constexpr auto doc =
       "addcmul(input, tensor1, tensor2, value=1): x + value * tensor1 * tensor2, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
+  static constexpr bool bounds_parameters = true;
   static constexpr auto check = &check_integer_value;
   template <class V> VESTA_HD static V forward(V a, V b, V c, double value) {
     return V(a + math::product(math::scaled(b, value), c));
@@ -203,7 +206,9 @@ struct Addcdiv {
       "addcdiv(input, tensor1, tensor2, value=1): x + value * tensor1 / tensor2, elementwise with broadcasting. Error: "
       "integers.";
   static constexpr auto accepts = kFloats | kComplexes;
+  static constexpr bool bounds_parameters = true;
   static constexpr bool integers_to_float = false;
+  static constexpr auto check = &check_quotient;
   template <class V> VESTA_HD static V forward(V a, V b, V c, double value) {
     return V(a + math::quotient(math::scaled(b, value), c));
   }

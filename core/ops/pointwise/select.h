@@ -8,7 +8,7 @@ inline namespace VESTA_ISA_NS {
 using math::lit;
 
 struct ClampMin {
-  static constexpr auto doc = "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
+  static constexpr auto doc = "_clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
   static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
@@ -17,7 +17,7 @@ struct ClampMin {
 };
 
 struct ClampMax {
-  static constexpr auto doc = "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
+  static constexpr auto doc = "_clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
   static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }

@@ -1,3 +1,4 @@
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/index.h>
 
 #include "op_bindings.h"

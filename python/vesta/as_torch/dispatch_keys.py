@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,6 +19,32 @@ _FUNCTIONS = (
     "PreDispatch Functionalize AutocastCPU AutocastMPS AutocastXPU AutocastHPU AutocastIPU AutocastCUDA "
     "AutocastPrivateUse1"
 ).split()
+
+#: The bit of each function in a set, beside those of backends, which are the first ones. Others have none.
+_BITS = {
+    name: int(bit)
+    for name, _, bit in (
+        entry.partition(":")
+        for entry in (
+            "Dense:16 Quantized:20 Sparse:23 SparseCsr:24 NestedTensor:25 BackendSelect:26 Python:28 "
+            "FuncTorchDynamicLayerBackMode:29 Functionalize:30 Conjugate:31 Negative:32 ZeroTensor:33 "
+            "ADInplaceOrView:34 AutogradOther:35 AutogradFunctionality:36 AutogradNestedTensor:37 AutocastCPU:39 "
+            "AutocastXPU:42 AutocastIPU:43 AutocastHPU:44 AutocastMPS:46 AutocastCUDA:47 AutocastPrivateUse1:48 "
+            "FuncTorchBatched:49 FuncTorchBatchedDecomposition:50 FuncTorchVmapMode:51 FuncTorchGradWrapper:54 "
+            "PythonTLSSnapshot:56 FuncTorchDynamicLayerFrontMode:57 PreDispatch:60 PythonDispatcher:61"
+        ).split()
+    )
+}
+#: The functions that a backend has one of its own of, and how those begin.
+_PER_BACKEND = {
+    "Dense": "",
+    "Quantized": "Quantized",
+    "Sparse": "Sparse",
+    "SparseCsr": "SparseCsr",
+    "NestedTensor": "NestedTensor",
+    "AutogradFunctionality": "Autograd",
+}
+_ALL_BACKENDS = (1 << len(_BACKENDS)) - 1
 
 
 def _names() -> Iterator[str]:
@@ -48,54 +75,80 @@ class _Key(enum.Enum):
 DispatchKey = _Key("DispatchKey", list(_names()))  # type: ignore[call-overload]
 
 
+@functools.cache
+def _bits_of(key: Any) -> int:
+    """Returns a key as a set: its function's bit and its backend's."""
+    for whole, kind in _PER_BACKEND.items():
+        if key.name.startswith(kind) and key.name.removeprefix(kind) in _BACKENDS:
+            return 1 << _BITS[whole] | 1 << _BACKENDS.index(key.name.removeprefix(kind))
+    return 1 << _BITS[key.name] if key.name in _BITS else 0
+
+
 class DispatchKeySet:
-    """A set of keys; ``|``, ``&`` and ``-`` make new ones."""
+    """A set of keys: every function in it goes with every backend in it. ``|``, ``&`` and ``-`` make new ones."""
 
     def __init__(self, key: Any) -> None:
         key = DispatchKey[key] if isinstance(key, str) else key
         if not isinstance(key, DispatchKey):
             raise TypeError(f"DispatchKeySet: expected a DispatchKey, got {type(key).__name__} (key).")
-        self._keys = frozenset(() if key is DispatchKey["Undefined"] else [key])
+        self._bits = _bits_of(key)
 
     @classmethod
-    def _of(cls, keys: Iterable[Any]) -> DispatchKeySet:
+    def from_raw_repr(cls, bits: int) -> DispatchKeySet:
+        """Returns the set of these bits."""
         made = cls.__new__(cls)
-        made._keys = frozenset(keys)
+        made._bits = bits
         return made
+
+    def raw_repr(self) -> int:
+        """Returns the bits of the set."""
+        return self._bits
+
+    @property
+    def _keys(self) -> list[Any]:
+        """The keys in the set, the lowest priority first."""
+        backends = [name for k, name in enumerate(_BACKENDS) if self._bits >> k & 1]
+        found: list[Any] = []
+        for name, bit in _BITS.items():
+            if self._bits >> bit & 1:
+                own = [_PER_BACKEND[name] + backend for backend in backends] if name in _PER_BACKEND else [name]
+                found += [DispatchKey[key] for key in own]
+        return found
 
     def has(self, key: Any) -> bool:
         """Tells whether the set holds a key."""
-        return key in self._keys
+        bits = _bits_of(key)
+        return bits != 0 and self._bits & bits == bits
 
     def add(self, key: Any) -> DispatchKeySet:
         """Returns the set with a key more."""
-        return self._of(self._keys | {key})
+        return self.from_raw_repr(self._bits | _bits_of(key))
 
     def remove(self, key: Any) -> DispatchKeySet:
-        """Returns the set without a key."""
-        return self._of(self._keys - {key})
+        """Returns the set without a key's function."""
+        return self.from_raw_repr(self._bits & (~_bits_of(key) | _ALL_BACKENDS))
 
     def highestPriorityTypeId(self) -> Any:
         """Returns the key whose kernel runs first."""
-        return max(self._keys, key=lambda key: key.value, default=DispatchKey["Undefined"])
+        return self._keys[-1] if self._keys else DispatchKey["Undefined"]
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return self._of(self._keys | other._keys)
+        return self.from_raw_repr(self._bits | other._bits)
 
     def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return self._of(self._keys & other._keys)
+        return self.from_raw_repr(self._bits & other._bits)
 
     def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return self._of(self._keys - other._keys)
+        return self.from_raw_repr(self._bits & (~other._bits | _ALL_BACKENDS))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+        return isinstance(other, DispatchKeySet) and self._bits == other._bits
 
     def __hash__(self) -> int:
-        return hash(self._keys)
+        return hash(self._bits)
 
     def __repr__(self) -> str:
-        return f"DispatchKeySet({', '.join(key.name for key in sorted(self._keys, key=lambda key: key.value))})"
+        return f"DispatchKeySet({', '.join(key.name for key in self._keys)})"
 
 
 class ExcludeDispatchKeyGuard:

@@ -174,12 +174,6 @@ def _sparse(name: str) -> Callable[[], Any]:
     return find
 
 
-def _segment_reduce() -> Any:
-    from vesta import segment_reduce
-
-    return segment_reduce
-
-
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any = None) -> Any:
     """Returns the gradient of softmax in its input, from its output."""
     product = grad_output * output
@@ -285,7 +279,6 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.Future": _future_type,
     "torch._C.Future": _future_type,
     "torch.legacy_contiguous_format": _row_format,
-    "torch._segment_reduce": _segment_reduce,
     "torch._convert_indices_from_coo_to_csr": _sparse("_convert_indices_from_coo_to_csr"),
     "torch._convert_indices_from_csr_to_coo": _sparse("_convert_indices_from_csr_to_coo"),
     "torch.nn.functional._Reduction": _reductions,

@@ -145,6 +145,11 @@ class Finder:
             if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
                 spec.loader = _Naming(spec.loader, name)  # type: ignore[assignment]
             return spec
+        if name == "functorch":  # an old name of torch.func, a package of its own
+            spec = PathFinder.find_spec(name, path, target)
+            return spec or ModuleSpec(
+                name, _SecondName(lambda: importlib.import_module("vesta.as_torch.only.functorch"))
+            )  # type: ignore[arg-type]
         if name != "torch" and not name.startswith("torch."):
             return None
         load = locate(name)

@@ -41,7 +41,7 @@ REASONS = {
     "torch.onnx": "Vesta does not record programs, which an ONNX file needs",
     "torch.package": "Vesta does not pack programs; save a state_dict() instead",
     "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
-    "torch.sparse": "Vesta has sparse tensors in coordinate format alone",
+    "torch.sparse": "Vesta has sparse tensors as coordinates, and matrices in CSR and CSC",
     "torch.utils.cpp_extension": "extensions are compiled against PyTorch's headers; Vesta's are another library's",
     "torch.utils.mobile_optimizer": "Vesta does not record programs",
     "torch.xpu": "Vesta computes on the CPU and on CUDA devices",

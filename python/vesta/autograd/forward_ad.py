@@ -83,11 +83,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Args:
         tensor: of a floating-point or complex dtype, any shape.
-        tangent: of the same shape; a floating-point tangent may have another floating-point dtype, and is converted.
+        tangent: of the same shape; it is converted to the dtype of the tensor. A complex one needs a complex tensor.
 
     Raises:
-        RuntimeError: outside of a level.
-        ValueError: a tensor or a tangent of integers, or a tangent of another shape.
+        RuntimeError: outside of a level, or a tangent of another shape.
+        ValueError: a tensor or a tangent of integers, or a complex tangent of real values.
 
     Example::
 
@@ -106,13 +106,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     expect("make_dual", "tangent", tangent, Tensor, "Tensor")
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
-    if tangent.is_floating_point() and tensor.is_floating_point():
-        tangent = tangent.to(tensor.dtype)
-    if tangent.dtype != tensor.dtype or tangent.shape != tensor.shape:
-        raise ValueError(
-            f"make_dual: expected a tangent of shape {list(tensor.shape)} and {tensor.dtype}, got "
-            f"{list(tangent.shape)} and {tangent.dtype}."
+    if not (tangent.is_floating_point() or tangent.is_complex()):
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+    if tangent.is_complex() and not tensor.is_complex():
+        raise ValueError(f"make_dual: expected a real tangent of {tensor.dtype} values, got {tangent.dtype} (tangent).")
+    if tangent.shape != tensor.shape:
+        raise RuntimeError(
+            f"make_dual: expected a tangent of shape {list(tensor.shape)}, got {list(tangent.shape)} (tangent)."
         )
+    tangent = tangent.to(tensor.dtype)
     with vesta.enable_grad():
         point = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
         dual = point.view_as(point)

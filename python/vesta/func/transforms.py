@@ -258,7 +258,8 @@ class Linearization:
         """Returns J v for each output."""
         outer = self.outer or (self.recording and any(t.requires_grad for t in tangents))
         with vesta.enable_grad():
-            return leave(gradients(self.products, self.seeds, tangents, outer), outer)
+            alike = [t.to(x.dtype) if x.is_complex() else t for t, x in zip(tangents, self.own)]
+            return leave(gradients(self.products, self.seeds, alike, outer), outer)
 
     def tree(self, outputs: list[Any]) -> Any:
         """Returns values, one for each output, in the structure of the output."""

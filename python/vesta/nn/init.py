@@ -133,7 +133,7 @@ def trunc_normal_(
         True
     """
     if not a < b:
-        raise ValueError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
+        raise RuntimeError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
     if not math.isfinite(mean) or not 0 < std < math.inf:
         raise ValueError(f"trunc_normal_: expected a finite mean and std > 0, got {mean} and {std} (mean, std).")
     lower, upper = ((bound - mean) / (std * math.sqrt(2.0)) for bound in (a, b))

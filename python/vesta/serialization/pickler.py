@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from vesta import _C, Tensor
+from vesta._tensor import compressed_parts
 from vesta.nn.modules.conv import Conv2d
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.registry import Registry
@@ -84,6 +85,8 @@ def _plain_tensor(tensor: Tensor) -> tuple[Any, ...]:
     if tensor.is_sparse:
         parts = (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
         return _named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, parts)
+    if tensor.layout is not _C.strided:
+        return _named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, compressed_parts(tensor))
     storage = TypedStorage(wrap_storage=UntypedStorage._of(tensor.detach()), dtype=tensor.dtype)
     arguments = (
         storage,

@@ -150,9 +150,12 @@ def _rebuild_tensor_v3(
 
 
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    if layout in (_C.sparse_csr, _C.sparse_csc):
+        return _rebuild_compressed(layout, data)
     if layout is not _C.sparse_coo:
         raise NotImplementedError(
-            "load: expected a sparse tensor of the layout sparse_coo, got another one in the file."
+            "load: expected a sparse tensor of the layout sparse_coo, sparse_csr or sparse_csc, got another one in the "
+            "file."
         )
     if not isinstance(data, tuple) or len(data) not in (3, 4) or not all(isinstance(t, Tensor) for t in data[:2]):
         _fail("indices, values and sizes of a sparse tensor", type(data).__name__)
@@ -164,6 +167,16 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
         return sparse_coo_tensor(*parts, is_coalesced=is_coalesced)
     pending.sparse.append((parts, is_coalesced))
     return _C._private._sparse_coo(*parts, is_coalesced)  # over indices that are yet to be read
+
+
+def _rebuild_compressed(layout: Any, data: Any) -> Tensor:
+    if not isinstance(data, tuple) or len(data) != 4 or not all(isinstance(t, Tensor) for t in data[:3]):
+        _fail("indices, values and sizes of a compressed matrix", type(data).__name__)
+    from vesta.sparse import sparse_compressed_tensor
+
+    if pending.sparse is not None:
+        raise NotImplementedError("load: expected no compressed matrix in a file of the older format, got one.")
+    return sparse_compressed_tensor(*data[:3], _numbers(data[3], "sizes"), layout=layout)
 
 
 def _parameter(data: Any, requires_grad: Any) -> Parameter:
@@ -231,10 +244,11 @@ def _rebuild_device_tensor_from_numpy(data: Any, dtype: Any, device: Any, requir
 
 def _get_layout(name: Any) -> Any:
     """Returns the layout of a name."""
-    layouts = {"strided": _C.strided, "sparse_coo": _C.sparse_coo}
+    names = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
+    layouts = {known: getattr(_C, known) for known in names}
     found = layouts.get(name.removeprefix("torch.").removeprefix("vesta.")) if isinstance(name, str) else None
     if found is None:
-        raise NotImplementedError(f"load: expected the layout strided or sparse_coo, got {name!r:.40} in the file.")
+        raise NotImplementedError(f"load: expected a layout of {names}, got {name!r:.40} in the file.")
     return found
 
 

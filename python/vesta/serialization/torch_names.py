@@ -171,14 +171,23 @@ def find(module: str, name: str) -> Any:
         return known
     home = _MOVED_BACK.get((module, name), "vesta" + module[len("torch") :])
     try:
-        found = importlib.import_module(home)
-        for part in name.split("."):
-            found = getattr(found, part)
+        return _found_in(home, name)
     except (ImportError, AttributeError) as error:
+        try:  # what only PyTorch's programs know: a module that torch.compile has made
+            return _found_in("vesta.as_torch.only" + module[len("torch") :], name)
+        except (ImportError, AttributeError):
+            pass
         raise AttributeError(
             f"load: expected names that Vesta has, got {full} in the file. It is not available; save the state_dict() "
             "instead of the whole object."
         ) from error
+
+
+def _found_in(home: str, name: str) -> Any:
+    """Returns what a module has under a name. ImportError or AttributeError: nothing."""
+    found = importlib.import_module(home)
+    for part in name.split("."):
+        found = getattr(found, part)
     return found
 
 

@@ -139,7 +139,7 @@ def _alpha(op: str, input: Tensor, p: float, training: bool, inplace: bool, shap
     if p == 1:
         return called(op, input.mul_, 0) if inplace else input * 0
     a = 1 / math.sqrt((_DEPTH**2 * p + 1) * (1 - p))
-    kept = vesta.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)
+    kept = vesta.empty(shape, dtype=input.real.dtype, device=input.device).bernoulli_(1 - p)
     shift = (kept - (1 - p)) * (_DEPTH * a)
     scale = kept * a
     return called(op, lambda: input.mul_(scale).add_(shift)) if inplace else input * scale + shift

@@ -176,7 +176,7 @@ def _bounds(offsets: Tensor, total: int, include_last_offset: bool) -> list[int]
     elif not bounds:
         raise ValueError("include_last_offset: number of offset should be at least 1")
     if bounds[0] != 0 and len(bounds) > 1:
-        raise ValueError(f"offsets[0] has to be 0, i.e., the first sequence starts from 0. But got {bounds[0]}")
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence starts from 0. But got {bounds[0]}")
     if any(low > high for low, high in zip(bounds, bounds[1:])) or bounds[-1] > total:
         raise ValueError(f"embedding_bag: expected increasing offsets of at most {total}, got {bounds[:-1]} (offsets).")
     return bounds

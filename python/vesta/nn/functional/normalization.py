@@ -133,7 +133,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if input.dim() < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
     if size < 1:
-        raise ValueError(f"local_response_norm: expected size >= 1, got {size} (size).")
+        raise RuntimeError(f"local_response_norm: expected size >= 1, got {size} (size).")
     if input.numel() == 0:
         return input
     square = (input * input).flatten(2).unsqueeze(1)  # [N, 1, C, places]: channels are the lines of an image

@@ -315,10 +315,11 @@ def _filled(op: str, input: Tensor, output_size: Sizes, dims: int) -> list[int]:
     output_size = python_numbers(output_size)
     expect(op, "output_size", output_size, (int, tuple, list, type(None)), "an integer or None, or one for each size")
     sizes = (output_size,) * dims if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    if len(sizes) != dims or input.dim() <= dims:
+    if len(sizes) != dims:
+        raise RuntimeError(f"{op}: expected {dims} output sizes, got {output_size} (output_size).")
+    if input.dim() <= dims:
         raise ValueError(
-            f"{op}: expected an input of {dims + 1} or {dims + 2} dimensions and {dims} output sizes, got "
-            f"{list(input.shape)} and {output_size} (input, output_size)."
+            f"{op}: expected an input of {dims + 1} or {dims + 2} dimensions, got {list(input.shape)} (input)."
         )
     for size in sizes:
         expect(op, "output_size", size, (int, type(None)), "integers or None")

@@ -1,0 +1,62 @@
+// Products of compressed matrices: each row of the result is a sum over the elements of a row.
+#include <vesta/core/ops/sparse.h>
+
+#include <algorithm>
+#include <array>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/copy_values.h>
+#include <vesta/core/ops/destination.h>
+
+namespace vesta::cpu {
+namespace {
+
+/// The columns of a row that are summed at a time: they stay in registers and the first cache.
+constexpr int64_t kColumns = 64;
+
+/// Computes rows [begin, end) of the product with a dense matrix of k columns. Sums go in the order of the elements.
+template <class T, class Index>
+void product_rows(const Index* crow, const Index* col, const T* values, const T* dense, T* to, int64_t k, int64_t begin,
+                  int64_t end) {
+  using C = compute_t<T>;
+  for (int64_t from = 0; from < k; from += kColumns) {
+    const int64_t count = std::min(kColumns, k - from);
+    for (int64_t i = begin; i < end; ++i) {
+      std::array<C, size_t(kColumns)> sum{};
+      for (Index e = crow[i]; e < crow[i + 1]; ++e) {
+        const C value = C(values[e]);
+        const T* row = dense + int64_t(col[e]) * k + from;
+        for (int64_t j = 0; j < count; ++j) sum[size_t(j)] += C(value * C(row[j]));
+      }
+      std::transform(sum.begin(), sum.begin() + count, to + i * k + from, [](C s) { return T(s); });
+    }
+  }
+}
+
+Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& values, const Tensor& dense) {
+  const int64_t n = crow.numel() - 1, k = dense.size(1);
+  Tensor r = result_tensor(Dims{n, k}, values.dtype());
+  if (r.numel() == 0) return r;
+  const Tensor ends = contiguous_values(crow), columns = contiguous_values(col), v = contiguous_values(values),
+               b = contiguous_values(dense);
+  const int64_t work = std::max<int64_t>(1, (values.numel() * k) / n);  // of a row
+  const int64_t grain = std::max<int64_t>(1, kTaskWork / work);
+  visit<kNumbers>(values.dtype(), [&]<class T>() {
+    const auto run = [&]<class Index>(const Index*) {
+      parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+        product_rows(ends.data_ptr<Index>(), columns.data_ptr<Index>(), v.data_ptr<T>(), b.data_ptr<T>(),
+                     r.data_ptr<T>(), k, begin, end);
+      });
+    };
+    if (ends.dtype() == DType::int32) run(static_cast<const int32_t*>(nullptr));
+    else run(static_cast<const int64_t*>(nullptr));
+  });
+  return r;
+}
+
+}  // namespace
+
+void register_sparse() { ops::_csr_product.set_kernel(DeviceType::cpu, csr_product_kernel); }
+
+}  // namespace vesta::cpu
