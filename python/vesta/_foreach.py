@@ -46,6 +46,16 @@ def _with_value(one: Callable[..., Any], a: Tensor, b: Tensor, c: Tensor, value:
     return one(a, b, c, value=value.item() if isinstance(value, Tensor) else value)
 
 
+def _maximum(tensor: Tensor, other: Any) -> Tensor:
+    """Returns the larger of each two elements; a number is a bound of all."""
+    return _ops.maximum(tensor, other) if isinstance(other, Tensor) else _ops.clamp_min(tensor, other)
+
+
+def _minimum(tensor: Tensor, other: Any) -> Tensor:
+    """Returns the smaller of each two elements; a number is a bound of all."""
+    return _ops.minimum(tensor, other) if isinstance(other, Tensor) else _ops.clamp_max(tensor, other)
+
+
 def _norm(tensor: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
     """Returns the norm of all elements of one tensor."""
     return _C._linalg.vector_norm(tensor, ord, dtype=dtype)
@@ -109,7 +119,7 @@ _OPS = {
     **dict.fromkeys(
         (
             "abs acos add asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp "
-            "lgamma log log10 log1p log2 maximum minimum neg reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan "
+            "lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan "
             "tanh trunc"
         ).split(),
         _Op(),
@@ -119,6 +129,8 @@ _OPS = {
     "clone": _Op(has_in_place=False),
     "copy": _Op(has_fresh=False),
     "max": _Op(has_in_place=False),
+    "maximum": _Op(one=_maximum),
+    "minimum": _Op(one=_minimum),
     "mul": _Op(whole_in_place=_multiplied),
     "norm": _Op(one=_norm, whole=_norms, has_in_place=False),
     "pow": _Op(one=_ops.pow, number_first=True),  # the op: a number has no method

@@ -185,7 +185,7 @@ def _assert(condition: Any, message: Any) -> None:
 
 
 def _check(cond: Any, message: Any = None) -> None:
-    """Raises RuntimeError unless the condition holds; ``message``: a function that returns the text."""
+    """Raises RuntimeError unless the condition holds; ``message``: the text, or a function that returns it."""
     _check_with(RuntimeError, cond, message)
 
 
@@ -194,10 +194,8 @@ def _check_with(error: type[Exception], cond: Any, message: Any) -> None:
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:
         return
-    if message is not None and not callable(message):
-        raise TypeError("message must be a callable")
     default = "Expected cond to be True, but got False."
-    raise error(default if message is None else str(message()))
+    raise error(default if message is None else str(message() if callable(message) else message))
 
 
 def _check_index(cond: Any, message: Any = None) -> None:

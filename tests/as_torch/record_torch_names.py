@@ -64,7 +64,8 @@ def public(name: str) -> list[str]:
     found = []
     for key in {*vars(module), *listed}:
         value = getattr(module, key, None)
-        own = getattr(value, "__module__", None) == name
+        place = getattr(value, "__module__", None)
+        own = isinstance(place, str) and (place == name or place.startswith(f"{name}._"))
         hidden = key.startswith("_") and key not in listed and name != "torch" and not own
         if key.startswith("__") or hidden or isinstance(value, types.ModuleType) or key == "annotations":
             continue

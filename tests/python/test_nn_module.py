@@ -435,3 +435,23 @@ def test_a_subclass_may_look_attributes_up_by_the_base_class() -> None:
         del nn.Linear.__getattr__
     with pytest.raises(AttributeError):
         _ = layer.missing
+
+
+def test_tables_replaced_past_the_own_setattr_are_attributes() -> None:
+    class Bare(nn.Linear):
+        def __setattr__(self, name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+    module = Bare(2, 3)
+    assert "weight" not in module._parameters  # what is set past Module is an attribute alone
+    weight = nn.Parameter(vesta.ones(3, 2))
+    module._parameters = OrderedDict(weight=weight, bias=None)
+    assert module.weight is weight and list(module.parameters()) == [weight]
+    module._parameters["weight"] = nn.Parameter(vesta.zeros(3, 2))
+    assert not module(vesta.ones(1, 2)).any()
+    module._parameters = module._parameters
+    assert [name for name, _ in module.named_parameters()] == ["weight"]
+    module._parameters = {}
+    assert not hasattr(module, "weight")
+    with pytest.raises(AttributeError, match=r"before Module.__init__\(\) call"):
+        nn.Linear.__new__(nn.Linear).weight = weight

@@ -309,7 +309,7 @@ def test_data_and_print_of_a_subclass_are_its_own() -> None:
     class Weight(vesta.nn.Parameter):
         pass
 
-    assert repr(Weight(vesta.ones(1))) == "Parameter containing:\nWeight([1.], requires_grad=True)"
+    assert repr(Weight(vesta.ones(1))) == "Parameter containing:\nParameter(Weight([1.], requires_grad=True))"
 
 
 class Stops(vesta.Tensor):

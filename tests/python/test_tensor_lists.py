@@ -308,3 +308,11 @@ def test_zero_grad(device: str) -> None:
     model(vesta.ones(2, 3, device=device)).pow(2).sum().backward(create_graph=True)
     optimizer.zero_grad(set_to_none=False)
     assert all(p.grad.grad_fn is None and not p.grad.any().item() for p in model.parameters())
+
+
+def test_bounds_of_lists_are_numbers_or_lists() -> None:
+    tensors = [vesta.tensor([1.0, 5.0]), vesta.tensor([3, 4])]
+    larger, whole = vesta._foreach_maximum(tensors, 3)
+    assert larger.tolist() == [3.0, 5.0] and whole.tolist() == [3, 4] and whole.dtype == vesta.int64
+    assert [t.tolist() for t in vesta._foreach_minimum(tensors, [2.0, vesta.tensor([9, 1])])] == [[1.0, 2.0], [3, 1]]
+    assert vesta._foreach_maximum_(tensors[:1], 2.0) is None and tensors[0].tolist() == [2.0, 5.0]

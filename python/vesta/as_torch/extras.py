@@ -231,6 +231,86 @@ def _dispatch(name: str) -> Callable[[], Any]:
     return find
 
 
+def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """Raises an error of a type unless the condition holds; ``message``: the text, or a function that returns it."""
+    from vesta._process_settings import _check_with as check
+
+    check(error_type, cond, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """Raises an error of a type unless all elements of a tensor of bools are True."""
+    from vesta import Tensor
+    from vesta import bool as bool_type
+
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype != bool_type:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond: Any, message: Any = None) -> None:
+    """Raises RuntimeError unless all elements of a tensor of bools are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _shape_as_tensor(input: Any) -> Any:
+    """Returns the sizes of a tensor as one."""
+    from vesta import tensor
+
+    return tensor(list(input.shape))
+
+
+def sym_not(a: Any) -> bool:
+    """Returns ``not a``."""
+    return not a
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """Returns one of two values."""
+    return t if b else f
+
+
+def sym_sum(*args: Any) -> Any:
+    """Returns the sum of numbers, given one by one or as a list."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+
+
+def _grouped_mm(*args: Any, **kwargs: Any) -> Any:
+    """Returns ``torch.nn.functional.grouped_mm`` of its arguments."""
+    from vesta.nn.functional import grouped_mm
+
+    return grouped_mm(*args, **kwargs)
+
+
+def _without_gradient(name: str) -> Callable[[], Any]:
+    """Returns what finds a method of tensors that fills one in place, as a function that is not recorded."""
+
+    def find() -> Any:
+        from vesta import no_grad
+
+        def fill(tensor: Any, *args: Any, generator: Any = None) -> Any:
+            with no_grad():
+                return getattr(tensor, name)(*args, **({} if generator is None else {"generator": generator}))
+
+        return fill
+
+    return find
+
+
+def _trunc_normal() -> Any:
+    from vesta.nn.init import trunc_normal_
+
+    return trunc_normal_
+
+
+def _optimizer_part(name: str) -> Any:
+    from .optimizer_parts import PARTS
+
+    return PARTS.get(name)
+
+
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
@@ -262,6 +342,28 @@ _NAMES: dict[str, Any] = {
     "torch.autograd.set_multithreading_enabled": set_multithreading_enabled,
     "torch.autograd.grad_mode.set_multithreading_enabled": set_multithreading_enabled,
     "torch.storage._load_from_bytes": _load_from_bytes,
+    "torch._check_with": _check_with,
+    "torch._check_tensor_all": _check_tensor_all,
+    "torch._check_tensor_all_with": _check_tensor_all_with,
+    "torch._shape_as_tensor": _shape_as_tensor,
+    "torch._grouped_mm": _grouped_mm,
+    "torch.sym_int": int,
+    "torch.sym_float": float,
+    "torch.sym_max": max,
+    "torch.sym_min": min,
+    "torch.sym_not": sym_not,
+    "torch.sym_ite": sym_ite,
+    "torch.sym_sum": sym_sum,
+    "torch._C._get_privateuse1_backend_name": lambda: "privateuseone",
+    "torch._C._cuda_isInBadFork": _false,
+    "torch._C._are_functorch_transforms_active": _false,
+    "torch._C._jit_can_fuse_on_cpu": _false,
+    "torch._C._jit_can_fuse_on_gpu": _false,
+    "torch.utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: False,
+    "torch.utils._python_dispatch._get_current_dispatch_mode": _tracing_state,
+    "torch._subclasses.fake_tensor.is_fake": lambda t: False,
+    "torch.autograd._profiler_enabled": _false,
+    "torch.autograd._disable_profiler": _do_nothing,
 }
 #: Names that are found when they are asked for.
 _LATE: dict[str, Callable[[], Any]] = {
@@ -292,6 +394,11 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.functional.handle_torch_function": _overrides("handle_torch_function"),
     "torch._tensor._rebuild_from_type_v2": _rebuilding("_rebuild_from_type_v2"),
     "torch.serialization._get_layout": _rebuilding("_get_layout"),
+    "torch.nn.init._no_grad_uniform_": _without_gradient("uniform_"),
+    "torch.nn.init._no_grad_normal_": _without_gradient("normal_"),
+    "torch.nn.init._no_grad_fill_": _without_gradient("fill_"),
+    "torch.nn.init._no_grad_zero_": _without_gradient("zero_"),
+    "torch.nn.init._no_grad_trunc_normal_": _trunc_normal,
 }
 
 
@@ -301,4 +408,6 @@ def find(name: str) -> Any:
         return _NAMES[name]
     if name in _LATE:
         return _LATE[name]()
+    if name.startswith(("torch.optim.", "torch.utils._foreach_utils.")):
+        return _optimizer_part(name)
     return _do_nothing if name.startswith(_SETTINGS) else None

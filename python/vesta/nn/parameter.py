@@ -51,7 +51,8 @@ class Parameter(Tensor):
         return memo[id(self)]
 
     def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+        text = super().__repr__()
+        return "Parameter containing:\n" + (text if type(self) is Parameter else f"Parameter({text})")
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         return _rebuild_parameter, (type(self), self.detach(), self.requires_grad, dict(self.__dict__))

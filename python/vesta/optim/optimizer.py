@@ -162,6 +162,11 @@ class Optimizer(StateDictMixin):
         self._make_state_dict_hooks()
         self._in_step = False
 
+    def _patch_step_function(self) -> None:
+        """Creates hooks where there are none: PyTorch's name, which wrappers that skip the constructor call."""
+        if "_optimizer_step_pre_hooks" not in self.__dict__:
+            self._make_runtime()
+
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

@@ -22,6 +22,7 @@ __all__ = [
     "list_backends",
     "mark_dynamic",
     "mark_static",
+    "mark_static_address",
     "maybe_mark_dynamic",
     "optimize",
     "reset",
@@ -139,6 +140,10 @@ def maybe_mark_dynamic(t: Any, index: Any) -> None:
 
 def mark_static(t: Any, index: Any = None) -> None:
     """Does nothing."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Does nothing: there is no graph that could rely on it."""
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:

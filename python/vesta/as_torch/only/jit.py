@@ -48,6 +48,22 @@ class ScriptFunction:
     """The class of what PyTorch's ``script`` makes of a function; nothing is an instance of it here."""
 
 
+class TracerWarning(Warning):
+    """The class of PyTorch's warnings about traced programs."""
+
+
+class TracingCheckError(Exception):
+    """The class of PyTorch's errors about traced programs."""
+
+
+class Error(RuntimeError):
+    """The class of PyTorch's errors of scripted programs."""
+
+
+class ScriptWarning(Warning):
+    """The class of PyTorch's warnings about scripted programs."""
+
+
 def script(
     obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None, **_: Any
 ) -> T:

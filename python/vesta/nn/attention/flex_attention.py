@@ -35,6 +35,9 @@ __all__ = [
 
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 
+#: Queries and keys of a block, unless others are asked for.
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 
 class AuxRequest(NamedTuple):
     """What ``flex_attention`` is to return besides its output.
@@ -253,7 +256,7 @@ class BlockMask:
         q_indices: Tensor | None = None,
         full_q_num_blocks: Tensor | None = None,
         full_q_indices: Tensor | None = None,
-        BLOCK_SIZE: tuple[int, int] = (128, 128),
+        BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
         mask_mod: MaskMod = noop_mask,
     ) -> None:
         for name, value in (("kv_num_blocks", kv_num_blocks), ("kv_indices", kv_indices)):
@@ -278,7 +281,7 @@ class BlockMask:
         kv_indices: Tensor,
         full_kv_num_blocks: Tensor | None = None,
         full_kv_indices: Tensor | None = None,
-        BLOCK_SIZE: int | tuple[int, int] = 128,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
         mask_mod: MaskMod | None = None,
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
@@ -399,7 +402,7 @@ def create_block_mask(
     Q_LEN: int,
     KV_LEN: int,
     device: Device | None = None,
-    BLOCK_SIZE: int | tuple[int, int] = 128,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
     compute_dq_write_order: bool = False,

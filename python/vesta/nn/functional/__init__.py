@@ -16,11 +16,13 @@ from vesta._overridable import overridable
 from . import activation, attention, loss, normalization, pooling, vision
 from . import dropout as _dropouts
 from . import embedding as _tables
+from . import grouped_mm as _groups
 from . import linear_cross_entropy as _classifier
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .embedding import *  # noqa: F403
+from .grouped_mm import *  # noqa: F403
 from .linear_cross_entropy import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .loss import _reduction  # noqa: F401
@@ -31,7 +33,7 @@ from .vision import *  # noqa: F403
 if TYPE_CHECKING:  # names that only the op list says
     from vesta._C._names_of_functional import *  # noqa: F403
 
-_PARTS = (activation, attention, _classifier, _dropouts, _tables, loss, normalization, pooling, vision)
+_PARTS = (activation, attention, _classifier, _dropouts, _groups, _tables, loss, normalization, pooling, vision)
 _OWN = tuple(name for part in _PARTS for name in part.__all__)
 
 #: Names that stand in ``vesta`` as well.

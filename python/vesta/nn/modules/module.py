@@ -23,7 +23,7 @@ from vesta.nn.modules.hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from vesta.nn.modules.registry import Registry
+from vesta.nn.modules.registry import Registry, Table
 from vesta.nn.modules.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 (PyTorch has it here)
 from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
@@ -102,6 +102,8 @@ class Module(HooksMixin, StateDictMixin):
     training: bool
     dump_patches: bool = False  # of old programs
     call_super_init: bool = False  # whether the constructor goes on to the next base class
+    if not TYPE_CHECKING:
+        _parameters, _buffers, _modules = Table(), Table(), Table()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
@@ -258,9 +260,7 @@ class Module(HooksMixin, StateDictMixin):
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__
-        if name in _TABLES:  # the whole table is replaced
-            self._replace_table(name, value)
-        elif isinstance(value, Parameter):
+        if isinstance(value, Parameter):
             self._table("_parameters")
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
@@ -322,12 +322,6 @@ class Module(HooksMixin, StateDictMixin):
             self.__dict__.get("_non_persistent_buffers_set", set()).discard(name)
         if name not in self.__dict__.get(keep, ()):
             self.__dict__.pop(name, None)
-
-    def _replace_table(self, table: str, entries: Any) -> None:
-        old = self.__dict__.get(table)
-        if isinstance(old, Registry):
-            old.clear()
-        self.__dict__[table] = Registry(self, entries)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # names are interned, as pickle itself does: each is written once when the module is saved again

@@ -89,3 +89,27 @@ class Registry(dict):
     def __reduce__(self) -> tuple[Any, ...]:
         entries: Iterator[tuple[str, Any]] = iter(dict(self).items())
         return dict, (), None, None, entries
+
+
+class Table:
+    """The attribute of a class that makes a ``Registry`` of whatever is assigned as one of an object's tables.
+
+    It has no ``__get__``: reading finds the object's own entry, as fast as any. Subclasses of Module whose
+    ``__setattr__`` ends in ``object.__setattr__`` come here, too.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __set__(self, module: Any, entries: Any) -> None:
+        old = module.__dict__.get(self._name)
+        if isinstance(old, Registry):
+            entries = dict(entries)
+            old.clear()
+        module.__dict__[self._name] = Registry(module, entries)
+
+    def __delete__(self, module: Any) -> None:
+        try:
+            del module.__dict__[self._name]
+        except KeyError:
+            raise AttributeError(self._name) from None

@@ -1,0 +1,184 @@
+"""``vesta.as_torch``: what libraries import from inside of PyTorch and call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from as_torch_programs import program
+
+
+def test_optimizers_written_like_pytorchs_run(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.optim.adam import _fused_doc
+        from torch.optim.optimizer import Optimizer, _default_to_fused_or_foreach, _get_value, _view_as_real
+        from torch.optim.optimizer import _get_scalar_dtype, _params_doc, _use_grad_for_differentiable
+        from torch.utils._foreach_utils import _get_fused_kernels_supported_devices, _group_tensors_by_device_and_dtype
+
+        class Descent(Optimizer):
+            def __init__(self, params, lr=0.5, differentiable=False):
+                super().__init__(params, {"lr": lr, "differentiable": differentiable})
+
+            @_use_grad_for_differentiable
+            def step(self, closure=None):
+                '''Goes downhill.'''
+                self.recorded = torch.is_grad_enabled()
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if p.grad is not None:
+                            p.add_(p.grad, alpha=-_get_value(group["lr"]))
+
+        p = torch.nn.Parameter(torch.ones(2))
+        optimizer = Descent([p], lr=torch.tensor(0.5))
+        (p * p).sum().backward()
+        optimizer.step()
+        assert p.tolist() == [0.0, 0.0] and not optimizer.recorded and Descent.step.__doc__ == "Goes downhill."
+        q = torch.ones(2, requires_grad=True).clone()
+        q.retain_grad()
+        (q * q).sum().backward()
+        optimizer = Descent([q], differentiable=True)
+        optimizer.step()
+        assert optimizer.recorded and torch.is_grad_enabled()
+
+        assert _default_to_fused_or_foreach([p], False, use_fused=True) == (True, False)
+        assert _default_to_fused_or_foreach([p], True, use_fused=True) == (False, False)
+        assert _default_to_fused_or_foreach([p], False) == (False, False)
+        assert "cpu" in _get_fused_kernels_supported_devices() and _get_scalar_dtype() == torch.float32
+        assert _fused_doc.startswith("fused") and _params_doc.startswith("params")
+        a, b, c = torch.ones(2), torch.ones(2).double(), torch.zeros(2)
+        groups = _group_tensors_by_device_and_dtype([[a, b, c], [1, 2, 3], []], with_indices=True)
+        (lists, places), (others, _) = groups.values()
+        assert list(groups) == [(a.device, a.dtype), (a.device, b.dtype)] and places == [0, 2]
+        assert lists[0][0] is a and lists[0][1] is c and lists[1:] == [[1, 3], []] and others[1] == [2]
+        values = [torch.ones(2, dtype=torch.complex64)]
+        state = [torch.zeros(2, dtype=torch.complex64)]
+        _view_as_real(values, state)
+        assert values[0].shape == state[0].shape == (2, 2)
+        """,
+    )
+
+
+def test_checks_and_sizes_of_traced_programs(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import warnings
+        import torch
+        from torch.jit import Error, TracerWarning
+        from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+        warnings.simplefilter("ignore", category=TracerWarning)
+        torch._check(True, "text")
+        for bad, kind, message in (
+            (lambda: torch._check(False, "text"), RuntimeError, "text"),
+            (lambda: torch._check_with(ValueError, False, lambda: "text"), ValueError, "text"),
+            (lambda: torch._check_tensor_all(torch.tensor([True, False]), "text"), RuntimeError, "text"),
+            (lambda: torch._check_tensor_all_with(KeyError, torch.tensor(False), "text"), KeyError, "text"),
+            (lambda: torch._check_tensor_all(torch.tensor([1])), TypeError, "dtype torch.bool"),
+            (lambda: torch._check_tensor_all(True), TypeError, "a tensor"),
+        ):
+            try:
+                bad()
+            except kind as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError(message)
+        torch._check_tensor_all_with(KeyError, torch.ones(2, dtype=torch.bool))
+        assert torch._shape_as_tensor(torch.ones(2, 3)).tolist() == [2, 3] and not is_traceable_wrapper_subclass(1)
+        assert torch.sym_int(2.5) == 2 and torch.sym_max(1, 2) == 2 and torch.sym_sum([1, 2]) == 3
+        assert torch.sym_ite(torch.sym_not(True), 1, 2) == 2 and issubclass(Error, RuntimeError)
+        assert torch.autograd._profiler_enabled() is False and torch._dynamo.mark_static_address(torch.ones(1)) is None
+        t = torch.nn.init._no_grad_uniform_(torch.nn.Parameter(torch.zeros(9)), 1.0, 2.0)
+        assert bool((t >= 1).all()) and t.is_leaf and torch.nn.init._no_grad_zero_(t) is t and not t.any()
+        """,
+    )
+
+
+def test_printing_of_tensors_of_a_programs_own(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch._tensor_str import PRINT_OPTS, _add_suffixes, _str_intern, _tensor_str, printoptions
+
+        t = torch.tensor([1.25, 2.0])
+        with printoptions(precision=1):
+            assert PRINT_OPTS.precision == 1 and repr(t) == _str_intern(t) == "tensor([1.2, 2.0])"
+        assert PRINT_OPTS.precision == 4 and _tensor_str(t, 0) == "[1.2500, 2.0000]"
+        text = "Index(" + _tensor_str(torch.arange(3), 6)
+        assert _add_suffixes(text, ["size=3", "sorted"], 6, False) == "Index([0, 1, 2], size=3, sorted)"
+        assert _add_suffixes(text, ["size=3"], 6, True) == "Index([0, 1, 2],\\n      size=3)"
+        assert not hasattr(PRINT_OPTS, "colour")
+        """,
+    )
+
+
+def test_products_of_groups(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.nn.functional import grouped_mm
+        from torch.nn.attention.flex_attention import _DEFAULT_SPARSE_BLOCK_SIZE
+
+        assert _DEFAULT_SPARSE_BLOCK_SIZE == 128
+        torch.manual_seed(0)
+        ends = torch.tensor([2, 2, 5], dtype=torch.int32)
+        rows, mats = torch.randn(7, 4, requires_grad=True), torch.randn(3, 4, 6, requires_grad=True)
+        result = torch._grouped_mm(rows, mats, offs=ends)
+        assert torch.equal(result[:2], rows[:2] @ mats[0]) and torch.equal(result[2:5], rows[2:5] @ mats[2])
+        assert result.shape == (7, 6) and not result[5:].any()
+        result.square().sum().backward()
+        assert not mats.grad[1].any() and not rows.grad[5:].any() and rows.grad[:5].all()
+        whole = grouped_mm(torch.ones(3, 2, 4), mats)
+        assert torch.equal(whole, torch.ones(3, 2, 4) @ mats)
+        columns = grouped_mm(torch.ones(3, 2, 4), torch.ones(4, 5), offs=ends)
+        assert columns.tolist() == [[4.0] * 5] * 2
+        inner = grouped_mm(torch.ones(2, 5), torch.ones(5, 3), offs=ends)
+        assert inner[:, 0, 0].tolist() == [2.0, 0.0, 3.0] and inner.shape == (3, 2, 3)
+        assert grouped_mm(rows.bfloat16(), mats.bfloat16(), offs=ends).dtype == torch.bfloat16
+        for bad, message in (
+            (dict(offs=ends.long()), "Offsets have to be int32"),
+            (dict(), "Have to provide offsets"),
+            (dict(offs=ends[:2]), "batch sizes have to match"),
+            (dict(offs=ends, bias=torch.ones(6)), "Bias not supported yet"),
+            (dict(offs=ends, out_dtype=torch.float64), "out_dtype"),
+        ):
+            try:
+                grouped_mm(rows, mats, **bad)
+            except RuntimeError as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError(message)
+        for a, b, message in (
+            (torch.ones(7, 3), mats, "contraction dimension"),
+            (torch.ones(4), mats, "2 or 3d"),
+            (rows.double(), mats.double(), "float64"),
+            (rows.half(), mats, "one dtype"),
+        ):
+            try:
+                grouped_mm(a, b, offs=ends)
+            except RuntimeError as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError(message)
+        """,
+    )
+
+
+def test_compilers_parts_can_be_imported_and_refuse(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        from torch.jit import _get_trace_graph, _unique_state_dict
+
+        try:
+            _get_trace_graph(None)
+        except NotImplementedError as error:
+            assert "torch.jit._get_trace_graph" in str(error)
+        else:
+            raise AssertionError
+        """,
+    )
