@@ -142,7 +142,7 @@ TensorPair ctc_loss_kernel(const Tensor& log_probs, const Tensor& targets, IntTu
 Tensor ctc_loss_backward_kernel(const Tensor& grad, const Tensor& log_probs, const Tensor& targets, const Tensor& alpha,
                                 IntTuple input_lengths, IntTuple target_lengths, int64_t blank) {
   const Tensor labels = contiguous_values(targets), grads = contiguous_values(grad);
-  const Tensor out = contiguous_values(exp(log_probs));
+  Tensor out = contiguous_values(exp(log_probs));
   visit_batch(log_probs, labels, input_lengths, target_lengths, blank, [&]<class T>(const Batch<T>& batch) {
     const int64_t steps = log_probs.size(0), n = log_probs.size(1), classes = log_probs.size(2), width = batch.width();
     VESTA_CHECK(grads.numel() == n && grads.dtype() == log_probs.dtype(), value,
