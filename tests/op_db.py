@@ -407,7 +407,7 @@ OPS: list[Row] = [
         dtypes="uihfc", ulp=0, bitwise=False),
     structured("bmm", np.matmul, s.products(((2, 2, 3), (2, 3, 1)), ((1, 1, 4), (1, 4, 2)), ((0, 2, 3), (0, 3, 2))),
         dtypes="uihfc", ulp=0, bitwise=False),
-    structured("addmm", ref.addmm, s.addmm, dtypes="uihfc", ulp=0, bitwise=False),
+    structured("addmm", ref.addmm, s.addmm, dtypes="uihfc", ulp=0, bitwise=False, covers=("addmm", "_wide_matmul")),
     structured("baddbmm", ref.addmm, s.baddbmm, dtypes="uihfc", ulp=0, bitwise=False, covers=("baddbmm", "baddbmm_",
         "addmm_", "addbmm_", "addr_")),
     structured("addbmm", lambda c, a, b, beta=1, alpha=1: (beta * c + alpha * np.matmul(a, b).sum(0)).astype(a.dtype),

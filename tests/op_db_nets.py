@@ -376,6 +376,7 @@ def rows() -> Iterator[Row]:
         fn=lambda x, *rest, **more: p.ctc_loss(x.log_softmax(-1), *rest, **more),
         repeats=False,
         may="buic",
+        covers=("ctc_loss", "_ctc_loss", "_ctc_loss_backward"),
         **inexact,
     )
     yield structured(

@@ -525,7 +525,7 @@ struct Alignments {
 
   Tensor log_probs;  // [T, N, C]
   std::vector<std::vector<int64_t>> targets;
-  IntList input_lengths;
+  IntSpan input_lengths;
   int64_t blank;
 
   int64_t batch() const { return log_probs.size(1); }
@@ -553,24 +553,26 @@ struct Alignments {
       ends.data_ptr<bool>()[i * width + 2 * length] = true;
       if (length > 0) ends.data_ptr<bool>()[i * width + 2 * length - 1] = true;
     }
-    Tensor starts = zeros({1, width}, DType::bool_);
+    Tensor starts = zeros({1, width}, DType::bool_), start = zeros({1, width}, DType::bool_);
     for (int64_t k = 0; k < std::min<int64_t>(width, 2); ++k) starts.data_ptr<bool>()[k] = true;
+    start.data_ptr<bool>()[0] = true;
     const Device device = log_probs.device();
     labels = labels.to(device), skips = skips.to(device), ends = ends.to(device), starts = starts.to(device);
     const Tensor lengths = length_column(device);
-    Tensor alpha;
+    // before the first step: nothing has been read
+    Tensor alpha = where(expand(start.to(device), {n, width}), zeros({}, log_probs.dtype(), device), kImpossible);
     for (int64_t t = 0; t < steps; ++t) {
       // Beyond float16 the bound is -infinity: a bound of clamp_min() would be refused.
       const Tensor emitted = _clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
+      Tensor next;
       if (t == 0) {
-        alpha = where(starts, emitted, kImpossible);
-        continue;
+        next = where(starts, emitted, kImpossible);
+      } else {
+        const Tensor before = shifted(alpha, 1), skipped = where(skips, shifted(alpha, 2), kImpossible);
+        next = _clamp_min(add(logsumexp(stack({alpha, before, skipped}, 0), 0), emitted), wrapped(kImpossible));
       }
-      const Tensor before = shifted(alpha, 1), skipped = where(skips, shifted(alpha, 2), kImpossible);
-      const Tensor next = add(logsumexp(stack({alpha, before, skipped}, 0), 0), emitted);
-      alpha = where(gt(lengths, t), _clamp_min(next, wrapped(kImpossible)), alpha);
+      alpha = where(gt(lengths, t), next, alpha);
     }
-    if (!alpha.defined()) alpha = where(starts, zeros({n, width}, log_probs.dtype(), device), kImpossible);
     const Tensor loss = neg(logsumexp(where(ends, alpha, kImpossible), 1));
     return where(gt(loss, -kImpossible / 2), std::numeric_limits<double>::infinity(), loss);
   }
@@ -584,6 +586,23 @@ struct Alignments {
 
 }  // namespace
 
+Tensor ctc_loss_in_ops(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,
+                       int64_t blank) {
+  const std::vector<int64_t> begins = check_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank);
+  const Tensor host = contiguous(targets.to(Device(DeviceType::cpu)));
+  Alignments a{log_probs, {}, input_lengths, blank};
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const int64_t* from = host.data_ptr<int64_t>() + begins[i];
+    a.targets.emplace_back(from, from + target_lengths[i]);
+  }
+  const Tensor loss = a.losses();
+  // PyTorch's gradient: that of scores whose sum is 1
+  const Tensor step = unsqueeze(arange(0, log_probs.size(0), 1, DType::int64, log_probs.device()), 1);
+  const Tensor counted = lt(step, squeeze(a.length_column(log_probs.device()), 1));
+  const Tensor mass = sum(where(counted, sum(exp(log_probs), 2), 0.0), 0);
+  return add(loss, sub(mass, mass.detach()));
+}
+
 Tensor ctc_loss_composite(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
                           int64_t blank, Text reduction, bool zero_infinity) {
   constexpr const char* op = "ctc_loss";
@@ -593,51 +612,26 @@ Tensor ctc_loss_composite(const Tensor& log_probs, const Tensor& targets, IntLis
               "got ", log_probs.sizes(), ".");
   VESTA_CHECK(!is_differentiable(targets.dtype()) && targets.dtype() != DType::bool_, runtime, op,
               ": targets must be integral, got ", targets.dtype(), ".");
-  const Tensor probs = log_probs.dim() == 2 ? unsqueeze(log_probs, 1) : log_probs;
-  const int64_t steps = probs.size(0), n = probs.size(1), classes = probs.size(2);
-  VESTA_CHECK(blank >= 0 && blank < classes, runtime, op, ": blank must be in label range, got ", blank, " of ",
-              classes, " classes.");
-  VESTA_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n, runtime, op,
-              ": input_lengths and target_lengths must be of size batch_size ", n, ", got ", input_lengths.size(),
-              " and ", target_lengths.size(), ".");
+  const bool one = log_probs.dim() == 2;
+  const Tensor batch = one ? unsqueeze(log_probs, 1) : log_probs;
+  const Tensor probs = batch.to(compute_type(batch.dtype()));  // 16-bit floats would be rounded after every step
+  Tensor loss;
   if (!has_values(targets)) {  // a loss for each, which depends on all its scores
-    const Tensor each = sum(sum(probs, MaybeDims(2)), MaybeDims(0));
-    return r == Reduce::none && log_probs.dim() == 2 ? squeeze(each, 0) : reduced(each, r);
-  }
-  const bool joined = targets.dim() == 1 && log_probs.dim() == 3;
-  const Tensor host = contiguous(targets.to(DType::int64).to(Device(DeviceType::cpu)));
-  Alignments a{probs, {}, input_lengths, blank};
-  int64_t at = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t length = target_lengths[size_t(i)], first = joined ? at : i * host.size(-1);
-    VESTA_CHECK(input_lengths[size_t(i)] >= 0 && input_lengths[size_t(i)] <= steps, runtime, op,
-                ": Expected input_lengths to have value at most ", steps, ", but got value ", input_lengths[size_t(i)],
-                ".");
-    VESTA_CHECK(length >= 0 && first + length <= host.numel() && (joined || length <= host.size(-1)), runtime, op,
-                ": Expected tensor to have size at least ", length, " at dimension 1, but got targets ",
-                targets.sizes(), ".");
-    const int64_t* from = host.data_ptr<int64_t>() + first;
-    a.targets.emplace_back(from, from + length);
-    for (int64_t label : a.targets.back()) {
-      VESTA_CHECK(label >= 0 && label < classes, runtime, op, ": expected targets from 0 to ", classes - 1, ", got ",
-                  label, ".");
+    loss = sum(sum(probs, MaybeDims(2)), MaybeDims(0));
+  } else {
+    const Tensor labels = (one ? reshape(targets, {1, -1}) : targets).to(DType::int64).to(probs.device());
+    loss = std::get<0>(_ctc_loss(probs, labels, input_lengths, target_lengths, blank));
+    if (zero_infinity) loss = where(isinf(loss), 0.0, loss);
+    if (r == Reduce::mean) {
+      Tensor lengths = empty({loss.numel()}, DType::int64);
+      for (int64_t i = 0; i < loss.numel(); ++i) {
+        lengths.data_ptr<int64_t>()[i] = std::max<int64_t>(target_lengths[size_t(i)], 1);
+      }
+      loss = div(loss, lengths.to(loss.device()));
     }
-    at += length;
   }
-  Tensor loss = a.losses();
-  if (layer_state.grad_enabled && probs.requires_grad()) {  // PyTorch's gradient: that of scores whose sum is 1
-    const Tensor step = unsqueeze(arange(0, steps, 1, DType::int64, probs.device()), 1);
-    const Tensor counted = lt(step, squeeze(a.length_column(probs.device()), 1));
-    const Tensor mass = sum(where(counted, sum(exp(probs), 2), 0.0), 0);
-    loss = add(loss, sub(mass, mass.detach()));
-  }
-  if (zero_infinity) loss = where(isinf(loss), 0.0, loss);
-  if (r == Reduce::mean) {
-    Tensor lengths = empty({n}, DType::int64);
-    for (int64_t i = 0; i < n; ++i) lengths.data_ptr<int64_t>()[i] = std::max<int64_t>(target_lengths[size_t(i)], 1);
-    loss = div(loss, lengths.to(loss.device()));
-  }
-  return r == Reduce::none && log_probs.dim() == 2 ? squeeze(loss, 0) : reduced(loss, r);
+  loss = r == Reduce::none && one ? squeeze(loss, 0) : reduced(loss, r);
+  return loss.to(log_probs.dtype());
 }
 
 }  // namespace vesta

@@ -101,6 +101,11 @@ Tensor _linear_backward_activation_composite(const Tensor& grad, const Tensor& w
   return r;
 }
 
+Tensor _wide_matmul_composite(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DType::float32);
+  return matmul(x, b.is_same(a) ? x : b.to(DType::float32));
+}
+
 Tensor mm_composite(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
   return matmul(a, b);
@@ -127,6 +132,22 @@ Out onto(const Tensor& t, const Tensor& other) {
   return recorded || !same ? Out{} : Out{&t, Out::inplace};
 }
 
+/// The product of matrices, or batches of them.
+struct ProductOf {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return matmul(a, b); }
+  Tensor wide(const Tensor& a, const Tensor& b) const { return _wide_matmul(a, b); }
+};
+constexpr ProductOf product_of;
+
+/// Computes multiply(a, b) of 16-bit floats in float32.
+template <class Multiply>
+Tensor wide_product(const Tensor& a, const Tensor& b, Multiply multiply) {
+  if constexpr (requires { multiply.wide(a, b); }) {
+    if (a.dtype() == b.dtype()) return multiply.wide(a, b);
+  }
+  return multiply(a.to(DType::float32), b.to(DType::float32));
+}
+
 /// Computes beta * input + alpha * multiply(a, b), whose sizes are `sizes`; the last step writes where `out` says.
 /// `mixes`: input may have another dtype.
 template <class Multiply>
@@ -143,7 +164,7 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
   // A product of 16-bit floats may be beyond their range before alpha brings it back, and so may be beta.
   const bool held = std::abs(beta) <= 65504;  // by float16
   const bool wide = (alpha != 1 || !held) && compute_type(a.dtype()) != a.dtype();
-  Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
+  Tensor product = wide ? wide_product(a, b, multiply) : multiply(a, b);
   // As BLAS has it: what a factor of 0 ignores may be NaN.
   if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
   else if (alpha != 1)
@@ -189,8 +210,6 @@ void check_batches(const Tensor& a, const Tensor& b, const char* op) {
               ": expected batches [b, n, m] and [b, m, p], got ", a.sizes(), " (batch1) and ", b.sizes(), " (batch2).");
   check_number(a, op);
 }
-
-Tensor product_of(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 
 /// Returns whether mat1 @ mat2 + input is what `linear` computes, which adds the bias without a pass of its own.
 bool is_linear_layer(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {

@@ -109,4 +109,36 @@ void check_cross_entropy_backward(const Tensor& grad, const Tensor& input, const
               exp_sums.sizes(), " of ", exp_sums.dtype(), ".");
 }
 
+std::vector<int64_t> check_ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths,
+                                    IntSpan target_lengths, int64_t blank) {
+  constexpr const char* op = "ctc_loss";
+  VESTA_CHECK(log_probs.dim() == 3, runtime, op, ": expected log_probs [T, N, C] or [T, C], got ", log_probs.sizes(),
+              ".");
+  VESTA_CHECK(targets.dtype() == DType::int64 && (targets.dim() == 1 || targets.dim() == 2), runtime, op,
+              ": expected targets [N, S] or [sum of target_lengths] of int64, got ", targets.sizes(), " of ",
+              targets.dtype(), ".");
+  const int64_t steps = log_probs.size(0), n = log_probs.size(1), classes = log_probs.size(2);
+  VESTA_CHECK(blank >= 0 && blank < classes, runtime, op, ": blank must be in label range, got ", blank, " of ",
+              classes, " classes.");
+  VESTA_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n, runtime, op,
+              ": input_lengths and target_lengths must be of size batch_size ", n, ", got ", input_lengths.size(),
+              " and ", target_lengths.size(), ".");
+  const bool joined = targets.dim() == 1;
+  std::vector<int64_t> begins;
+  begins.reserve(size_t(n));
+  int64_t at = 0;
+  for (size_t i = 0; i < size_t(n); ++i) {
+    VESTA_CHECK(input_lengths[i] >= 0 && input_lengths[i] <= steps, runtime, op,
+                ": Expected input_lengths to have value at most ", steps, ", but got value ", input_lengths[i], ".");
+    const int64_t length = target_lengths[i], begin = joined ? at : int64_t(i) * targets.size(1),
+                  most = joined ? targets.numel() - at : targets.size(1);
+    VESTA_CHECK(length >= 0 && length <= most && begin + length <= targets.numel(), runtime, op,
+                ": Expected tensor to have size at least ", length, " at dimension 1, but got targets ",
+                targets.sizes(), ".");
+    begins.push_back(begin);
+    at += length;
+  }
+  return begins;
+}
+
 }  // namespace vesta

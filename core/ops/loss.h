@@ -1,5 +1,7 @@
 // Losses, and checks of their operands that all devices share.
 #pragma once
+#include <vector>
+
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/loss.h>
 #include <vesta/core/ops/pointwise.h>
@@ -33,5 +35,13 @@ VESTA_API DType check_cross_entropy(const Tensor& input, const Tensor& target, c
 /// Checks the operands of the gradient of a loss of grad's dtype, exp_sums being what cross-entropy returned.
 VESTA_API void check_cross_entropy_backward(const Tensor& grad, const Tensor& input, const Tensor& target,
                                             const Tensor& weight, const Tensor& exp_sums, double smoothing);
+
+/// Checks the operands of _ctc_loss, all but the values of targets; returns where the target of each sequence begins
+/// in `targets`.
+VESTA_API std::vector<int64_t> check_ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths,
+                                              IntSpan target_lengths, int64_t blank);
+/// Returns the losses of _ctc_loss, computed with other ops: gradients of any order are theirs.
+VESTA_API Tensor ctc_loss_in_ops(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths,
+                                 IntSpan target_lengths, int64_t blank);
 
 }  // namespace vesta

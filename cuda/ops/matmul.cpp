@@ -210,6 +210,22 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   return c;
 }
 
+Tensor wide_matmul_kernel(const Tensor& a, const Tensor& b) {
+  const Product p = matmul_product(a, b);
+  if (p.k > 0 && std::ranges::count(p.sizes, 0) == 0 && gemm_available(a.dtype())) {
+    const OperandDevice device(a);
+    const Tensor x = left_of(p).ld ? a : contiguous_values(a), y = right_of(p).ld ? b : contiguous_values(b);
+    const Product q = matmul_product(x, y);
+    Tensor c = empty_tensor(q.sizes, DType::float32, a.device());
+    if (const Batch batch = merged(q.batch); batch.size() <= 1 && left_of(q).ld && right_of(q).ld) {
+      GemmDesc g = describe(q, x, y, c);
+      g.dtype = a.dtype(), g.wide_result = true;
+      if (gemm_batch(g, batch, 0, device)) return c;
+    }
+  }
+  return ops::_wide_matmul.body()(a, b);
+}
+
 Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
   check_one_device("linear", {&input, &weight, &*bias});
   check_linear(input, weight, bias);
@@ -364,6 +380,7 @@ TensorPair linear_weight_gradient_kernel(const Tensor& grad, const Tensor& input
 
 void register_matmul() {
   ops::matmul.set_kernel(DeviceType::cuda, matmul_kernel);
+  ops::_wide_matmul.set_kernel(DeviceType::cuda, wide_matmul_kernel);
   ops::linear.set_kernel(DeviceType::cuda, linear_kernel);
   ops::_fused_linear.set_kernel(DeviceType::cuda, fused_linear_kernel);
   ops::_linear_backward_activation.set_kernel(DeviceType::cuda, linear_activation_backward_kernel);

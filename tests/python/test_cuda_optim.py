@@ -153,3 +153,42 @@ def test_averages_of_models_are_updated_in_place() -> None:
             found.append([p.detach().cpu() for p in average.module.parameters()])
         for a, b in zip(*found):
             assert vesta.allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("dtype", [vesta.bfloat16, vesta.float32], ids=str)
+@pytest.mark.parametrize("make, shape", [
+    (lambda p: optim.Muon(p, lr=0.1), (6, 9)), (lambda p: optim.Muon(p, lr=0.1, nesterov=False, momentum=0.0), (9, 6)),
+    (lambda p: optim.Adafactor(p, lr=0.1, weight_decay=0.1), (3, 4, 5)), (lambda p: optim.Adafactor(p, d=2.0), (7,)),
+])  # fmt: skip
+def test_parameters_of_one_shape_are_updated_as_each_alone(make: Any, shape: Any, dtype: Any, device: str) -> None:
+    together = train(make, device, dtype, [shape, shape, shape])
+    per_parameter = (len(together) - 3) // 3
+    for i in range(3):
+        g = vesta.Generator().manual_seed(1)
+        drawn = [vesta.randn(shape, generator=g).to(dtype) for _ in range(3 + 4 * 3)]
+        alone = nn.Parameter(drawn[i].to(device))
+        optimizer = make([alone])
+        for step in range(4):
+            alone.grad = drawn[3 + 3 * step + i].to(device)
+            optimizer.step()
+        state = [s for s in optimizer.state[alone].values() if isinstance(s, vesta.Tensor)]
+        of_this = [together[i], *together[3 + per_parameter * i : 3 + per_parameter * (i + 1)]]
+        for a, b in zip(of_this, [alone, *state]):
+            assert vesta.equal(a, b.detach().cpu())
+
+
+@pytest.mark.parametrize("make, most", [(optim.Muon, 60), (optim.Adafactor, 40)])
+def test_launches_do_not_grow_with_the_parameters_of_a_shape(make: Any, most: int) -> None:
+    from vesta import _C_cuda
+
+    for count in (2, 9):
+        parameters = [nn.Parameter(vesta.randn(8, 12).cuda()) for _ in range(count)]
+        optimizer = make(parameters)
+        for _ in range(2):
+            for p in parameters:
+                p.grad = vesta.ones_like(p)
+            before = dict(_C_cuda.counters())
+            optimizer.step()
+            after = dict(_C_cuda.counters())
+        assert after["launches"] - before["launches"] <= most

@@ -85,6 +85,14 @@ inline constexpr char multilabel_margin_loss[] =
     "multilabel_margin_loss(input, target, reduction='mean'): the sum of max(0, 1 - x_y + x_j) over labels y and "
     "other classes j, divided by C. input and target [N, C] or [C]; a row's labels end at the first negative one. "
     "reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char _ctc_loss[] =
+    "_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank): (loss [N], alpha) of log_probs [T, N, C] and "
+    "targets (int64) [N, S] or joined [sum of target_lengths]; alpha is what _ctc_loss_backward needs, in a form of "
+    "the device.";
+inline constexpr char _ctc_loss_backward[] =
+    "_ctc_loss_backward(grad, log_probs, targets, alpha, input_lengths, target_lengths, blank): gradient of log_probs, "
+    "taken as logarithms of probabilities whose sum is 1: exp(log_probs) less the share of the alignments that pass "
+    "through a class at a step.";
 inline constexpr char ctc_loss[] =
     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False): "
     "connectionist temporal classification (Graves et al. 2006). log_probs [T, N, C] or [T, C], targets [N, S] or "

@@ -17,6 +17,8 @@ inline constexpr char _linear_backward_activation[] =
     "_linear_backward_activation(grad, weight, used, use_gelu, kept=None): of a linear layer behind a relu or a gelu "
     "with tanh, whose result has the gradient [*, out], the gradient of what that was computed from. used [*, in] is "
     "the relu's result or the gelu's operand; kept is what _fused_linear kept of a relu.";
+inline constexpr char _wide_matmul[] =
+    "_wide_matmul(input, other): matmul of 16-bit floats whose sums are not rounded: the result is of float32.";
 inline constexpr char _fused_linear[] =
     "_fused_linear(input, weight, bias, use_gelu, keep): the relu of linear(input, weight, bias), or its gelu with "
     "tanh; and, if keep, what the gelu was computed from, or what the device's own form of the relu's gradient reads "

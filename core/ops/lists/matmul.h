@@ -6,6 +6,8 @@
   OP(METHOD, Tensor, matmul, (const Tensor& other), (other), exact_out, casts(lower, lower), accepts(kNumbers))        \
   OP(FUNCTION, Tensor, linear, (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}),                     \
      (input, weight, bias), functional, exact_out, casts(lower, lower), accepts(kNumbers))                             \
+  OP(FUNCTION, Tensor, _wide_matmul, (const Tensor& input, const Tensor& other), (input, other), composite, hidden,    \
+     accepts(set_of(DType::float16) | set_of(DType::bfloat16)))                                                        \
   OP(FUNCTION, TensorPair, _linear_backward_weight, (const Tensor& grad, const Tensor& input), (grad, input),          \
      composite, hidden, accepts(kNumbers))                                                                             \
   OP(FUNCTION, Tensor, _linear_backward_activation,                                                                    \

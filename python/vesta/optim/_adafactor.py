@@ -6,9 +6,9 @@ from numbers import Real
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta.optim.optimizer import ParamsT
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average
+from vesta.optim.rule import RuleOptimizer, Update, alike, hyperparameters, move_averages
 
 __all__ = ["Adafactor"]
 
@@ -75,25 +75,39 @@ class Adafactor(RuleOptimizer):
         *lead, rows, columns = param.shape
         return {"row_var": param.new_zeros((*lead, rows, 1)), "col_var": param.new_zeros((*lead, 1, columns))}
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
+    def _rules(self, group: dict[str, Any], updates: list[Update], lr: float) -> None:
+        for same in alike(updates, lambda u: (u[0].shape, u[0].dtype, u[0].device, u[3]), lambda u: u[0].numel()):
+            self._update_alike(group, same, same[0][3], lr)
+
+    def _update_alike(self, group: dict[str, Any], updates: list[Update], step: float, lr: float) -> None:
+        """Updates parameters of one shape, all of them by each operation; the host waits for nothing."""
+        params = [param for param, _, _, _ in updates]
+        grads = vesta.stack([grad for _, grad, _, _ in updates])
         least, smallest = group["eps"]
-        least = vesta.finfo(param.dtype).eps if least is None else least
+        least = vesta.finfo(grads.dtype).eps if least is None else least
         keep = 1 - step ** group["beta2_decay"]
-        scale = max(smallest, _root_mean_square(param)) * min(lr, step**-0.5)
+        # not of a stack, which would be a copy
+        sizes = vesta.stack(vesta._foreach_norm(params)).double() / max(params[0].numel(), 1) ** 0.5
+        scales = sizes.clamp(min=smallest) * min(lr, step**-0.5)
         if group["weight_decay"] != 0:
-            param.mul_(1 - lr * group["weight_decay"])
-        square = grad * grad
-        if param.dim() < 2:
-            second = moving_average(state["variance"], square, keep).clone()
+            vesta._foreach_mul_(params, 1 - lr * group["weight_decay"])
+
+        def moved(name: str, values: Tensor) -> Tensor:
+            averages = vesta.zeros_like(values)
+            move_averages([state[name] for _, _, state, _ in updates], values, keep, averages, 1.0)
+            return averages
+
+        square = grads * grads
+        if params[0].dim() < 2:
+            second = moved("variance", square)
         else:
-            row = moving_average(state["row_var"], square.mean(-1, keepdim=True), keep)
-            column = moving_average(state["col_var"], square.mean(-2, keepdim=True), keep)
-            second = (row @ column).div_(row.mean(-2, keepdim=True).clamp(min=least))
-        update = second.clamp(min=least * least).rsqrt_().mul_(grad)
-        param.add_(update, alpha=-scale / max(1.0, _root_mean_square(update) / group["d"]))
-
-
-def _root_mean_square(x: Tensor) -> float:
-    return vesta.norm(x).item() / max(x.numel(), 1) ** 0.5
+            row, column = (
+                moved("row_var", square.mean(-1, keepdim=True)),
+                moved("col_var", square.mean(-2, keepdim=True)),
+            )
+            second = (row @ column).div_(row.mean(-2, keepdim=True).clamp_(min=least))
+        change = second.clamp_(min=least * least).rsqrt_().mul_(grads)
+        norms = vesta.linalg.vector_norm(change.flatten(1) if change.dim() > 1 else change.unsqueeze(1), dim=1)
+        scales /= (norms.double() / (max(params[0].numel(), 1) ** 0.5 * group["d"])).clamp(min=1.0)
+        change *= scales.to(change.dtype).view(-1, *(1,) * params[0].dim())
+        _C._fused_sgd_(params, list(change.unbind()), [], 0.0, 0.0, 1.0, 0.0, False, False, False)

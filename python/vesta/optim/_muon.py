@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta.optim.optimizer import ParamsT, check, number
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
+from vesta.optim.rule import RuleOptimizer, alike, hyperparameters, move_averages, zeros
 
 __all__ = ["Muon"]
 
@@ -77,37 +77,39 @@ class Muon(RuleOptimizer):
                 )
 
     def _update(self, group: dict[str, Any]) -> None:
-        for param in group["params"]:  # its state has no step, so that it is not the base's
-            if param.grad is None:
-                continue
+        params = [param for param in group["params"] if param.grad is not None]
+        for param in params:  # their state has no step, so that it is not the base's
             if "momentum_buffer" not in self.state[param]:
                 self.state[param].update(zeros(param, "momentum_buffer"))
-            self._rule(group, param, param.grad, self.state[param], 0, number(group["lr"]))
+        for same in alike(params, lambda p: (p.shape, p.dtype, p.device), lambda p: p.numel()):
+            self._update_alike(group, same)
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        average, momentum = state["momentum_buffer"], group["momentum"]
-        moving_average(average, grad, momentum)
-        update = grad * (1 - momentum) + average * momentum if group["nesterov"] else average
-        update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rows, columns = param.shape
+    def _update_alike(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        """Updates matrices of one shape, all of them by each operation."""
+        grads = vesta.stack([cast(Tensor, param.grad) for param in params])
+        averages = [self.state[param]["momentum_buffer"] for param in params]
+        lr, momentum, nesterov = number(group["lr"]), group["momentum"], group["nesterov"]
+        updates = grads * (1 - momentum) if nesterov else vesta.zeros_like(grads)
+        move_averages(averages, grads, momentum, updates, momentum if nesterov else 1.0)
+        updates = _orthogonal(updates, group["ns_coefficients"], group["ns_steps"], group["eps"]).to(params[0].dtype)
+        rows, columns = params[0].shape
         if group["adjust_lr_fn"] == "match_rms_adamw":
             ratio = 0.2 * math.sqrt(max(rows, columns))
         else:
             least = 0 if group["adjust_lr_fn"] == "spectral_unclamped" else 1
             ratio = math.sqrt(max(least, rows / columns))
-        param.mul_(1 - lr * group["weight_decay"]).add_(update.to(param.dtype), alpha=-lr * ratio)
+        vesta._foreach_mul_(params, 1 - lr * group["weight_decay"])
+        _C._fused_sgd_(params, list(updates.unbind()), [], 0.0, 0.0, lr * ratio, 0.0, False, False, False)
 
 
-def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Returns about the nearest matrix with orthogonal rows (or columns, the fewer), computed in bfloat16."""
+def _orthogonal(matrices: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
+    """Returns for each matrix about the nearest one with orthogonal rows (or columns, the fewer), in bfloat16."""
     a, b, c = coefficients
-    tall = matrix.size(0) > matrix.size(1)
-    x = matrix.to(vesta.bfloat16)
-    x = x.t() if tall else x
-    x = x / vesta.norm(x).clamp(min=eps)
+    tall = matrices.size(1) > matrices.size(2)
+    x = matrices.to(vesta.bfloat16)
+    x = x.mT if tall else x
+    x = x / vesta.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp(min=eps)
     for _ in range(steps):
-        gram = x @ x.t()
-        x = vesta.addmm(x, vesta.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.t() if tall else x
+        gram = x @ x.mT
+        x = vesta.baddbmm(x, vesta.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x

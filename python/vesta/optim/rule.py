@@ -7,12 +7,12 @@ Such an optimizer is its constructor's signature and two short methods: ``_begin
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, TypeVar, cast
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import arguments_of, checked, expect, parameter_names
 from vesta.optim.optimizer import Optimizer, check, number, refuse
 from vesta.optim.state_dict import number_tensor
@@ -20,6 +20,8 @@ from vesta.optim.state_dict import number_tensor
 __all__ = ["RuleOptimizer", "hyperparameters"]
 
 F = TypeVar("F", bound=Callable[..., None])
+T = TypeVar("T")
+Update = tuple[Tensor, Tensor, dict[str, Any], float]  # a parameter, its gradient, its state, the number of the step
 
 
 def _check_tensors(op: str, given: dict[str, Any]) -> None:
@@ -119,8 +121,14 @@ class RuleOptimizer(Optimizer):
             return grad
         return grad.add(param, alpha=decay)
 
+    def _rules(self, group: dict[str, Any], updates: list[Update], lr: float) -> None:
+        """Updates parameters by ``_rule``, one after the other."""
+        for param, grad, state, step in updates:
+            self._rule(group, param, grad, state, step, lr)
+
     def _update(self, group: dict[str, Any]) -> None:
         lr = number(group.get("lr", 0.0))
+        updates: list[Update] = []
         for param in group["params"]:
             grad = param.grad
             if grad is None:
@@ -145,14 +153,27 @@ class RuleOptimizer(Optimizer):
                     name: vesta.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
                     for name, value in state.items()
                 }
-                self._rule(group, vesta.view_as_real(param), vesta.view_as_real(grad), parts, step, lr)
+                updates.append((vesta.view_as_real(param), vesta.view_as_real(grad), parts, step))
             else:
-                self._rule(group, param, grad, state, step, lr)
+                updates.append((param, grad, state, step))
+        self._rules(group, updates, lr)
 
 
-def moving_average(average: Tensor, value: Tensor, beta: float) -> Tensor:
-    """Sets ``average`` to beta * average + (1 - beta) * value, in place."""
-    return average.mul_(beta).add_(value, alpha=1 - beta)
+def alike(items: Iterable[T], key: Callable[[T], Any], numel: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yields the items whose keys are equal, as many together as have 2 ** 24 elements: larger ones keep a GPU busy."""
+    found: dict[Any, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    for same in found.values():
+        most = max(1, (1 << 24) // max(numel(same[0]), 1))
+        yield from (same[begin : begin + most] for begin in range(0, len(same), most))
+
+
+def move_averages(averages: list[Tensor], values: Tensor, beta: float, to: Tensor, scale: float) -> None:
+    """Sets each average to beta * average + (1 - beta) * values[i], in place, and adds scale times it to to[i]."""
+    start = beta == 0  # the operation has no average without a momentum, but one that begins
+    lists = list(to.unbind()), list(values.unbind()), averages
+    _C._fused_sgd_(*lists, 0.0, 1.0 if start else beta, -scale, beta, False, False, start)
 
 
 def zeros(param: Tensor, *names: str) -> dict[str, Any]:
