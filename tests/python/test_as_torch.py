@@ -32,6 +32,14 @@ def test_a_script_gets_its_arguments_and_its_folder(tmp_path: Path) -> None:
     assert out.split() == ["['a',", "'--b=1']", "True", "__main__", "3.0"]
 
 
+def test_annotations_of_a_program_are_its_own(tmp_path: Path) -> None:
+    text = "def f(x: int, y: 'int'): ...\nprint(f.__annotations__)\n"
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    expected = f"{{'x': {int}, 'y': 'int'}}\n"
+    assert run(*RUN, str(script)) == run(*RUN, "-c", text) == run(*RUN, "-", input=text) == expected
+
+
 def test_modules_and_texts_and_standard_input_run(tmp_path: Path) -> None:
     (tmp_path / "part.py").write_text("import sys, torch\nprint(torch.__version__, sys.argv[1:], __name__)\n")
     assert run(*RUN, "-m", "part", "x", cwd=tmp_path) == "2.15.0 ['x'] __main__\n"

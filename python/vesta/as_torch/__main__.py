@@ -35,7 +35,7 @@ def _run_file(path: str) -> None:
     if source[:2] == b"PK" or os.path.splitext(path)[1] == ".pyc":
         runpy.run_path(path, run_name="__main__")
     else:
-        exec(compile(source, path, "exec"), names)
+        exec(compile(source, path, "exec", dont_inherit=True), names)
 
 
 def main(arguments: list[str]) -> None:
@@ -61,11 +61,11 @@ def main(arguments: list[str]) -> None:
     elif kind == "-c":
         sys.argv = ["-c", *rest[1:]]
         sys.path[0] = ""
-        exec(compile(rest[0], "<string>", "exec"), _fresh_main())
+        exec(compile(rest[0], "<string>", "exec", dont_inherit=True), _fresh_main())
     elif kind == "-":
         sys.argv = arguments
         sys.path[0] = ""
-        exec(compile(sys.stdin.read(), "<stdin>", "exec"), _fresh_main())
+        exec(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), _fresh_main())
     elif os.path.isdir(kind):
         sys.argv = arguments
         del sys.path[0]
