@@ -34,7 +34,7 @@
   X(recurrence,  yes, yes, yes, yes)            \
   X(attention,   yes, yes, yes, yes)            \
   X(loss,        no,  no,  yes, yes)            \
-  X(ctc,         yes, no,  yes, yes)            \
+  X(ctc,         yes, yes, yes, yes)            \
   X(row_norm,    no,  no,  yes, no)             \
   X(group_norm,  no,  no,  yes, no)             \
   X(cat,         no,  no,  yes, no)             \

@@ -450,6 +450,13 @@ MORE_FUNCTIONS = [
     call("F.grid_sample", F.grid_sample, image, flat_grid, "bilinear", "zeros", False),
     call("F.affine_grid", F.affine_grid, lambda: vesta.eye(2, 3).unsqueeze(0), (1, 1, 2, 2), False),
     call("F.unfold", F.unfold, image, 2, 1, 0, 1),
+    call(
+        "F.grouped_mm",
+        F.grouped_mm,
+        lambda: vesta.ones(3, 2),
+        lambda: vesta.ones(2, 2, 1),
+        offs=lambda: vesta.tensor([1, 3], dtype=vesta.int32),
+    ),
     call("F.fold", F.fold, lambda: vesta.ones(2, 12, 25), 6, 2, 1, 0, 1),
     *(call(f"F.{name}", getattr(F, name), x, x, None, None, "mean") for name in ("soft_margin_loss",)),
     call("F.linear_cross_entropy", F.linear_cross_entropy, x, x, target),

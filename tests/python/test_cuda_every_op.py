@@ -73,6 +73,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "_linear_backward_activation": lambda x: vesta._C._private._linear_backward_activation(x, x, x, True),
     "_igamma_slope": lambda x: vesta._C._private._igamma_slope(x, x + 0.5),
     "_zeta_slope": lambda x: vesta._C._private._zeta_slope(x + 2, x),
+    "_wide_matmul": lambda x: vesta._C._private._wide_matmul(x.bfloat16(), x.bfloat16()),
     "addbmm_": lambda x: x.addbmm_(x[None].clone(), x[None].clone()),
     "addmm_": lambda x: x.addmm_(x.clone(), x.clone()),
     "addr_": lambda x: x.addr_(x[0].clone(), x[1].clone()),
@@ -126,8 +127,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 #: Names that are other ways to call ops: nothing of theirs runs.
 FORMS = {
-    "argwhere", "broadcast_to", "dropout", "fill", "indices", "random_", "rsub", "squeeze", "squeeze_", "swapaxes",
-    "swapaxes_", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "values",
+    "argwhere", "broadcast_to", "ccol_indices", "col_indices", "crow_indices", "dropout", "fill", "indices", "random_",
+    "row_indices", "rsub", "squeeze", "squeeze_", "swapaxes", "swapaxes_", "unsafe_chunk", "unsafe_split",
+    "unsafe_split_with_sizes", "values",
 }  # fmt: skip
 
 

@@ -198,9 +198,9 @@ class Named(vesta.Tensor):
 
 def test_a_subclass_shares_too():
     x = vesta.ones(3).as_subclass(Named)
-    x.name = "x"
+    x.label = "x"
     y = travelled(x)
-    assert type(y) is Named and y.name == "x"
+    assert type(y) is Named and y.label == "x"
     y.add_(1)
     assert x.tolist() == [2, 2, 2]
 

@@ -1,7 +1,6 @@
 #include "examples.h"
 
 #include <algorithm>
-#include <compare>
 #include <iterator>
 
 namespace vesta::python {
@@ -38,7 +37,7 @@ constexpr Sorted kSorted = [] {
 std::string_view find(std::string_view home, std::string_view name) {
   const auto order = [&](std::string_view other) {
     const std::string_view start = other.substr(0, home.size());
-    return start == home ? other.substr(start.size()) <=> name : start <=> home;
+    return start == home ? other.substr(start.size()).compare(name) : start.compare(home);
   };
   const auto* const end = std::end(kSorted.at);
   const auto* const found =
