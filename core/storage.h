@@ -68,6 +68,8 @@ class VESTA_API Storage : public RefCounted {
   /// Counts every write to the memory: what a cache of its values compares. A write counts when it begins, where it may
   /// fail in the middle, and when it has ended.
   uint32_t writes() const { return writes_.load(std::memory_order_acquire); }
+  /// The bytes of the smallest memory of which packed forms are kept: less is packed in no time.
+  static constexpr size_t kLeastPacked = 16 * 1024;
   /// Returns whether `writes` counts all that is ever written: the memory is this storage's own, and no program knows
   /// its address.
   bool counts_all_writes() const { return !lent_ && !handed_out_; }
@@ -82,18 +84,27 @@ class VESTA_API Storage : public RefCounted {
   const char* last_writer() const { return last_writer_; }
   /// Records a write by `op`, whose name must live forever (a literal or an Op's name).
   void bump(const char* op) {
-    writes_.fetch_add(1, std::memory_order_acq_rel);  // of two threads that write at once, neither may hide the other
+    count_write();
     last_writer_ = op;
   }
-  /// Records a write that another counter takes, or that begins: `writes` grows, `version` does not.
+  /// Records a write that another counter takes: `writes` grows, `version` does not.
   void bump_unversioned() {
     unversioned_.fetch_add(1, std::memory_order_relaxed);
-    writes_.fetch_add(1, std::memory_order_acq_rel);
+    count_write();
+  }
+  /// Records that a write begins, where packed forms may be kept.
+  void begin_write() {
+    if (nbytes_ >= kLeastPacked) bump_unversioned();
   }
 
  private:
   Storage() = default;
   void forget_packed() const;
+  /// Where packed forms may be kept, neither of two threads that write at once may hide the other.
+  void count_write() {
+    if (nbytes_ >= kLeastPacked) writes_.fetch_add(1, std::memory_order_acq_rel);
+    else writes_.store(writes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   void* data_ = nullptr;
   size_t nbytes_ = 0;

@@ -50,11 +50,8 @@ Weights weights_of(const Tensor& weight) {
   PackedKey key{identity, PackedAs::in_order, nullptr, {}};
   std::ranges::copy(weight.sizes(), key.geometry.begin());
   const int64_t bytes = weight.numel() * weight.element_size();
-  KeptForm kept = find_packed(key, bytes);
-  if (kept.packed) return {*static_cast<const Tensor*>(kept.packed.get()), identity};
-  const auto copy = std::make_shared<const Tensor>(contiguous_values(weight));
-  if (kept.wanted) keep_packed(key, copy, bytes);
-  return {*copy, identity};
+  const auto copy = [&] { return std::make_shared<const Tensor>(contiguous_values(weight)); };
+  return {*kept_or_made<Tensor>(key, bytes, copy), identity};
 }
 
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,

@@ -170,11 +170,7 @@ class Panels {
     std::ranges::copy(d.kernel, key.geometry.begin() + 3);
     const int64_t bytes = d.groups * round_up(d.terms(), 2 * kTileSteps) / 2 *
                           round_up(d.to_channels, int64_t{kernels.tile_cols}) * int64_t{sizeof(float)};
-    KeptForm kept = find_packed(key, bytes);
-    if (kept.packed) return std::static_pointer_cast<const Panels>(std::move(kept.packed));
-    auto panels = std::make_shared<const Panels>(d, kernels, w);
-    if (kept.wanted) keep_packed(key, panels, bytes);
-    return panels;
+    return kept_or_made<Panels>(key, bytes, [&] { return std::make_shared<const Panels>(d, kernels, w); });
   }
 
   // Pairs of a row, those that fill it up with zeros to whole steps included.

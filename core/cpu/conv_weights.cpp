@@ -113,21 +113,17 @@ std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, W
                                                        const std::vector<Taps>& products, const T* values,
                                                        const Weight& weight) {
   const int64_t rows = (is_forward(use) ? shape.out_channels : shape.in_channels) / shape.groups;
-  if (!weight) {
+  const auto make = [&] {
     auto packed = std::make_shared<PackedWeights<T>>(use, shape.groups, rows, products);
     packed->pack(shape, products, values);
     return packed;
-  }
+  };
+  if (!weight) return make();
   const PackedKey key = key_of<T>(shape, use, weight);
   int64_t lines = 0;
   for (const Taps& taps : products) lines += static_cast<int64_t>(taps.table.size());
   const int64_t padded = round_up(rows, tile_rows<T>(use)), bytes = shape.groups * padded * lines * int64_t{sizeof(T)};
-  KeptForm kept = find_packed(key, bytes);
-  if (kept.packed) return std::static_pointer_cast<const PackedWeights<T>>(std::move(kept.packed));
-  if (!kept.wanted) return packed_weights(shape, use, products, values, Weight{});
-  auto packed = packed_weights(shape, use, products, values, Weight{});
-  keep_packed(key, packed, bytes);
-  return packed;
+  return kept_or_made<PackedWeights<T>>(key, bytes, make);
 }
 
 template class PackedWeights<float>;

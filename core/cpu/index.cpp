@@ -6,7 +6,6 @@
 #include <vesta/core/cpu/index.h>
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include <vesta/core/cpu/convert.h>
@@ -313,9 +312,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   int64_t d = check_index_vector(self, dim, index, "index_add_");
-  check_index_add(self, d, index, source);
-  if (is_differentiable(self.dtype())) check_range(alpha, self.dtype(), "index_add_");
-  else check_factor(self.dtype(), alpha = std::trunc(alpha), "index_add_", "alpha");
+  check_index_add(self, d, index, source, alpha);
   Tensor places = index_as_int64(index, "index_add_", "index");
   check_writable(self, "index_add_");
   Tensor other = source;

@@ -20,7 +20,6 @@ constexpr int64_t kMostBytes = int64_t{512} << 20;
 constexpr int64_t kPartOfMemory = 8;
 constexpr std::size_t kMostSeen = 4096;  // weights that are remembered, kept or not
 constexpr std::uint64_t kRounds = 4;  // a form may go that was not used while all were looked for so many times
-constexpr std::size_t kLeastBytes = 16 * 1024;  // of a storage; smaller weights are packed in no time
 
 /// A form, or a weight that was met once (`packed` is null).
 struct Entry {
@@ -158,7 +157,7 @@ class Kept {
 Weight keepable(const Tensor& weight) {
   if (!WithoutPackedWeights::may_keep()) return {};
   const Storage* const storage = weight.impl()->storage().get();
-  if (storage->nbytes() < kLeastBytes || !storage->counts_all_writes()) return {};
+  if (storage->nbytes() < Storage::kLeastPacked || !storage->counts_all_writes()) return {};
   return {storage, storage->writes(), static_cast<unsigned char>(weight.dtype()), false, weight.impl()->data()};
 }
 

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace vesta::cpu {
 
@@ -60,6 +61,16 @@ KeptForm find_packed(const PackedKey& key, std::int64_t bytes);
 
 /// Keeps a form that is wanted.
 void keep_packed(const PackedKey& key, std::shared_ptr<const void> packed, std::int64_t bytes);
+
+/// Returns the form of `key`: the one that is kept, or what `make` returns, which is kept if it is wanted.
+template <class T, class Make>
+std::shared_ptr<const T> kept_or_made(const PackedKey& key, std::int64_t bytes, const Make& make) {
+  KeptForm kept = find_packed(key, bytes);
+  if (kept.packed) return std::static_pointer_cast<const T>(std::move(kept.packed));
+  std::shared_ptr<const T> made = make();
+  if (kept.wanted) keep_packed(key, made, bytes);
+  return made;
+}
 
 /// Lets the forms of a storage go.
 void drop_packed_weights_of(const Storage* storage) noexcept;

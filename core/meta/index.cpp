@@ -3,7 +3,6 @@
 #include <vesta/core/ops/index.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
@@ -64,9 +63,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   const int64_t d = check_index_vector(self, dim, index, "index_add_");
-  check_index_add(self, d, index, source);
-  if (is_differentiable(self.dtype())) check_range(alpha, self.dtype(), "index_add_");
-  else check_factor(self.dtype(), alpha = std::trunc(alpha), "index_add_", "alpha");
+  check_index_add(self, d, index, source, alpha);
   index_as_int64(index, "index_add_", "index");
   return written(self, "index_add_");
 }

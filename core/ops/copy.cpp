@@ -187,7 +187,7 @@ Tensor fill_(const Tensor& t, Scalar value) {
   // One value everywhere: elements that share memory agree, so that only read-only memory is refused.
   VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
               "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
-  t.impl()->storage()->bump_unversioned();
+  t.impl()->storage()->begin_write();
   fill_values(t, value, "fill_");
   t.impl()->bump("fill_");
   return t;

@@ -24,7 +24,7 @@ Tensor result_tensor(IntSpan sizes, DType dtype, Device device) {
         continue;
       }
       d->taken_ |= uint64_t(1) << i;
-      out.impl()->storage()->bump_unversioned();  // the write begins; the caller counts its end
+      out.impl()->storage()->begin_write();  // the write begins; the caller counts its end
       return out;
     }
   }

@@ -5,6 +5,7 @@
 #include <vesta/core/ops/docs/index.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
@@ -125,7 +126,7 @@ int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index
   return d;
 }
 
-void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double& alpha) {
   VESTA_CHECK(source.dtype() == self.dtype(), runtime, "index_add_: self (", self.dtype(), ") and source (",
               source.dtype(), ") must have the same scalar type.");
   bool fits = source.dim() == self.dim();
@@ -134,6 +135,9 @@ void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const
   }
   VESTA_CHECK(fits, runtime, "index_add_: source of shape ", source.sizes(), " does not match self of shape ",
               self.sizes(), " with ", index.numel(), " indices at dimension ", dim, ".");
+  if (is_differentiable(self.dtype())) return check_range(alpha, self.dtype(), "index_add_");
+  alpha = std::trunc(alpha);
+  check_factor(self.dtype(), alpha, "index_add_", "alpha");
 }
 
 namespace {

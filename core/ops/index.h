@@ -26,8 +26,9 @@ VESTA_API Tensor index_as_int64(const Tensor& index, const char* op, const char*
 
 /// Checks index_select (and index_add_): a vector of integers, a dimension in range; returns the dimension.
 VESTA_API int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op);
-/// Checks index_add_'s source against the tensor and the index.
-VESTA_API void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+/// Checks index_add_'s source against the tensor and the index, and its factor, whose fraction integers cut off.
+VESTA_API void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                               double& alpha);
 /// A call of index_fill_ after its checks.
 struct FillPlan {
   Tensor self;  // of one dimension at least

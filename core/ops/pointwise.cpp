@@ -492,11 +492,14 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
     }
     return general(info, in, params, out);
   }
-  if (!is_differentiable(d) && (info.integers_to_float || (info.check && !(info.params == 1 && params[0] == 1)))) {
-    return general(info, in, params, out);  // an alpha of 1 needs no check
+  const bool is_alpha_of_one = info.params == 1 && params[0] == 1;  // which needs no check
+  if (!is_differentiable(d) && (info.integers_to_float || (info.check && !is_alpha_of_one))) {
+    return general(info, in, params, out);
   }
   if (info.check && !info.accepts.has(DType::int64)) info.check(in, params);  // one about the parameters
-  if (info.bounds_parameters && !held_by_all(params, info.params)) return general(info, in, params, out);
+  if (info.bounds_parameters && !is_alpha_of_one && !held_by_all(params, info.params)) {
+    return general(info, in, params, out);
+  }
   alignas(64) char numbers[kMaxInputs][64];
   LoopArgs args;
   args.in[lead] = a->data(), args.step[lead] = 1;
@@ -643,7 +646,7 @@ void check_writable(const Tensor& t, const char* op) {
   VESTA_CHECK(t.impl()->dense() || !self_overlaps(t), runtime, op,
               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
               "location. Clone the tensor before performing the operation.");
-  t.impl()->storage()->bump_unversioned();  // what is interrupted in the middle has written, too
+  t.impl()->storage()->begin_write();  // what is interrupted in the middle has written, too
 }
 
 }  // namespace vesta

@@ -503,15 +503,13 @@ Tensor compressed_kernel(const Tensor& compressed, const Tensor& plain, const Te
 }
 
 Tensor compressed_part(const Tensor& t, bool by_rows, bool plain) {
-  const SparseParts& p = sparse_parts(t, by_rows ? "crow_indices" : "ccol_indices");
-  VESTA_CHECK(p.layout == (by_rows ? SparseLayout::csr : SparseLayout::csc), runtime,
-              by_rows ? (plain ? "col_indices: expected sparse row compressed tensor layout, got another."
-                               : "crow_indices: expected sparse row compressed tensor layout, got another.")
-                      : (plain ? "row_indices: expected sparse column compressed tensor layout, got another."
-                               : "ccol_indices: expected sparse column compressed tensor layout, got another."));
+  constexpr const char* kNames[2][2] = {{"ccol_indices", "row_indices"}, {"crow_indices", "col_indices"}};
+  const char* op = kNames[by_rows][plain];
+  const SparseParts& p = sparse_parts(t, op);
+  VESTA_CHECK(p.layout == (by_rows ? SparseLayout::csr : SparseLayout::csc), runtime, op, ": expected sparse ",
+              by_rows ? "row" : "column", " compressed tensor layout, got another.");
   return (plain ? p.plain : p.compressed).detach();
 }
-Tensor no_compressed_part(const Tensor& t, bool by_rows, bool plain) { return compressed_part(t, by_rows, plain); }
 
 Tensor no_parts(const Tensor& input) { return sparse_parts(input, "values").values; }
 Tensor values_of(const Tensor& t) { return sparse_parts(t, "values").values.detach(); }
@@ -693,7 +691,7 @@ Tensor linear_sparse(const Tensor& input, const Tensor& weight, MaybeTensor bias
 void register_sparse_ops() {
   ops::_sparse_coo.set_kernel(&make_kernel);
   ops::_sparse_compressed.set_kernel(&compressed_kernel);
-  ops::_compressed_part.set_kernel(&no_compressed_part);
+  ops::_compressed_part.set_kernel(&compressed_part);
   ops::_compressed_part.set_layer(Layer::sparse, &compressed_part);
   ops::_sparse_values.set_kernel(&no_parts);
   ops::_values.set_kernel(&no_parts);

@@ -8,7 +8,6 @@
 // those of a mask; and if the program allows sums whose bits change (vesta/core/precision.h), which are added in any
 // order.
 #include <algorithm>
-#include <cmath>
 #include <bit>
 #include <numeric>
 
@@ -341,9 +340,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   int64_t d = check_index_vector(self, dim, index, "index_add_");
-  check_index_add(self, d, index, source);
-  if (is_differentiable(self.dtype())) check_range(alpha, self.dtype(), "index_add_");
-  else check_factor(self.dtype(), alpha = std::trunc(alpha), "index_add_", "alpha");
+  check_index_add(self, d, index, source, alpha);
   check_one_device("index_add_", {&self, &index, &source});
   Tensor places = index_as_int64(index, "index_add_", "index");
   check_writable(self, "index_add_");

@@ -3,6 +3,7 @@
 #include <pybind11/gil_safe_call_once.h>
 #include <pybind11/pybind11.h>
 
+#include <string>
 #include <string_view>
 
 #include "errors.h"

@@ -50,10 +50,9 @@ _LAZY = {
     ),
     **dict.fromkeys(
         "alias_copy as_strided_copy ccol_indices_copy col_indices_copy crow_indices_copy detach_copy diagonal_copy "
-        "expand_copy indices_copy narrow_copy row_indices_copy "
-        "permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
-        "transpose_copy unbind_copy unfold_copy unsqueeze_copy values_copy view_as_complex_copy "
-        "view_as_real_copy view_copy".split(),
+        "expand_copy indices_copy narrow_copy permute_copy row_indices_copy select_copy slice_copy split_copy "
+        "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy values_copy "
+        "view_as_complex_copy view_as_real_copy view_copy".split(),
         "._view_copies",
     ),
     **dict.fromkeys(("cond", "while_loop"), "._control_flow"),

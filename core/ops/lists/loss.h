@@ -89,12 +89,12 @@
   OP(FUNCTION, TensorPair, _ctc_loss,                                                                                  \
      (const Tensor& log_probs, const Tensor& targets, IntTuple input_lengths, IntTuple target_lengths, int64_t blank), \
      (log_probs, targets, input_lengths, target_lengths, blank), hidden,                                               \
-     accepts(kWideFloats)) \
+     accepts(kWideFloats))                                                                                             \
   OP(FUNCTION, Tensor, _ctc_loss_backward,                                                                             \
      (const Tensor& grad, const Tensor& log_probs, const Tensor& targets, const Tensor& alpha, IntTuple input_lengths, \
       IntTuple target_lengths, int64_t blank),                                                                         \
      (grad, log_probs, targets, alpha, input_lengths, target_lengths, blank), hidden,                                  \
-     accepts(kWideFloats)) \
+     accepts(kWideFloats))                                                                                             \
   OP(FUNCTION, Tensor, ctc_loss,                                                                                       \
      (const Tensor& log_probs, const Tensor& targets, IntTuple input_lengths, IntTuple target_lengths,                 \
       int64_t blank = 0, Text reduction = "mean", bool zero_infinity = false),                                         \

@@ -277,11 +277,10 @@ def sym_sum(*args: Any) -> Any:
     return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
-def _grouped_mm(*args: Any, **kwargs: Any) -> Any:
-    """Returns ``torch.nn.functional.grouped_mm`` of its arguments."""
+def _grouped_mm() -> Any:
     from vesta.nn.functional import grouped_mm
 
-    return grouped_mm(*args, **kwargs)
+    return grouped_mm
 
 
 def _without_gradient(name: str) -> Callable[[], Any]:
@@ -346,7 +345,6 @@ _NAMES: dict[str, Any] = {
     "torch._check_tensor_all": _check_tensor_all,
     "torch._check_tensor_all_with": _check_tensor_all_with,
     "torch._shape_as_tensor": _shape_as_tensor,
-    "torch._grouped_mm": _grouped_mm,
     "torch.sym_int": int,
     "torch.sym_float": float,
     "torch.sym_max": max,
@@ -381,6 +379,7 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.Future": _future_type,
     "torch._C.Future": _future_type,
     "torch.legacy_contiguous_format": _row_format,
+    "torch._grouped_mm": _grouped_mm,
     "torch._convert_indices_from_coo_to_csr": _sparse("_convert_indices_from_coo_to_csr"),
     "torch._convert_indices_from_csr_to_coo": _sparse("_convert_indices_from_csr_to_coo"),
     "torch.nn.functional._Reduction": _reductions,

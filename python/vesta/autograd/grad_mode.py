@@ -34,8 +34,9 @@ is_inference_mode_enabled = _C.is_inference_mode_enabled
 
 
 def _makes_generators(fn: Any) -> bool:
+    """Returns whether calls of ``fn`` return generators."""
     if isinstance(fn, types.FunctionType):
-        return bool(fn.__code__.co_flags & 0x20)
+        return bool(fn.__code__.co_flags & 0x20)  # inspect.CO_GENERATOR
     import inspect  # for methods and partial functions
 
     return inspect.isgeneratorfunction(fn)

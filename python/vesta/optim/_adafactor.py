@@ -101,10 +101,8 @@ class Adafactor(RuleOptimizer):
         if params[0].dim() < 2:
             second = moved("variance", square)
         else:
-            row, column = (
-                moved("row_var", square.mean(-1, keepdim=True)),
-                moved("col_var", square.mean(-2, keepdim=True)),
-            )
+            row = moved("row_var", square.mean(-1, keepdim=True))
+            column = moved("col_var", square.mean(-2, keepdim=True))
             second = (row @ column).div_(row.mean(-2, keepdim=True).clamp_(min=least))
         change = second.clamp_(min=least * least).rsqrt_().mul_(grads)
         norms = vesta.linalg.vector_norm(change.flatten(1) if change.dim() > 1 else change.unsqueeze(1), dim=1)

@@ -58,11 +58,11 @@ class IncompatibleKeys(NamedTuple):
 
 def _nearest(name: str, others: list[str]) -> str | None:
     """Returns the most similar name; those that end alike (the same kind of value) come first."""
+    import difflib
+
     last = name.rpartition(".")[2]
     alike = [other for other in others if other.rpartition(".")[2] == last]
     for candidates in (alike, others):
-        import difflib
-
         found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
         if found:
             return found[0]
