@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,38 +24,6 @@ _SETTINGS = (
 
 def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """Accepts a setting of something that Vesta has not."""
-
-
-def compile(
-    model: Any = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: Any = "inductor",
-    mode: str | None = None,
-    options: Any = None,
-    disable: bool = False,
-) -> Any:
-    """Returns a function itself, and of a module one that runs it as it is; without ``model``, a decorator.
-
-    Example::
-
-        >>> import vesta.as_torch
-        >>> vesta.as_torch.install()
-        >>> import torch
-        >>> layer = torch.nn.Linear(2, 2)
-        >>> torch.compile(layer)._orig_mod is layer
-        True
-    """
-    from .only import _dynamo
-
-    if model is None:
-        return functools.partial(compile, disable=disable)
-    if disable:
-        return model
-    if not callable(model):
-        raise TypeError(f"compile: expected a function or a module, got {type(model).__name__} (model).")
-    return _dynamo.wrapped(model)
 
 
 class set_multithreading_enabled:
@@ -277,6 +244,12 @@ def sym_sum(*args: Any) -> Any:
     return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
+def _compile() -> Any:
+    from .compiled import compile
+
+    return compile
+
+
 def _grouped_mm() -> Any:
     from vesta.nn.functional import grouped_mm
 
@@ -311,7 +284,6 @@ def _optimizer_part(name: str) -> Any:
 
 
 _NAMES: dict[str, Any] = {
-    "torch.compile": compile,
     "torch._assert": _assert,
     "torch._assert_async": _assert_async,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
@@ -365,6 +337,7 @@ _NAMES: dict[str, Any] = {
 }
 #: Names that are found when they are asked for.
 _LATE: dict[str, Callable[[], Any]] = {
+    "torch.compile": _compile,
     "torch._C._TensorBase": _tensor_type,
     "torch._C.TensorBase": _tensor_type,
     "torch._TensorBase": _tensor_type,

@@ -10,11 +10,11 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vesta.autograd.profiler_util import EventList, FunctionEvent
+    from vesta.autograd.events import FunctionEvent
     from vesta.autograd.recording import Recording
 
 __all__ = ["write"]
@@ -25,7 +25,7 @@ _COLOURS = {"backward": "thread_state_iowait"}  # chrome's; forward has those of
 
 def write(
     path: str | os.PathLike[str],
-    events: EventList,
+    events: Iterable[FunctionEvent],
     recording: Recording | None,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vesta import _C
 from vesta._names import listing
-from vesta.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from vesta.autograd.recording import PART, Recording, function_events
+from vesta.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, function_events
+from vesta.autograd.recording import PART, Recording
 
 if TYPE_CHECKING:
     from vesta.profiler.memory import MemoryTimeline

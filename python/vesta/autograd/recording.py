@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import vesta
 from vesta import _C
-from vesta.autograd.profiler_util import EventList, FunctionEvent
+from vesta.autograd.events import FunctionEvent
 
 OP, PART, LAYER, FUNCTION, NODE = range(5)  # kinds of events, in the recorder's order
 _ADDS = 2**64 - 1  # the number of every node that adds into .grad
@@ -102,7 +102,7 @@ class Recording:
         self.began = self.ended = 0.0  # seconds of the monotonic clock
         self._session = 0
         self._raw: list[Any] = []
-        self._places: list[Any] = []
+        self.places: list[Any] = []
         self._names: dict[int, tuple[str, str]] = {}
         self._events: list[FunctionEvent] | None = None
         self._pauses: list[list[float]] = []  # begin and end, in seconds of the monotonic clock
@@ -131,7 +131,7 @@ class Recording:
             self._find_parameters(modules)
         self.thread_names.update({t.native_id: t.name for t in threading.enumerate() if t.native_id is not None})
         self._raw = _C._profiler_stop(self._session, self.shapes, goes_on)
-        self._places = _C._profiler_places()
+        self.places = _C._profiler_places()
         self._names = _paths(self._raw, modules)
         for number, module in enumerate(modules) if self.memory else ():
             path = self._names[number][0]
@@ -158,7 +158,7 @@ class Recording:
             self.ended = time.monotonic()
             self._take(True)
         if self._events is None:
-            lines = _Lines(self._places)
+            lines = Lines(self.places)
             self._events = []
             before: list[_Thread] = []
             self.memory_events, self.uses = [], []
@@ -246,7 +246,7 @@ def _paths(raw: Iterable[Any], modules: list[Any]) -> dict[int, tuple[str, str]]
     }
 
 
-class _Lines:
+class Lines:
     """Texts of places: of the innermost line of the program, and of stacks."""
 
     def __init__(self, places: list[Any]) -> None:
@@ -282,7 +282,7 @@ class _Thread:
         number: int,
         rows: list[Any],
         names: dict[int, tuple[str, str]],
-        lines: _Lines,
+        lines: Lines,
         origin: float,
         before: list[_Thread],
     ) -> None:
@@ -356,23 +356,3 @@ class _Thread:
             if node in thread.makers:
                 return thread.makers[node]
         return None
-
-
-def function_events(recording: Recording, *, flops: bool, memory: bool) -> EventList[FunctionEvent]:
-    """Returns the events of a recording as ``key_averages`` wants them: calls of modules are left out."""
-    found = []
-    lines = _Lines(recording._places)
-    for event in recording.events():
-        if event.kind == LAYER:
-            continue
-        outer = event.outer
-        while outer is not None and outer.kind == LAYER:
-            outer = outer.outer
-        if outer is not None and event.cpu_parent is None:
-            outer.append_cpu_child(event)
-        if flops:
-            event.flops = event.operations
-        if recording.stacks and event.stack_place >= 0:
-            event.stack = lines.stack(event.stack_place)
-        found.append(event)
-    return EventList(found, profile_memory=memory, with_flops=flops, recording=recording)

@@ -20,7 +20,7 @@ import vesta
 from vesta.autograd._units import _format_memory as _size
 
 if TYPE_CHECKING:
-    from vesta.autograd.profiler_util import FunctionEvent
+    from vesta.autograd.events import FunctionEvent
     from vesta.autograd.recording import Recording
 
 __all__ = ["Category", "HeldBlock", "MemoryTimeline"]

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from vesta.as_torch.compiled import compile
+
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
@@ -23,13 +25,6 @@ __all__ = [
     "substitute_in_graph",
     "wrap_numpy",
 ]
-
-
-def compile(*args: Any, **kwargs: Any) -> Any:
-    """Does the same as ``torch.compile``: returns its argument."""
-    from vesta.as_torch.extras import compile
-
-    return compile(*args, **kwargs)
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
