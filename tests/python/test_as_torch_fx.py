@@ -270,6 +270,11 @@ def test_tracers_of_a_program(tmp_path: Path) -> None:
         def choice(x, flag, mask=None):
             return x + 1 if flag else x - 1
 
+        def checked(x):
+            torch._assert(x.shape[0] == 2, "two rows")
+            return x
+
+        told(fx.symbolic_trace(checked), torch.zeros(1))
         traced = fx.symbolic_trace(choice, concrete_args={"flag": True, "mask": None})
         print(traced(torch.zeros(1), True))
         told(traced, torch.zeros(1), False)
@@ -283,6 +288,7 @@ def test_tracers_of_a_program(tmp_path: Path) -> None:
         "('_0_bn', 'call_module', ['0', '0.bn']), ('kept', 'call_function', ['0']), "
         "('len_1', 'call_function', ['0']), ('add', 'call_function', ['0']), ('output', None, [])]",
         "True 2",
+        "AssertionError two rows",
         "tensor([1.])",
         "AssertionError flag has been specialized to have value True but got another value",
         "AssertionError mask has been specialized to have value None but got another value",
