@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ._arguments import python_numbers
 from ._C import Tensor
+from ._overridable import hand_over_arranged
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -70,6 +71,15 @@ def einsum(*args: Any) -> Tensor:
         raise RuntimeError(f"einsum: expected as many operands as subscripts, got {len(operands)} and {len(inputs)}.")
     named = [_expanded(names, operand.shape, number) for number, (names, operand) in enumerate(zip(inputs, operands))]
     return _evaluate(list(operands), named, _result_names(named, output))
+
+
+def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the arguments with operands one by one instead of in a list."""
+    listed = len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple))
+    return (args[0], *args[1]) if listed else args
+
+
+hand_over_arranged(einsum, _spread)
 
 
 # ---- names ------------------------------------------------------------------------------------------------------

@@ -15,11 +15,14 @@ from . import _C
 
 TYPE_CHECKING = False  # typing would be a quarter of the time of `import vesta`
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-__all__ = ["is_overridable", "overridable", "overridable_property"]
+__all__ = ["hand_over_arranged", "is_overridable", "overridable", "overridable_property"]
 
 _known: set[types.FunctionType] = set()
+#: What turns the arguments of a function into those that are handed over.
+_arranged: dict[Any, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
 #: What tracebacks and profilers show of a code.
 _PLACE = ("co_name", "co_qualname", "co_filename", "co_firstlineno")
 
@@ -53,6 +56,9 @@ def _exchange(function: types.FunctionType) -> None:
         plain.__wrapped__ = inner
     function.__wrapped__ = plain
     called = functools.partial(_C._call_or_hand_over, function, plain)
+    arrange = _arranged.get(function)
+    if arrange is not None:
+        hand_over, called = called, lambda args, kwargs: hand_over(arrange(args), kwargs)  # type: ignore[assignment]
     function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "__called__": called}
     # A function may only get code with as many free variables as its closure has cells.
     kept = {name: getattr(code, name) for name in _PLACE if hasattr(code, name)}
@@ -72,6 +78,11 @@ def overridable(*functions: Any) -> None:
         _known.add(function)
         if _C._when_torch_function_seen(_exchange_all):
             _exchange(function)
+
+
+def hand_over_arranged(function: Any, arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
+    """Lets ``arrange`` turn a function's arguments into those that it has when it is taken over."""
+    _arranged[function] = arrange
 
 
 def overridable_property(read: Any, write: Any = None, doc: str | None = None) -> property:

@@ -7,6 +7,7 @@ from typing import Any
 import vesta
 
 from . import _C
+from ._overridable import overridable
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -182,6 +183,9 @@ def is_warn_always_enabled() -> bool:
 def _assert(condition: Any, message: Any) -> None:
     """Raises an AssertionError with the message unless the condition holds."""
     assert condition, message
+
+
+overridable(_assert)
 
 
 def _check(cond: Any, message: Any = None) -> None:

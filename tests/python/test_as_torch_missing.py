@@ -22,31 +22,36 @@ def test_what_is_missing_can_be_imported_and_refuses(tmp_path: Path) -> None:
         from torch.quantization import quantize_dynamic
         from torch.utils.cpp_extension import load
 
-        class Mine(torch.fx.Tracer):
-            def __init__(self):
+        class Mine(torch.export.UnflattenedModule):
+            def __init__(self, *args):
                 super().__init__()
 
-        def annotated(x: Optional[torch.fx.GraphModule], y: Union[torch.fx.Node, int] = 0) -> torch.fx.Graph: ...
+        def annotated(x: Optional[torch.export.Dim], y: Union[torch.export.Dim, int] = 0) -> torch.export.Dim: ...
 
-        print(isinstance(1, torch.fx.Node), isinstance(torch.nn.ReLU(), (torch.nn.Linear, torch.fx.GraphModule)))
-        print(issubclass(Mine, torch.fx.Tracer), torch.ones(1).dtype == torch.float8_e4m3fn)
-        uses = (make_fx, quantize_dynamic, load, Mine, torch.fx.symbolic_trace, torch.onnx.export, torch.export.export)
+        print(isinstance(1, torch.export.Dim), isinstance(torch.nn.ReLU(), (torch.nn.Linear, torch.export.Dim)))
+        print(issubclass(Mine, torch.export.UnflattenedModule), torch.ones(1).dtype == torch.float8_e4m3fn)
+        uses = (make_fx, quantize_dynamic, load, Mine, torch.onnx.export, torch.export.export)
         for use in uses:
             try:
                 use("anything")
             except NotImplementedError as error:
                 print(error)
+        try:
+            list(torch.export.Dim)
+        except NotImplementedError:
+            print("no values")
         """,
     )
     lines = out.splitlines()
+    assert lines.pop() == "no values"
     assert lines[:2] == ["False False", "True False"]
     assert lines[2:] == [
-        "torch.fx.experimental.proxy_tensor.make_fx is not available: Vesta does not record programs as graphs.",
+        "torch.fx.experimental.proxy_tensor.make_fx is not available: Vesta records programs as graphs, but has not "
+        "this part of it.",
         "torch.quantization.quantize_dynamic is not available: Vesta has no quantized values; use float16 or bfloat16.",
         "torch.utils.cpp_extension.load is not available: extensions are compiled against PyTorch's headers; Vesta's "
         "are another library's.",
-        "torch.fx.Tracer is not available: Vesta does not record programs as graphs.",
-        "torch.fx.symbolic_trace is not available: Vesta does not record programs as graphs.",
+        "torch.export.UnflattenedModule is not available: Vesta does not record programs; save a state_dict() instead.",
         "torch.onnx.export is not available: Vesta does not record programs, which an ONNX file needs.",
         "torch.export.export is not available: Vesta does not record programs; save a state_dict() instead.",
     ]

@@ -384,6 +384,18 @@ assert type(relu(x.as_subclass(Own))) is Own and type(vesta.unique(x.as_subclass
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_einsum_hands_its_operands_over_one_by_one() -> None:
+    class Seen:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func, args
+
+    seen, x = Seen(), vesta.ones(2, 2)
+    for args in (("ij,jk->ik", seen, x), ("ij,jk->ik", [seen, x]), ("ij,jk->ik", (seen, x))):
+        func, given = vesta.einsum(*args)  # type: ignore[misc]
+        assert func is vesta.einsum and given[0] == "ij,jk->ik" and given[1] is seen and given[2] is x
+
+
 def test_transposes_of_a_subclass_are_of_its_class() -> None:
     class Seen(vesta.Tensor):
         names: list[str] = []

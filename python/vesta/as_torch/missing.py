@@ -29,7 +29,7 @@ REASONS = {
     "torch.classes": "classes of C++ come from PyTorch's extensions, which Vesta cannot load",
     "torch.compiler": "Vesta runs programs as they are written and compiles nothing",
     "torch.export": "Vesta does not record programs; save a state_dict() instead",
-    "torch.fx": "Vesta does not record programs as graphs",
+    "torch.fx": "Vesta records programs as graphs, but has not this part of it",
     "torch.hub": "Vesta downloads nothing; hub.load and load_state_dict_from_url read local files and the cache",
     "torch.jit": "Vesta does not compile or record programs; they run as they are written",
     "torch.masked": "Vesta has no masked tensors; give mask= to the functions of vesta.masked",
@@ -84,6 +84,9 @@ class Refused(type):
 
     def __getitem__(cls, key: Any) -> Any:
         return cls  # in an annotation
+
+    def __iter__(cls) -> Any:
+        return cls()  # it raises; without this, iteration would ask __getitem__ for ever
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__qualname__}'>"

@@ -1,0 +1,1 @@
+"""``torch.fx.experimental``: passes over graphs that nobody relies on yet."""

@@ -1,0 +1,1 @@
+"""``torch.fx.passes``: what goes over a graph."""
