@@ -314,20 +314,27 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
 }
 
 namespace {
-/// Returns what stands before the examples of a module's functions.
-std::string home_of(PyObject* module) {
+/// The public place of a module's functions: what stands before their examples, and the module that shows them.
+struct Home {
+  std::string prefix, module;
+};
+
+Home home_of(PyObject* module) {
   std::string_view name = PyModule_GetName(module);
   name = name.substr(name.rfind('.') + 1);
-  if (name == "_nn") return "F.";
-  return name == "_fft" || name == "_linalg" || name == "_special" ? std::string(name.substr(1)) + "." : "";
+  if (name == "_nn") return {"F.", "vesta.nn.functional"};
+  if (name != "_fft" && name != "_linalg" && name != "_special") return {"", "vesta"};
+  name = name.substr(1);
+  return {std::string(name) + ".", "vesta." + std::string(name)};
 }
 }  // namespace
 
 bool add_function(PyObject* module, Callable& callable, PyCFunction entry) {
-  static PyObject* module_name = PyUnicode_InternFromString("vesta");
-  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS,
-                              help_text(callable, home_of(module))};
-  callable.object = PyCFunction_NewEx(def, nullptr, module_name);
+  const Home home = home_of(module);
+  const Ref shown_by(PyUnicode_InternFromString(home.module.c_str()));
+  auto* def =
+      new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, home.prefix)};
+  callable.object = PyCFunction_NewEx(def, nullptr, shown_by.get());
   return callable.object && PyModule_AddObject(module, callable.name.c_str(), new_ref(callable.object)) == 0;
 }
 

@@ -24,7 +24,6 @@ LAYERS = [
     (nn.Conv2d, (1, 3, HUGE), "kernel_size"),
     (nn.Conv3d, (1, -3, 3), "out_channels"),
     (nn.ConvTranspose2d, (1, -3, 3), "out_channels"),
-    (nn.RNN, (-1, 3), "input_size"),
     (nn.LSTM, (HUGE, 3), "input_size"),
     (nn.GRU, (True, 3), "input_size"),
     (nn.LSTM, (3, 3, 1, True, False, 0.0, FLAG), "bidirectional"),
@@ -113,3 +112,29 @@ def test_instance_norm_of_one_value_per_channel_is_refused(shape: tuple[int, ...
         nn.functional.instance_norm(x)
     statistics = vesta.zeros(shape[1]), vesta.ones(shape[1])
     assert nn.functional.instance_norm(x, *statistics, use_input_stats=False, eps=0.0).equal(x)
+
+
+@pytest.mark.parametrize("layer", [nn.RNN, nn.GRU, nn.LSTM])
+def test_recurrent_layers_tell_flags_from_numbers(layer: Any) -> None:
+    with pytest.raises(TypeError, match=r"^bias should be of type bool, got: int$"):
+        layer(3, 5, bias=1)
+    with pytest.raises(TypeError, match=r"^batch_first should be of type bool, got: int$"):
+        layer(3, 5, batch_first=0)
+    with pytest.raises(ValueError, match=r"^input_size must be greater than zero$"):
+        layer(0, 5)
+
+
+@pytest.mark.parametrize("layer", [nn.Softmax, nn.LogSoftmax])
+def test_a_flag_is_no_dimension_of_softmax(layer: Any) -> None:
+    with pytest.raises(TypeError, match=r"^dim must be an int or None, got <class 'bool'>$"):
+        layer(dim=True)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_circular_padding_checks_dimensions(dims: int) -> None:
+    layer = getattr(nn, f"CircularPad{dims}d")(1)
+    for wrong in (dims, dims + 3):
+        message = rf"^expected {dims + 1}D or {dims + 2}D input \(got {wrong}D input\)\n"
+        with pytest.raises(ValueError, match=message):
+            layer(vesta.ones([2] * wrong))
+    assert layer(vesta.ones([2] * (dims + 1))).shape == (2, *[4] * dims)

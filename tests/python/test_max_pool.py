@@ -70,6 +70,15 @@ def test_adaptive_and_random_windows(dims, size, device):
             assert places[(n, c, *output)].item() == window[choice(x[n, c].ravel()[window])]
 
 
+def test_numbers_of_fractional_windows_are_checked() -> None:
+    x, numbers = vesta.arange(100.0).reshape(4, 5, 5), vesta.rand(2, 4, 2)
+    taken = F.fractional_max_pool2d(x, 2, output_ratio=0.5, _random_samples=numbers)  # more than one image needs
+    assert vesta.equal(taken, F.fractional_max_pool2d(x, 2, output_ratio=0.5, _random_samples=numbers[:1]))
+    for wrong in (numbers[:, :3], numbers[:, :, :1], numbers[0], numbers[:0]):
+        with pytest.raises(RuntimeError, match=r"expected \[at least 1, 4, 2\] numbers, got .* \(_random_samples\)\.$"):
+            F.fractional_max_pool2d(x, 2, output_ratio=0.5, _random_samples=wrong)
+
+
 def test_fractional_windows():
     x = vesta.tensor([[1.0, float("nan"), float("nan"), 0.0], [5.0, 5.0, 4.0, 4.0]]).reshape(1, 2, 1, 4)
     samples = vesta.zeros(1, 2, 2)

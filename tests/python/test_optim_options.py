@@ -91,6 +91,17 @@ def test_sparse_adam_refuses_sparse_parameters() -> None:
         optim.SparseAdam([parameter(), sparse])
 
 
+def test_optimizers_of_real_numbers_refuse_complex_parameters() -> None:
+    with pytest.raises(ValueError, match=r"^Complex params at indices \[\[0, 1\]\]: SparseAdam does not support "):
+        optim.SparseAdam([parameter(), vesta.ones(3, dtype=vesta.complex64, requires_grad=True)])
+    for make in (optim.Muon, optim.Adafactor):
+        param = vesta.nn.Parameter(vesta.ones(2, 3, dtype=vesta.complex64))
+        optimizer = make([param])
+        param.grad = vesta.ones_like(param)
+        with pytest.raises(RuntimeError, match=rf"^{make.__name__} does not support complex parameters$"):
+            optimizer.step()
+
+
 def trained(dtype=F32) -> optim.Optimizer:
     optimizer = optim.Adam([parameter(dtype=dtype), parameter(dtype=dtype)], lr=0.1, amsgrad=True)
     optimizer.step()

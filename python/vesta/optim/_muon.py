@@ -78,6 +78,8 @@ class Muon(RuleOptimizer):
 
     def _update(self, group: dict[str, Any]) -> None:
         params = [param for param in group["params"] if param.grad is not None]
+        if any(param.is_complex() for param in params):
+            raise RuntimeError("Muon does not support complex parameters")
         for param in params:  # their state has no step, so that it is not the base's
             if "momentum_buffer" not in self.state[param]:
                 self.state[param].update(zeros(param, "momentum_buffer"))

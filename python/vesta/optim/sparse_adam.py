@@ -56,13 +56,17 @@ class SparseAdam(RuleOptimizer):
         """See the class."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of dense parameters; raises for sparse ones."""
+        """Adds a group of dense parameters of real numbers; raises for sparse and complex ones."""
         super().add_param_group(param_group)
-        sparse = [i for i, param in enumerate(self.param_groups[-1]["params"]) if param.is_sparse]
-        if sparse:
-            places = [[len(self.param_groups) - 1, i] for i in sparse]
-            self.param_groups.pop()
-            raise ValueError(f"Sparse params at indices {places}: SparseAdam requires dense parameter tensors")
+        params = self.param_groups[-1]["params"]
+        for kind, found, said in (
+            ("Sparse", [param.is_sparse for param in params], "SparseAdam requires dense parameter tensors"),
+            ("Complex", [param.is_complex() for param in params], "SparseAdam does not support complex parameters"),
+        ):
+            if any(found):
+                self.param_groups.pop()
+                places = [[len(self.param_groups), i] for i, bad in enumerate(found) if bad]
+                raise ValueError(f"{kind} params at indices {places}: {said}")
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         return zeros(param, "exp_avg", "exp_avg_sq")

@@ -75,6 +75,8 @@ for _home, _names in _spaces:
         if _name not in _OWN and hasattr(_home, _name):
             globals()[_name] = getattr(_home, _name)
             __all__.append(_name)
+            if _home is _private:
+                globals()[_name].__module__ = __name__  # that pickles find it
 for _name in _OWN:
     globals()[_name].__module__ = __name__  # where users find them, and where pickles look
 #: Other names of methods and of ``interpolate``, which PyTorch, too, takes over only as what they call.

@@ -403,7 +403,7 @@ def gaussian_nll_loss(
     Nix and Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
 
     Args:
-        var: variances, of the input's shape, without its last dimension, or with size 1 there; or one number.
+        var: variances, of the input's shape, without its last dimension or with size 1 in one; or one number.
         full: add log(2 pi) / 2.
 
     Raises:
@@ -427,7 +427,7 @@ def gaussian_nll_loss(
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)  # one variance for the last dimension
-        elif input.shape[:-1] != var.shape[:-1] or not var.dim() or var.shape[-1] != 1:
+        elif input.dim() != var.dim() or [v for v, size in zip(var.shape, input.shape) if v != size] != [1]:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")

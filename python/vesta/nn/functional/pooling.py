@@ -502,6 +502,12 @@ def _fractional(
     batch, channels = batched.shape[:2]
     if samples is None:
         samples = vesta.rand(batch, channels, dims, dtype=input.dtype, device=input.device)
+    if samples.dim() != 3 or samples.size(0) < batch or samples.shape[1:] != (channels, dims):
+        raise RuntimeError(
+            f"{op}: expected [at least {batch}, {channels}, {dims}] numbers, got {list(samples.shape)} "
+            "(_random_samples)."
+        )
+    samples = samples[:batch]
     for size, output, kernel in zip(sizes, outputs, kernels):
         if output + kernel - 1 > size:
             raise RuntimeError(f"{op}: pool size ({kernel}) too large relative to input size ({size}).")

@@ -603,6 +603,12 @@ class GLU(FunctionLayer):
         return F.glu(input, self.dim)
 
 
+def _check_dim(dim: int | None) -> None:
+    """Raises for a dimension that is a bool, which counts as an int elsewhere."""
+    if isinstance(dim, bool):
+        raise TypeError(f"dim must be an int or None, got {type(dim)}")
+
+
 class Softmax(FunctionLayer):
     """exp(x) divided by its sum along ``dim``.
 
@@ -620,7 +626,8 @@ class Softmax(FunctionLayer):
     dim: int | None
 
     @stored
-    def __init__(self, dim: int | None = None) -> None: ...
+    def __init__(self, dim: int | None = None) -> None:
+        _check_dim(dim)
 
     def forward(self, input: Tensor) -> Tensor:
         """Returns the activation of ``input``."""
@@ -668,7 +675,8 @@ class LogSoftmax(FunctionLayer):
     dim: int | None
 
     @stored
-    def __init__(self, dim: int | None = None) -> None: ...
+    def __init__(self, dim: int | None = None) -> None:
+        _check_dim(dim)
 
     def forward(self, input: Tensor) -> Tensor:
         """Returns the activation of ``input``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor
+from vesta._arguments import expect
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.utils import _ntuple
@@ -64,6 +65,14 @@ class _PadNd(FunctionLayer):
 
 class _CircularPadNd(_PadNd):
     _mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Returns ``input`` with values of its own around it; of wrong dimensions it raises ValueError."""
+        expect(type(self).__name__, "input", input, Tensor, "Tensor")
+        dims = len(self.padding) // 2
+        if input.dim() not in (dims + 1, dims + 2):
+            raise ValueError(f"expected {dims + 1}D or {dims + 2}D input (got {input.dim()}D input)")
+        return super().forward(input)
 
 
 class _ReflectionPadNd(_PadNd):
