@@ -349,6 +349,17 @@ def test_trees() -> None:
         pytree.tree_map(lambda x, y: x, [1], [1, 2])
 
 
+def test_results_of_ops_are_trees() -> None:
+    found = vesta.sort(vesta.tensor([3.0, 1.0, 2.0]))
+    leaves, spec = pytree.tree_flatten(found)
+    assert leaves == list(found) and pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    doubled = pytree.tree_map(lambda x: 2 * x, found)
+    assert type(doubled) is vesta.return_types.sort and doubled.indices.tolist() == [2, 4, 0]
+    best = vesta.func.vmap(lambda x: vesta.topk(x, 2))(vesta.tensor([[1.0, 3.0, 2.0], [6.0, 5.0, 4.0]]))
+    assert type(best) is vesta.return_types.topk and best.values.tolist() == [[3, 2], [6, 5]]
+    assert best.indices.tolist() == [[1, 2], [0, 1]]
+
+
 def test_a_tree_that_ends_early_stands_for_all_below() -> None:
     spec = pytree.tree_structure([1, (2, {"a": 3})])
     beginnings = (1, None, [1, 2], [1, (2, {"a": 3})], [1, (2, {"b": 3})], [1, 2, 3])

@@ -203,4 +203,5 @@ def grad(
     return tuple(None if parts[0] is None else _C._ops.stack(parts, 0) for parts in zip(*rows))
 
 
-__dir__ = listing(globals(), "forward_ad", "functional", "profiler", hidden="chrome_trace events profiler_util recording")
+_PARTS_OF_PROFILER = "chrome_trace events profiler_util recording"
+__dir__ = listing(globals(), "forward_ad", "functional", "profiler", hidden=_PARTS_OF_PROFILER)

@@ -12,6 +12,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from vesta._C import _return_types
+
 __all__ = [
     "LeafSpec",
     "NodeDef",
@@ -116,6 +118,16 @@ for _kind, _flatten, _unflatten in (
 ):
     register_pytree_node(_kind, _flatten, _unflatten)  # type: ignore[arg-type]
 del _kind, _flatten, _unflatten
+
+for _kind in vars(_return_types).values():  # results of ops, which take their fields as one sequence
+    if isinstance(_kind, type) and issubclass(_kind, tuple):
+        register_pytree_node(
+            _kind,
+            lambda x: (list(x), None),
+            lambda x, _, kind=_kind: kind(x),  # type: ignore[misc]
+            serialized_type_name=f"{_kind.__module__}.{_kind.__name__}",
+        )
+del _kind
 
 
 def _defaultdict_to_text(context: list[Any]) -> dict[str, Any]:
