@@ -16,7 +16,7 @@ namespace py = pybind11;
 struct Part {
   const char *name, *doc;
   void (*fill)(py::module_& m);
-  const char* needs;   // another part, whose types it uses; may be null
+  const char* needs;  // another part, whose types it uses; may be null
   const char* public_module;  // where the package offers its classes; null: nowhere
   py::gil_safe_call_once_and_store<py::module_> made;
 };
@@ -51,9 +51,9 @@ py::module_ make(py::module_ module, const Part& part) {
   const std::string name = std::string("vesta._C.") + part.name;
   auto m = py::reinterpret_borrow<py::module_>(checked(PyImport_AddModule(name.c_str())));
   m.doc() = part.doc;
-  module.attr(part.name) = m;
   part.fill(m);
   if (part.public_module) set_home(m, part.public_module);
+  module.attr(part.name) = m;  // last: another thread finds it from now on without asking here
   return m;
 }
 
