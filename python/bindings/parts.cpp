@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>
 
 #include <string>
-#include <string_view>
 
 #include "errors.h"
 
@@ -60,10 +59,9 @@ py::module_ make(py::module_ module, const Part& part) {
 /// vesta._C.__getattr__: makes the part of a name that the module does not have yet.
 PyObject* getattr_object(PyObject* module, PyObject* name) {
   return guarded([&]() -> PyObject* {
-    const char* wanted = PyUnicode_AsUTF8(name);
-    if (!wanted) return nullptr;
+    if (!PyUnicode_Check(name)) type_error("__getattr__(): expected a str, got %s", Py_TYPE(name)->tp_name);
     for (Part& part : parts) {
-      if (std::string_view(part.name) != wanted) continue;
+      if (PyUnicode_CompareWithASCIIString(name, part.name) != 0) continue;
       const auto m = py::reinterpret_borrow<py::module_>(module);
       try {
         return part.made.call_once_and_store_result([&] { return make(m, part); }).get_stored().inc_ref().ptr();

@@ -411,3 +411,10 @@ def test_packed_forms_make_room_where_memory_is_short() -> None:
         vesta.empty(80 << 20, dtype=vesta.uint8).fill_(1)
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_a_weight_made_of_numbers_is_the_librarys_own() -> None:
+    from vesta import _C
+
+    for made in (vesta.tensor([[0.5] * 300] * 200), vesta.tensor(np.zeros((200, 300))), vesta.arange(60000.0)):
+        assert _C._counts_all_writes(made)

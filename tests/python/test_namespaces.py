@@ -85,6 +85,7 @@ def test_a_part_of_the_extension_is_made_once_when_it_is_asked_for() -> None:
             assert str(error) == "module 'vesta._C' has no attribute 'nothing'"
         else:
             raise AssertionError
+        assert not hasattr(_C, "\\udc80") and not hasattr(_C, "")
     """)
 
 
