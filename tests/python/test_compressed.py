@@ -226,6 +226,7 @@ def test_indices_that_were_written_in_place_read_no_other_memory(place: int) -> 
             a @ b
 
 
+@pytest.mark.differs
 def test_a_layout_that_is_not_made_is_refused() -> None:
     a = csr()
     assert vesta.zeros(2, layout=vesta.strided).layout is vesta.strided
