@@ -484,7 +484,7 @@ def rows() -> Iterator[Row]:
                      ((2, 5, 4), ((2, 3), (2, 1), (1, 1), (1, 2)))), fn=vesta._C._private.im2col, dtypes="hf",
                      may="buic", **inexact)  # fmt: skip
     yield structured("col2im", fold, sized(((1, 8, 6), ((4, 3), (2, 2), (1, 1), (0, 0), (1, 1))),
-                     ((12, 10), ((5, 4), (2, 3), (2, 1), (1, 1), (1, 2)))), fn=vesta._C._private.col2im, dtypes="hf",
+                     ((12, 10), ((5, 4), (2, 3), (2, 1), (1, 1), (1, 2)))), fn=vesta._C._private.col2im, dtypes="hfc",
                      **inexact)  # fmt: skip
     yield structured("grid_sampler", grid_sampler,
                      grids(((2, 2, 3, 4), (2, 3, 2, 2)), ((1, 1, 3, 2, 4), (1, 2, 2, 2, 3))),

@@ -11,7 +11,7 @@ namespace {
 Tensor gradient_at(const Tensor& g, const Tensor& indices) {
   if (g.is_sparse()) {
     const SparseParts& p = sparse_parts(g, "values");
-    const bool alike = p.indices.data_ptr() == indices.data_ptr() && nnz(p) == indices.size(1);
+    const bool alike = p.indices.impl()->data() == indices.impl()->data() && nnz(p) == indices.size(1);
     if (alike && (p.coalesced || p.layout != SparseLayout::coo)) return _sparse_values(g);
   }
   return elements_at(to_dense(g), indices);

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include <vesta/core/base/sanitizers.h>
+#include <vesta/core/cpu/kept_weights.h>
 #include <vesta/core/pool.h>
 
 namespace vesta::cpu {
@@ -254,6 +255,7 @@ Memory allocate(size_t nbytes) {
   if (!b) {
     b = from_system(bytes, size_class);
     if (!b) {
+      drop_packed_weights();
       release_cached_host_memory();
       b = from_system(bytes, size_class);
     }

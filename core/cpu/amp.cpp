@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/optim_kernels.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/optim.h>
 #include <vesta/core/ops/optim_call.h>
@@ -22,7 +23,7 @@ constexpr int64_t kUnscaleGrain = 16384;  // elements a thread takes at a time, 
 void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
   constexpr const char* op = "_amp_unscale_";
   check_amp_unscale(grads, found_inf, inv_scale);
-  const double factor = *inv_scale.data_ptr<float>();
+  const double factor = *elements<float>(inv_scale);
   std::atomic<bool> finite{true};
   for (const Tensor& g : grads) {
     const Tensor dense = g.impl()->dense() ? g : clone(g, "contiguous_format");
@@ -36,7 +37,7 @@ void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv
     else copy_into(g, dense, op);
   }
   if (finite) return;
-  *found_inf.data_ptr<float>() = 1;
+  *elements<float>(found_inf) = 1;
   found_inf.impl()->bump(op);
 }
 
@@ -44,9 +45,9 @@ void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tens
                    double backoff_factor, int64_t growth_interval) {
   constexpr const char* op = "_amp_update_scale_";
   check_amp_update_scale(scale, growth_tracker, found_inf, growth_interval);
-  float& s = *scale.data_ptr<float>();
-  int32_t& tracker = *growth_tracker.data_ptr<int32_t>();
-  if (*found_inf.data_ptr<float>() != 0) {
+  float& s = *elements<float>(scale);
+  int32_t& tracker = *elements<int32_t>(growth_tracker);
+  if (*elements<float>(found_inf) != 0) {
     s = float(double(s) * backoff_factor), tracker = 0;
   } else if (++tracker >= growth_interval) {
     const float grown = float(double(s) * growth_factor);

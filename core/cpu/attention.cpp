@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/attention.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy_values.h>
@@ -353,7 +354,7 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
     if constexpr (std::is_floating_point_v<T>) {
       const int64_t most = is_causal ? kMostQueries : kMostTogether;
       const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale}, most);
-      run.run(Heads<T>(y), top.data_ptr<T>());
+      run.run(Heads<T>(y), elements<T>(top));
     }
   });
   return {y, top};
@@ -375,7 +376,7 @@ TensorTriple attention_backward_kernel(const Tensor& grad, const Tensor& query, 
     if constexpr (std::is_floating_point_v<T>) {
       const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale}, kMostQueries);
       run.run_backward({Heads<T>(grad), Heads<T>(output), Heads<T>(of_q), Heads<T>(of_k), Heads<T>(of_v)},
-                       logs.data_ptr<T>());
+                       elements<T>(logs));
     }
   });
   return {of_q, of_k, of_v};

@@ -9,6 +9,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/dispatch/schema.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/explog.h>
@@ -58,9 +59,11 @@ struct Sequence {
     const double* last = alpha + (steps - 1) * width + states() - 1;
     return states() > 1 ? log_sum(last[0], last[-1]) : last[0];
   }
-  /// Turns exp(log_probs) of this sequence in `g`, a dense row of classes each `pitch` elements, into the gradient.
+  /// Turns exp(log_probs) of this sequence in `g`, a dense row of classes each `pitch` elements, into the gradient. It
+  /// is NaN for an infinite loss, as in PyTorch, unless that does not count (zero_infinity).
   void backward(const double* alpha, int64_t width, double grad, T* g, int64_t pitch) const {
     const double total = log_sum_of_ends(alpha, width);
+    if (total == kImpossible && grad != 0) grad = std::numeric_limits<double>::quiet_NaN();
     const auto number = static_cast<size_t>(states());
     std::vector<double> now(number), next(number), shares(static_cast<size_t>(classes));
     for (int64_t t = steps - 1; t >= 0; --t) {
@@ -92,8 +95,8 @@ struct Batch {
   int64_t width() const { return 2 * (target_lengths.empty() ? 0 : *std::ranges::max_element(target_lengths)) + 1; }
   Sequence<T> operator[](int64_t n) const {
     const int64_t length = target_lengths[size_t(n)], classes = log_probs.size(2);
-    const int64_t* from = targets.data_ptr<int64_t>() + begins[size_t(n)];
-    Sequence<T> q{log_probs.data_ptr<T>() + n * log_probs.stride(1),
+    const int64_t* from = elements<int64_t>(targets) + begins[size_t(n)];
+    Sequence<T> q{elements<T>(log_probs) + n * log_probs.stride(1),
                   log_probs.stride(0),
                   log_probs.stride(2),
                   input_lengths[size_t(n)],
@@ -126,8 +129,8 @@ TensorPair ctc_loss_kernel(const Tensor& log_probs, const Tensor& targets, IntTu
     const int64_t steps = log_probs.size(0), n = log_probs.size(1), width = batch.width();
     auto& [losses, alphas] = r;
     losses = empty_tensor(Dims{n}, log_probs.dtype()), alphas = empty_tensor(Dims{n, steps, width}, DType::float64);
-    T* const loss = losses.template data_ptr<T>();
-    double* const alpha = alphas.template data_ptr<double>();
+    T* const loss = elements<T>(losses);
+    double* const alpha = elements<double>(alphas);
     parallel_for(n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const Sequence<T> q = batch[i];
@@ -150,9 +153,9 @@ Tensor ctc_loss_backward_kernel(const Tensor& grad, const Tensor& log_probs, con
                 grads.dtype(), ".");
     VESTA_CHECK(alpha.dtype() == DType::float64 && alpha.numel() == n * steps * width && alpha.is_contiguous(), value,
                 "_ctc_loss_backward: expected alpha as _ctc_loss returned it, got ", alpha.sizes(), ".");
-    const T* const g = grads.template data_ptr<T>();
-    const double* const a = alpha.data_ptr<double>();
-    T* const to = out.template data_ptr<T>();
+    const T* const g = elements<T>(grads);
+    const double* const a = elements<double>(alpha);
+    T* const to = elements<T>(out);
     parallel_for(n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const Sequence<T> q = batch[i];

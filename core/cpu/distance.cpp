@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/view.h>
@@ -53,8 +54,8 @@ Tensor cross_kernel(const Tensor& input, const Tensor& other, int64_t dim) {
   int64_t inner = 1;
   for (size_t k = size_t(d) + 1; k < shape.size(); ++k) inner *= shape[k];
   visit<kNumbers>(dtype, [&]<class T>() {
-    const T *x = a.data_ptr<T>(), *y = b.data_ptr<T>();
-    T* to = r.data_ptr<T>();
+    const T *x = elements<T>(a), *y = elements<T>(b);
+    T* to = elements<T>(r);
     parallel_for(r.numel() / 3, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = inner == 1 ? 3 * i : i / inner * 3 * inner + i % inner;
@@ -144,7 +145,7 @@ void fill_distances(const Points& rows, const Points& other, int64_t batches, do
     for (int64_t task = begin; task < end; ++task) {
       const int64_t panel = task / blocks % panels, b = task / blocks / panels, first = panel * lanes;
       const int64_t last = std::min(other.count, first + lanes), start = task % blocks * kBlock;
-      const T* const at = packed.data_ptr<T>() + task / blocks * lanes * columns;
+      const T* const at = elements<T>(packed) + task / blocks * lanes * columns;
       // of a triangle, the rows in front of the panel's last point
       const int64_t stop = std::min(place.triangle ? last - 1 : rows.count, std::min(rows.count, start + kBlock));
       for (int64_t i = start; i < stop;) {
@@ -184,7 +185,7 @@ Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
   const Points b = x2.defined() ? dense_points(other, points_shape(shape, m, columns), wide) : a;
   const int64_t batches = x2.defined() ? r.numel() / (n * m) : 1;
   visit<set_of(DType::float32) | set_of(DType::float64)>(wide, [&]<class T>() {
-    T* const out = r.data_ptr<T>();
+    T* const out = elements<T>(r);
     if (!x2.defined()) fill_distances<T>(a, a, 1, p, {0, 1, 0, n}, out);
     else if (m >= n) fill_distances<T>(a, b, batches, p, {m, 1, n * m}, out);
     else fill_distances<T>(b, a, batches, p, {1, m, n * m}, out);  // the more points fill the panels
@@ -196,8 +197,8 @@ Tensor distances_kernel(const Tensor& x1, MaybeTensor x2, double p) {
 template <class T>
 Tensor symmetric_matrix(const Tensor& t, int64_t n) {
   Tensor r = empty_tensor(Dims{n, n}, t.dtype());
-  const T* from = t.data_ptr<T>();
-  T* const to = r.data_ptr<T>();
+  const T* from = elements<T>(t);
+  T* const to = elements<T>(r);
   for (int64_t i = 0; i < n; ++i) {
     to[i * n + i] = T(0);
     for (int64_t j = i + 1; j < n; ++j) to[i * n + j] = to[j * n + i] = *from++;

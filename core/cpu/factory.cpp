@@ -13,7 +13,7 @@ namespace {
 /// Writes value(i) to every element i.
 template <class T, class F>
 void generate(const Tensor& to, F value) {
-  T* p = static_cast<T*>(to.data_ptr());
+  T* p = reinterpret_cast<T*>(to.impl()->data());
   parallel_for(to.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) p[i] = value(i);
   });

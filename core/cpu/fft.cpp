@@ -6,6 +6,7 @@
 #include <vesta/core/cpu/fft_plan.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/fft.h>
@@ -36,8 +37,8 @@ FftSide<P> side_of(const Tensor& t, int64_t dim, bool pairs) {
   for (int64_t& s : strides) s *= parts;
   const int64_t step = t.strides()[size_t(dim)] * parts;
   P* data;
-  if (parts == 2) data = reinterpret_cast<T*>(t.data_ptr<std::complex<T>>());
-  else data = t.data_ptr<T>();
+  if (parts == 2) data = reinterpret_cast<T*>(elements<std::complex<T>>(t));
+  else data = elements<T>(t);
   return {data, pairs ? 2 * step : step, pairs ? step : 1, std::move(strides)};
 }
 
@@ -76,8 +77,8 @@ template <class In, class Out, class Plan, class Read, class Write>
 void transform_by_plan(const Tensor& x, const Tensor& y, int64_t dim, int64_t n, const Plan& plan, const Read& read,
                        const Write& write) {
   const Lines from(x, dim), to(y, dim);
-  const In* data = x.data_ptr<In>();
-  Out* result = y.data_ptr<Out>();
+  const In* data = elements<In>(x);
+  Out* result = elements<Out>(y);
   parallel_for(to.count(), std::max<int64_t>(1, kPointGrain / n), [&](int64_t begin, int64_t end) {
     Plan own(plan);
     std::vector<typename Plan::Point> in(static_cast<size_t>(n));

@@ -62,8 +62,8 @@ Tensor flip(const Tensor& input, IntList dims) {
   const Flip f(x, mask);
   const int64_t item = x.element_size(), rows = x.numel() / f.row;
   const Convert copy = convert(x.dtype(), x.dtype());
-  const char* const from = static_cast<const char*>(x.data_ptr()) + f.first;
-  char* const to = static_cast<char*>(r.data_ptr());
+  const char* const from = x.impl()->data() + f.first;
+  char* const to = r.impl()->data();
   const bool non_temporal = rows_bypass_caches(to, rows, f.row * item);
   parallel_for(rows, std::max<int64_t>(1, kElementGrain / f.row), [&](int64_t begin, int64_t end) {
     std::array<int64_t, kMaxDims> place{};

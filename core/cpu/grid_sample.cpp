@@ -8,6 +8,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/grid_sample.h>
@@ -43,7 +44,7 @@ class Sampler {
 
   void read(const Tensor& y) const {
     const auto& kernels = sample_kernels<T>();
-    T* const to = y.data_ptr<T>();
+    T* const to = elements<T>(y);
     parallel_for(s_.batch * blocks_, grain(c_), [&](int64_t begin, int64_t end) {
       GridBlock<T> block;
       for (int64_t t = begin; t < end; ++t) {
@@ -67,7 +68,7 @@ class Sampler {
   /// Returns the gradient of the input, in its layout. A task has some channels of an image, position by position.
   Tensor input_gradient(const Tensor& grad) const {
     const auto& kernels = sample_kernels<T>();
-    const T* const g = grad.data_ptr<T>();
+    const T* const g = elements<T>(grad);
     Tensor result = empty_image(x_.sizes(), last_, dtype_of<T>);
     // Few tasks leave threads idle; each finds the positions anew.
     const int64_t fair = s_.batch * c_ / 16;
@@ -78,7 +79,7 @@ class Sampler {
       GridBlock<T> block;
       for (int64_t t = begin; t < end; ++t) {
         const int64_t n = t / chunks, c = t % chunks * chunk, count = std::min(chunk, c_ - c);
-        T* const to = result.data_ptr<T>() + n * image_size() + (last_ ? c : c * s_.plane());
+        T* const to = elements<T>(result) + n * image_size() + (last_ ? c : c * s_.plane());
         if (last_) {
           for (int64_t i = 0; i < s_.plane(); ++i) std::fill_n(to + i * c_, count, T(0));
         } else {
@@ -98,13 +99,13 @@ class Sampler {
   Tensor grid_backward(const Tensor& grad) {
     image_.slopes = true;
     const auto& kernels = sample_kernels<T>();
-    const T* const g = grad.data_ptr<T>();
+    const T* const g = elements<T>(grad);
     Tensor result = empty_tensor(grid_.sizes(), dtype_of<T>);
     parallel_for(s_.batch * blocks_, grain(c_), [&](int64_t begin, int64_t end) {
       GridBlock<T> block;
       for (int64_t t = begin; t < end; ++t) {
         const int64_t n = t / blocks_, first = find(n, t % blocks_, block);
-        T* const out = result.data_ptr<T>() + (n * s_.places() + first) * 2;
+        T* const out = elements<T>(result) + (n * s_.places() + first) * 2;
         const T *const from = g + n * c_ * s_.places() + first, *const image = x() + n * image_size();
         if (!by_pixels_) {
           kernels.slopes_of_planes({from, s_.places(), c_}, planes(x(), n), block, out);
@@ -125,7 +126,7 @@ class Sampler {
 
  private:
   static_assert(kChannels % kGridChains == 0);
-  const T* x() const { return x_.data_ptr<T>(); }
+  const T* x() const { return elements<T>(x_); }
   int64_t image_size() const { return c_ * s_.plane(); }
   GridPlanes<const T> planes(const T* images, int64_t n) const {
     return {images + n * image_size(), last_ ? 1 : s_.plane(), c_};
@@ -139,7 +140,7 @@ class Sampler {
   /// Finds what block b of image n reads; returns its first position.
   int64_t find(int64_t n, int64_t b, GridBlock<T>& block) const {
     const int64_t first = b * kGridPlaces, count = std::min(kGridPlaces, s_.places() - first);
-    sample_kernels<T>().find(grid_.data_ptr<T>() + (n * s_.places() + first) * 2, count, image_, block);
+    sample_kernels<T>().find(elements<T>(grid_) + (n * s_.places() + first) * 2, count, image_, block);
     return first;
   }
   template <class F>

@@ -15,6 +15,7 @@
 #include <vesta/core/cpu/mask.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
@@ -65,7 +66,7 @@ class Grid {
     places_ = empty_places(plan.indices[0].numel());
     for (size_t k = 0; k < plan.dims.size(); ++k) {
       size_t d = size_t(plan.dims[k]);
-      set_offsets(k > 0, places(), plan.indices[k].data_ptr<int64_t>(), count(), self_.strides()[d] * item(),
+      set_offsets(k > 0, places(), elements<int64_t>(plan.indices[k]), count(), self_.strides()[d] * item(),
                   self_.sizes()[d], plan.dims[k], true);
     }
     size_t next = 0;
@@ -90,7 +91,7 @@ class Grid {
   void set_places(int64_t dim, const Tensor& index) {
     places_ = empty_places(index.numel());
     bool scalar = self_.dim() == 0;
-    set_offsets(false, places(), index.data_ptr<int64_t>(), count(),
+    set_offsets(false, places(), elements<int64_t>(index), count(),
                 scalar ? item() : self_.strides()[size_t(dim)] * item(), scalar ? 1 : self_.sizes()[size_t(dim)], dim,
                 false);
     for (int64_t d = 0; d < self_.dim(); ++d) {
@@ -101,7 +102,7 @@ class Grid {
   /// Sets the positions to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
     places_ = empty_places(index.numel());
-    set_offsets(false, places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0,
+    set_offsets(false, places(), elements<int64_t>(index), count(), self_.strides()[0] * item(), self_.sizes()[0], 0,
                 false);
     add_dim(self_.sizes()[1], self_.strides()[1], 1);
     step_ = self_.sizes()[1] * item();
@@ -113,7 +114,7 @@ class Grid {
 
  private:
   static Tensor empty_places(int64_t n) { return empty_tensor({{n}}, DType::int64); }
-  int64_t* places() const { return static_cast<int64_t*>(places_.data_ptr()); }
+  int64_t* places() const { return reinterpret_cast<int64_t*>(places_.impl()->data()); }
   int64_t count() const { return places_.numel(); }
   int64_t item() const { return itemsize(self_.dtype()); }
   void add_dim(int64_t size, int64_t self_stride, int64_t other_stride) {
@@ -379,8 +380,8 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   Tensor r = empty_tensor(sizes, DType::int64);
   if (r.numel() == 0) return r;
   const Tensor places = contiguous_values(input);
-  const int64_t* const classes = places.data_ptr<int64_t>();
-  int64_t* const to = r.data_ptr<int64_t>();
+  const int64_t* const classes = elements<int64_t>(places);
+  int64_t* const to = elements<int64_t>(r);
   const bool non_temporal = bypasses_caches(r.numel() * r.element_size());
   parallel_for(places.numel(), std::max<int64_t>(1, kElementGrain / count), [&](int64_t begin, int64_t end) {
     write_classes(classes + begin, end - begin, count, to + begin * count, non_temporal);
@@ -403,7 +404,7 @@ Dims strides_without(const Tensor& t, int64_t dim) {
 
 /// Raises unless every index lies in [0, size); a RuntimeError, as PyTorch's gather and scatter raise.
 void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op) {
-  const int64_t* p = index.data_ptr<int64_t>();
+  const int64_t* p = elements<int64_t>(index);
   parallel_for(index.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) bad |= uint64_t(p[i]) >= uint64_t(size);
@@ -662,7 +663,7 @@ bool describe_piece(const Tensor& t, int64_t dim, RowPiece& piece) {
     next = stride * size;
   }
   const int64_t item = t.element_size();
-  piece = {static_cast<const char*>(t.impl()->data()), step * item, dense * item};
+  piece = {t.impl()->data(), step * item, dense * item};
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <vesta/core/cpu/lapack.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
@@ -93,15 +94,15 @@ TensorPair qr_kernel(const Tensor& A, Text mode) {
                                  : empty_by_columns(s.batch, s.rows, s.q_columns, A);
   Tensor r = empty_by_columns(s.batch, s.r_rows, s.columns, A);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
-    if (s.rank == 0 && q.numel()) return fill_identity(q.data_ptr<T>(), s.count, s.rows);
+    if (s.rank == 0 && q.numel()) return fill_identity(elements<T>(q), s.count, s.rows);
     if (A.numel() == 0) return;
     Tensor a = empty_by_columns(s.batch, s.rows, s.columns, A);
     copy_values(a, A);
     const LapackThreads threads(s.rows, s.columns, Qr<T>::op);
     Qr<T> decomposition(s);
     for (int64_t b = 0; b < s.count; ++b) {
-      decomposition.run(a.data_ptr<T>() + b * s.rows * s.columns, q.data_ptr<T>() + b * s.rows * s.q_columns,
-                        r.data_ptr<T>() + b * s.r_rows * s.columns);
+      decomposition.run(elements<T>(a) + b * s.rows * s.columns, elements<T>(q) + b * s.rows * s.q_columns,
+                        elements<T>(r) + b * s.r_rows * s.columns);
     }
   });
   return {q, r};
@@ -123,7 +124,7 @@ Tensor solve_triangular_kernel(const Tensor& A, const Tensor& B, bool upper, boo
     const T one(1);
     for (int64_t b = 0; b < s.count; ++b) {
       f.trsm(left ? "L" : "R", upper ? "U" : "L", "N", unitriangular ? "U" : "N", &m, &n, &one,
-             a.data_ptr<T>() + b * s.order * s.order, &ld, x.data_ptr<T>() + b * m * n, &m, 1, 1, 1, 1);
+             elements<T>(a) + b * s.order * s.order, &ld, elements<T>(x) + b * m * n, &m, 1, 1, 1, 1);
     }
   });
   return x;
@@ -145,11 +146,11 @@ TensorPair cholesky_kernel(const Tensor& A, bool upper, bool check_errors) {
   const MatrixShape s = matrix_shape(A, op, "A", true);
   check_sizes(s.rows, s.columns, op);
   Tensor factor = by_columns(A, s), info = empty_tensor(s.batch, DType::int32);
-  int32_t* status = info.data_ptr<int32_t>();
+  int32_t* status = elements<int32_t>(info);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt n = s.rows, ld = std::max<int64_t>(1, n);
-    T* a = factor.data_ptr<T>();
+    T* a = elements<T>(factor);
     for (int64_t b = 0; b < s.count; ++b, a += n * n) {
       LapackInt failed = 0;
       if (n > 0) lapack<T>(op).potrf(upper ? "U" : "L", &n, a, &ld, &failed, 1);
@@ -172,7 +173,7 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
   check_sizes(s.rows, s.columns, op);
   Tensor LU = by_columns(A, s), pivots = empty_vectors(s.batch, s.rank, DType::int32);
   Tensor info = empty_tensor(s.batch, DType::int32);
-  int32_t* status = info.data_ptr<int32_t>();
+  int32_t* status = elements<int32_t>(info);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const LapackThreads threads(s.rows, s.columns, op);
     const LapackInt m = s.rows, n = s.columns, ld = std::max<int64_t>(1, m);
@@ -180,9 +181,9 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
     for (int64_t b = 0; b < s.count; ++b) {
       LapackInt failed = 0;
       std::fill(places.begin(), places.end(), LapackInt(-1));
-      if (s.rank > 0) lapack<T>(op).getrf(&m, &n, LU.data_ptr<T>() + b * m * n, &ld, places.data(), &failed);
+      if (s.rank > 0) lapack<T>(op).getrf(&m, &n, elements<T>(LU) + b * m * n, &ld, places.data(), &failed);
       VESTA_CHECK(result_of(failed) >= 0, runtime, op, ": LAPACK refused argument ", -result_of(failed), ".");
-      read_integers(places.data(), s.rank, pivots.data_ptr<int32_t>() + b * s.rank);
+      read_integers(places.data(), s.rank, elements<int32_t>(pivots) + b * s.rank);
       status[b] = result_of(failed);
       if (check_errors) check_lu(status[b], op);
     }
@@ -206,7 +207,7 @@ TensorPair geqrf_kernel(const Tensor& A) {
     Work<T> work;
     work.reserve([&](T* w, const LapackInt* size) { f.geqrf(&m, &n, &none, &m, &none, w, size, &info); });
     for (int64_t b = 0; b < s.count; ++b) {
-      f.geqrf(&m, &n, a.data_ptr<T>() + b * m * n, &m, tau.data_ptr<T>() + b * s.rank, work.memory.data(), &work.size,
+      f.geqrf(&m, &n, elements<T>(a) + b * m * n, &m, elements<T>(tau) + b * s.rank, work.memory.data(), &work.size,
               &info);
       check_result(info, op);
     }
@@ -234,12 +235,12 @@ TensorTriple ldl_factor_kernel(const Tensor& A, bool hermitian, bool check_error
     for (int64_t b = 0; b < s.count; ++b) {
       failed = 0;
       if (n > 0) {
-        factor("L", &n, LD.data_ptr<T>() + b * n * n, &ld, places.data(), work.memory.data(), &work.size, &failed, 1);
+        factor("L", &n, elements<T>(LD) + b * n * n, &ld, places.data(), work.memory.data(), &work.size, &failed, 1);
       }
       const int status = result_of(failed);
       VESTA_CHECK(status >= 0, runtime, op, ": LAPACK refused argument ", -status, ".");
-      read_integers(places.data(), n, pivots.data_ptr<int32_t>() + b * n, wide);
-      info.data_ptr<int32_t>()[b] = status;
+      read_integers(places.data(), n, elements<int32_t>(pivots) + b * n, wide);
+      elements<int32_t>(info)[b] = status;
       if (status != 0 && check_errors) {
         fail(Cause::linalg, op, ": D[", status, ",", status, "] is zero and using it on ldl_solve would result in a ",
              "division by zero.");
@@ -283,11 +284,11 @@ Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B,
     const LapackInt n = s.rows, k = s.columns;
     std::vector<LapackInt> exchanges(size_t(n) + 1);
     for (int64_t b = 0; b < s.count; ++b) {
-      const int64_t* p = order.data_ptr<int64_t>() + b * n;
+      const int64_t* p = elements<int64_t>(order) + b * n;
       check_ldl_pivots(p, n, op);
       write_integers(p, n, exchanges.data(), wide);
       LapackInt info = 0;
-      solve("L", &n, &k, a.data_ptr<T>() + b * n * n, &n, exchanges.data(), x.data_ptr<T>() + b * n * k, &n, &info, 1);
+      solve("L", &n, &k, elements<T>(a) + b * n * n, &n, exchanges.data(), elements<T>(x) + b * n * k, &n, &info, 1);
       check_result(info, op);
     }
   });
@@ -301,14 +302,14 @@ Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
   sizes.back() = rows;
   Tensor r = empty_tensor(sizes, DType::int64);
   if (n == 0) {
-    for (int64_t i = 0; i < r.numel(); ++i) r.data_ptr<int64_t>()[i] = i % std::max<int64_t>(rows, 1);
+    for (int64_t i = 0; i < r.numel(); ++i) elements<int64_t>(r)[i] = i % std::max<int64_t>(rows, 1);
     return r;
   }
   for (int64_t b = 0; b < count; ++b) {
-    int64_t* order = r.data_ptr<int64_t>() + b * rows;
+    int64_t* order = elements<int64_t>(r) + b * rows;
     for (int64_t i = 0; i < rows; ++i) order[i] = i;
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t other = exchanges.data_ptr<int64_t>()[b * n + i] - 1;
+      const int64_t other = elements<int64_t>(exchanges)[b * n + i] - 1;
       VESTA_CHECK(other >= 0 && other < rows, runtime,
                   "lu_solve: pivots given to lu_solve must all be greater or equal ", "to 1 and at most ", rows,
                   ", got ", other + 1, ".");
@@ -358,7 +359,7 @@ TensorPair eigh(const Tensor& A, Text uplo, Parts parts) {
     integers_size = std::max<LapackInt>(1, result_of(wanted));
     integers.resize(size_t(integers_size));
     for (int64_t b = 0; b < s.count; ++b) {
-      call(vectors.data_ptr<T>() + b * n * n, values.data_ptr<R>() + b * n, work.memory.data(), &work.size,
+      call(elements<T>(vectors) + b * n * n, elements<R>(values) + b * n, work.memory.data(), &work.size,
            real_work.memory.data(), &real_work.size, integers.data(), &integers_size);
       check_converged(result_of(info), op);
     }
@@ -382,8 +383,8 @@ TensorTriple svd(const Tensor& A, bool full_matrices, Parts parts) {
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
     if (s.rank == 0) {
-      fill_identity(u.data_ptr<T>(), u.numel() ? s.count : 0, s.rows);
-      return fill_identity(v.data_ptr<T>(), v.numel() ? s.count : 0, s.columns);
+      fill_identity(elements<T>(u), u.numel() ? s.count : 0, s.rows);
+      return fill_identity(elements<T>(v), v.numel() ? s.count : 0, s.columns);
     }
     const Lapack<T>& f = lapack<T>(op);
     const LapackThreads threads(s.rows, s.columns, op);
@@ -406,8 +407,8 @@ TensorTriple svd(const Tensor& A, bool full_matrices, Parts parts) {
     R real_none{};
     work.reserve([&](T* room, const LapackInt* size) { call(&none, &real_none, &none, &none, room, size); });
     for (int64_t b = 0; b < s.count; ++b) {
-      call(a.data_ptr<T>() + b * m * n, values.data_ptr<R>() + b * k, u.data_ptr<T>() + b * m * left,
-           v.data_ptr<T>() + b * right * n, work.memory.data(), &work.size);
+      call(elements<T>(a) + b * m * n, elements<R>(values) + b * k, elements<T>(u) + b * m * left,
+           elements<T>(v) + b * right * n, work.memory.data(), &work.size);
       check_converged(result_of(info), op);
     }
   });
@@ -447,7 +448,7 @@ TensorPair eig(const Tensor& A, Parts parts) {
     using R = typename Lapack<T>::R;
     const Lapack<T>& f = lapack<T>(op);
     const LapackThreads threads(s.rows, s.columns, op);
-    const T* p = a.data_ptr<T>();  // what LAPACK refuses ends the process
+    const T* p = elements<T>(a);  // what LAPACK refuses ends the process
     VESTA_CHECK(std::all_of(p, p + A.numel(), [](T x) { return x - x == T(0); }), runtime, op,
                 ": input tensor should not contain infs or NaNs.");
     const LapackInt n = s.rows, one = 1;
@@ -456,8 +457,8 @@ TensorPair eig(const Tensor& A, Parts parts) {
     LapackInt info = 0;
     T none{};
     Work<T> work;
-    auto* w = values.data_ptr<std::complex<R>>();
-    auto* v = vectors.data_ptr<std::complex<R>>();
+    auto* w = elements<std::complex<R>>(values);
+    auto* v = elements<std::complex<R>>(vectors);
     if constexpr (std::is_floating_point_v<T>) {
       std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n)),
           packed(static_cast<size_t>(std::max<int64_t>(kept, 1)));
@@ -465,7 +466,7 @@ TensorPair eig(const Tensor& A, Parts parts) {
         f.geev("N", job, &n, &none, &n, &none, &none, &none, &one, &none, &n, room, size, &info, 1, 1);
       });
       for (int64_t b = 0; b < s.count; ++b) {
-        f.geev("N", job, &n, a.data_ptr<T>() + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
+        f.geev("N", job, &n, elements<T>(a) + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
                work.memory.data(), &work.size, &info, 1, 1);
         check_converged(result_of(info), op);
         for (int64_t i = 0; i < n; ++i) w[b * n + i] = {re[size_t(i)], im[size_t(i)]};
@@ -478,7 +479,7 @@ TensorPair eig(const Tensor& A, Parts parts) {
                        1);
       });
       for (int64_t b = 0; b < s.count; ++b) {
-        f.geev_complex("N", job, &n, a.data_ptr<T>() + b * square, &n, w + b * n, &none, &one, v + b * kept, &n,
+        f.geev_complex("N", job, &n, elements<T>(a) + b * square, &n, w + b * n, &none, &one, v + b * kept, &n,
                        work.memory.data(), &work.size, real_work.data(), &info, 1, 1);
         check_converged(result_of(info), op);
       }

@@ -60,13 +60,13 @@ Tensor nonzero(const Tensor& input) {
     mask = empty_tensor(input.sizes(), DType::bool_);
     copy_values(mask, input);
   }
-  const auto* p = static_cast<const uint8_t*>(mask.data_ptr());
+  const auto* p = reinterpret_cast<const uint8_t*>(mask.impl()->data());
   const int64_t n = mask.numel(), chunk = chunk_size(n, kElementGrain), ndim = mask.dim();
   const std::vector<int64_t> first = places_of_pieces(p, n);
   const int64_t total = first.back();
   Tensor columns =
       empty_tensor({{ndim, total}}, DType::int64);  // the indices of one dimension lie together, as x[mask] needs them
-  auto* out = static_cast<int64_t*>(columns.data_ptr());
+  auto* out = reinterpret_cast<int64_t*>(columns.impl()->data());
   int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
   parallel_for(n, kElementGrain, [&](int64_t begin, int64_t end) {
     int64_t at = first[size_t(begin / chunk)];
@@ -99,7 +99,7 @@ bool is_mask_of(const Tensor& mask, const Tensor& input) {
 }
 
 Tensor elements_of_mask(const Tensor& input, const Tensor& mask) {
-  const auto* const p = static_cast<const uint8_t*>(mask.data_ptr());
+  const auto* const p = reinterpret_cast<const uint8_t*>(mask.impl()->data());
   const int64_t n = mask.numel(), chunk = chunk_size(n, kElementGrain), item = itemsize(input.dtype());
   const std::vector<int64_t> first = places_of_pieces(p, n);
   Tensor r = result_tensor({{first.back()}}, input.dtype());

@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
@@ -127,7 +128,7 @@ ChannelRows rows_of(const Runs& runs, int64_t begin, int64_t end) {
 class OfRuns {
  public:
   explicit OfRuns(int64_t count) : numbers_(empty_tensor({&count, 1}, DType::float64)) {}
-  double* data() const { return numbers_.data_ptr<double>(); }
+  double* data() const { return elements<double>(numbers_); }
   double& operator[](int64_t i) const { return data()[i]; }
   int64_t size() const { return numbers_.numel(); }
 
@@ -499,7 +500,7 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
 }
 
 double statistic(const Tensor& t, int64_t i) {
-  return visit<kFloats>(t.dtype(), [&]<class T>() { return double(t.data_ptr<T>()[i]); });
+  return visit<kFloats>(t.dtype(), [&]<class T>() { return double(elements<T>(t)[i]); });
 }
 
 // With x^ = (x - mean) * rstd, h = g * weight and n elements a row:

@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/pool_kernels.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/memory_format.h>
@@ -277,8 +278,8 @@ TensorPair max_pool_pixels(const Tensor& input, const Window& w) {
     parallel_for(batch * lines, std::max<int64_t>(1, 8192 / line), [&](int64_t b, int64_t e) {
       for (int64_t t = b; t < e; ++t) {
         const int64_t r = t % lines;
-        pool_row_of_pixels<T>(x.data_ptr<T>() + t / lines * in, w, channels, r / w.out[1], r % w.out[1],
-                              y.data_ptr<T>() + t * line, indices.data_ptr<int64_t>() + t * line);
+        pool_row_of_pixels<T>(elements<T>(x) + t / lines * in, w, channels, r / w.out[1], r % w.out[1],
+                              elements<T>(y) + t * line, elements<int64_t>(indices) + t * line);
       }
     });
   });
@@ -300,7 +301,7 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   const int64_t in = plane_of(w.in), out = plane_of(w.out);
   if (out == 0 || y.numel() == 0) return {y, indices};
   visit<kReals>(x.dtype(), [&]<class T>() {
-    const T* from = x.data_ptr<T>();
+    const T* from = elements<T>(x);
     auto plane = is_2x2(w) ? &pool_plane_2x2<T> : &pool_plane<T>;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
       if (!is_2x2(w) && in < INT32_MAX) {
@@ -310,7 +311,7 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
     }
     parallel_for(y.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p)
-        plane(from + p * in, w, y.data_ptr<T>() + p * out, indices.data_ptr<int64_t>() + p * out);
+        plane(from + p * in, w, elements<T>(y) + p * out, elements<int64_t>(indices) + p * out);
     });
   });
   return {y, indices};
@@ -375,8 +376,8 @@ bool pool_values_of_planes(const Tensor& x, const Window& each, const Tensor& y)
       p.first = t % bands * band, p.last = std::min(rows, p.first + band);
       std::tie(p.first_row, p.last_row) =
           whole ? std::pair{int64_t(0), w.in[0] * w.in[1]} : rows_seen(w, p.first, p.last);
-      p.x = x.data_ptr<T>() + plane * in;
-      p.y = y.data_ptr<T>() + plane * out + p.first * w.out[2];
+      p.x = elements<T>(x) + plane * in;
+      p.y = elements<T>(y) + plane * out + p.first * w.out[2];
       const int64_t room = (p.last_row - p.first_row) * w.out[2] + kPoolLines * line + 2 * kPoolSlack;
       ScratchArray<C> lines(Scratch::operand_a, size_t(room));
       p.room = lines.data();
@@ -398,7 +399,7 @@ bool pool_values_of_pixels(const Tensor& x, const Window& w, const Tensor& y) {
       PoolPlane<T> p = all;
       const int64_t image = b / lines;
       p.first = b % lines, p.last = std::min(lines, p.first + e - b);
-      p.x = x.data_ptr<T>() + image * in, p.y = y.data_ptr<T>() + b * line;
+      p.x = elements<T>(x) + image * in, p.y = elements<T>(y) + b * line;
       if (!values_of<T>().pixels(p, channels)) good.store(false, std::memory_order_relaxed);
       b += p.last - p.first;
     }
@@ -444,9 +445,9 @@ Tensor max_pool_backward_pixels(const Tensor& grad, const Tensor& indices, IntLi
     parallel_for(batch * cuts, grain, [&](int64_t b, int64_t e) {
       for (int64_t t = b; t < e; ++t) {
         const int64_t n = t / cuts, c0 = t % cuts * kChannels, count = std::min(kChannels, channels - c0);
-        T* const to = gx.data_ptr<T>() + n * in * channels + c0;
-        const T* from = g.data_ptr<T>() + n * out * channels + c0;
-        const int64_t* i = at.data_ptr<int64_t>() + n * out * channels + c0;
+        T* const to = elements<T>(gx) + n * in * channels + c0;
+        const T* from = elements<T>(g) + n * out * channels + c0;
+        const int64_t* i = elements<int64_t>(at) + n * out * channels + c0;
         for (int64_t k = 0; k < out; ++k, from += channels, i += channels) {
           for (int64_t c = 0; c < count; ++c) {
             if (i[c] < 0) continue;  // a window that covered only padding
@@ -474,9 +475,9 @@ Tensor max_pool_backward_kernel(const Tensor& grad, const Tensor& indices, IntLi
     using C = compute_t<T>;
     parallel_for(g.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
-        const T* from = g.data_ptr<T>() + p * out;
-        const int64_t* i = at.data_ptr<int64_t>() + p * out;
-        T* to = gx.data_ptr<T>() + p * in;
+        const T* from = elements<T>(g) + p * out;
+        const int64_t* i = elements<int64_t>(at) + p * out;
+        T* to = elements<T>(gx) + p * in;
         std::memset(static_cast<void*>(to), 0, size_t(in) * sizeof(T));  // while the plane is in the cache
         for (int64_t k = 0; k < out; ++k) {
           if (i[k] < 0) continue;  // a window that covered only padding

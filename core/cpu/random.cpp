@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/destination.h>
@@ -107,7 +108,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   check_bernoulli(p);
   Tensor probabilities = contiguous_copy(p);
   visit<kFloats>(p.dtype(), [&]<class T>() {
-    const T* v = probabilities.data_ptr<T>();
+    const T* v = elements<T>(probabilities);
     for (int64_t i = 0; i < p.numel(); ++i) check_probability(double(compute_t<T>(v[i])), "bernoulli");
   });
   Tensor out = result_tensor(p.sizes(), p.dtype());
@@ -145,7 +146,7 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   }
   r.a = 1 - p, r.b = 1 / (1 - p);
   run(random_kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), out.impl()->data(),
-      in.impl()->data(), static_cast<bool*>(mask.data_ptr()));
+      in.impl()->data(), reinterpret_cast<bool*>(mask.impl()->data()));
   return {out, mask};
 }
 
@@ -177,8 +178,8 @@ void sort_cards(const Card* from, Card* to, int64_t n) {
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) {
   DType d = check_randperm(n, dtype);
   Tensor memory = empty_tensor({{2, n, 2}}, DType::int64), order = result_tensor({{n}}, DType::int64);
-  auto* cards = static_cast<Card*>(memory.data_ptr());
-  auto* p = order.data_ptr<int64_t>();
+  auto* cards = reinterpret_cast<Card*>(memory.impl()->data());
+  auto* p = elements<int64_t>(order);
   RandomStream s = next_stream(generator, Device(), "randperm");
   parallel_for(n, kDrawGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};

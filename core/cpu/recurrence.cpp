@@ -20,6 +20,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/recurrence.h>
@@ -194,12 +195,12 @@ RecurrenceResults Layer<T>::run(const Tensor& x, const Tensor& h, const Tensor& 
   const Tensor out = matrix(rows_, width_, d), last_h = matrix(batch_, width_, d), last_c = cell ? clone(c) : Tensor(),
                activations = gated && kept ? matrix(rows_, 4 * width_, d) : Tensor(),
                cells = cell && kept ? matrix(rows_, width_, d) : Tensor();
-  const PackedMatrix<T> packed(weight.data_ptr<T>(), width_, width_, gates_, weight.strides()[1], weight.strides()[0],
+  const PackedMatrix<T> packed(elements<T>(weight), width_, width_, gates_, weight.strides()[1], weight.strides()[0],
                                chunk_);
   Turns<T> state(batch_, width_);
   copy_rows(rows_of<const T>(h, 1, width_), state.read(0), batch_, width_);
   copy_rows(rows_of<const T>(h, 1, width_), state.write(0), batch_, width_);  // of sequences that have not begun
-  const T* const added = bias.defined() ? bias.data_ptr<T>() : nullptr;
+  const T* const added = bias.defined() ? elements<T>(bias) : nullptr;
   const auto step = steps_of<T>.forward[size_t(kind_)];
   const auto take_step = [&](int64_t i, int64_t begin, int64_t end) {
     const int64_t first = first_[at(size_t(i))], last = std::min(end, size_at(i));
@@ -260,7 +261,7 @@ RecurrenceGradients Layer<T>::differentiate(const Tensor& grad_out, const Tensor
                of_product = gru ? matrix(rows_, wide, d) : of_x;
   const auto started = [&](const Tensor& g) { return g.defined() ? clone(g) : zeros(h.sizes(), d); };
   const Tensor of_c = cell ? started(grad_c) : Tensor(), direct = gru ? zeros(h.sizes(), d) : Tensor();
-  const PackedMatrix<T> packed(weight.data_ptr<T>(), wide, width_, 1, weight.strides()[0], weight.strides()[1], chunk_);
+  const PackedMatrix<T> packed(elements<T>(weight), wide, width_, 1, weight.strides()[0], weight.strides()[1], chunk_);
   Turns<T> products(batch_, wide);
   const auto step = steps_of<T>.backward[size_t(kind_)];
   // What the product of the step after gives to the states before it: of this step, or, of sequences that begin with
@@ -299,8 +300,8 @@ RecurrenceGradients Layer<T>::differentiate(const Tensor& grad_out, const Tensor
           take(row, std::min(going, end), {product, chunk_, 0});
           take(fresh, std::min(n, end), rows_of<const T>(grad_h, 1, width_).from(fresh, unit));
           for (int64_t r = fresh; r < std::min(after, end); ++r) {
-            T* const to = of_h.data_ptr<T>() + r * width_ + unit;
-            const T* const more = gru ? direct.data_ptr<T>() + r * width_ + unit : nullptr;
+            T* const to = elements<T>(of_h) + r * width_ + unit;
+            const T* const more = gru ? elements<T>(direct) + r * width_ + unit : nullptr;
             for (int64_t j = 0; j < units; ++j) to[j] = product[(r - row) * chunk_ + j] + (more ? more[j] : T(0));
           }
         });
@@ -311,8 +312,8 @@ RecurrenceGradients Layer<T>::differentiate(const Tensor& grad_out, const Tensor
   });
   const int64_t begun = *std::ranges::max_element(sizes_);
   for (int64_t r = begun; r < batch_; ++r) {  // sequences without a step
-    T* const to = of_h.data_ptr<T>() + r * width_;
-    if (grad_h.defined()) std::copy_n(grad_h.data_ptr<T>() + r * width_, width_, to);
+    T* const to = elements<T>(of_h) + r * width_;
+    if (grad_h.defined()) std::copy_n(elements<T>(grad_h) + r * width_, width_, to);
     else std::fill_n(to, width_, T(0));
   }
   const Tensor of_weight = matrix(wide, width_, d);

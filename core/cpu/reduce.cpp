@@ -16,6 +16,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
@@ -268,17 +269,17 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
 void mend_small(const Tensor& input, const MaybeDims& dim, bool keepdim, int64_t count, const Tensor& squares) {
   if (input.dtype() == DType::float64 || input.dtype() == DType::float16 || count == 1) return;
   const double least = double(count) * double(std::numeric_limits<float>::min());
-  double* const s = squares.data_ptr<double>();
+  double* const s = elements<double>(squares);
   if (std::none_of(s, s + squares.numel(), [&](double v) { return v < least; })) return;
   const Tensor differ = contiguous_values(ne(amax(input, dim, keepdim), amin(input, dim, keepdim)));
-  const bool* const varies = differ.data_ptr<bool>();
+  const bool* const varies = elements<bool>(differ);
   const auto is_small = [&](int64_t i) { return s[i] < least && varies[i]; };
   int64_t i = 0;
   while (i < squares.numel() && !is_small(i)) ++i;
   if (i == squares.numel()) return;
   const Tensor exact = std::get<0>(moments_kernel(input.to(DType::float64), dim, keepdim));
   for (; i < squares.numel(); ++i) {
-    if (is_small(i)) s[i] = exact.data_ptr<double>()[i];
+    if (is_small(i)) s[i] = elements<double>(exact)[i];
   }
 }
 
@@ -296,8 +297,8 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   bool finite = true;
   visit<kFloats>(wide, [&]<class T>() {
     if constexpr (std::is_same_v<T, compute_t<T>>) {
-      double* const s = squares.data_ptr<double>();
-      T* const m = mean.data_ptr<T>();
+      double* const s = elements<double>(squares);
+      T* const m = elements<T>(mean);
       for (int64_t i = 0; i < n; ++i) {
         s[i] = all[size_t(i)].squares, m[i] = T(all[size_t(i)].mean);
         finite = finite && std::isfinite(m[i]);
@@ -326,7 +327,7 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
   double count = double(shape.count);
   visit<kFloats | kComplexes>(total.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>) {
-      T* p = total.data_ptr<T>();
+      T* p = elements<T>(total);
       for (int64_t i = 0; i < total.numel(); ++i) {
         if constexpr (is_complex(dtype_of<T>)) p[i] /= typename T::value_type(count);
         else p[i] = T(double(p[i]) / count);  // in double: a float cannot hold a count above 2^24
@@ -430,7 +431,7 @@ template <Reduction op>
 Tensor places(const Tensor& input, int64_t dim, bool keepdim, const char* name) {
   ReduceShape shape = place_shape(input, dim, keepdim, name);
   Tensor indices = result_tensor(shape.sizes, DType::int64, input.device());
-  if (indices.numel()) find_along(op, input, wrap_dim(dim, input.dim(), name), indices.data_ptr<int64_t>());
+  if (indices.numel()) find_along(op, input, wrap_dim(dim, input.dim(), name), elements<int64_t>(indices));
   return indices;
 }
 

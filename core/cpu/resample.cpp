@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/resample_kernels.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/memory_format.h>
@@ -260,14 +261,14 @@ Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor
   int64_t outer = 1, inner = 1;
   for (int64_t i = 0; i < d; ++i) outer *= x.size(i);
   for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
-  const int64_t* starts = rows.data_ptr<int64_t>();
+  const int64_t* starts = elements<int64_t>(rows);
   check_rows(starts, starts + size + 1, size, weights.numel(), in);
   if (y.numel() == 0) return y;
   const int64_t work = std::max<int64_t>(1, inner * (1 + weights.numel() / size));  // per row
   visit<kFloats>(x.dtype(), [&]<class T>() {
-    const Resampled<T> p{starts, starts + size + 1, weights.data_ptr<compute_t<T>>(), in, size, inner};
-    const T* from = x.data_ptr<T>();
-    T* to = y.data_ptr<T>();
+    const Resampled<T> p{starts, starts + size + 1, elements<compute_t<T>>(weights), in, size, inner};
+    const T* from = elements<T>(x);
+    T* to = elements<T>(y);
     if (inner == 1 && run_lines(p, from, to, outer, std::max<int64_t>(1, 16384 / work))) return;
     parallel_for(outer * size, std::max<int64_t>(1, 16384 / work), [&](int64_t b, int64_t e) {
       while (b < e) {
@@ -407,7 +408,7 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
   sizes[size_t(d)] = size[0], sizes[size_t(d + 1)] = size[1];
   Tensor y = empty_tensor(sizes, x.dtype());
   const int64_t high = x.size(d), wide = x.size(d + 1);
-  const int64_t *const starts = rows.data_ptr<int64_t>(), *const column_starts = columns.data_ptr<int64_t>();
+  const int64_t *const starts = elements<int64_t>(rows), *const column_starts = elements<int64_t>(columns);
   check_rows(starts, starts + size[0] + 1, size[0], weights.numel(), high);
   check_rows(column_starts, column_starts + size[1] + 1, size[1], column_weights.numel(), wide);
   if (y.numel() == 0) return y;
@@ -417,10 +418,10 @@ Tensor resample_planes_dense(const Tensor& input, int64_t d, IntList size, const
   visit<kFloats>(x.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     const ResampledPlanes<C> p(
-        {starts, starts + size[0] + 1, weights.data_ptr<C>(), high, size[0], wide * inner},
-        {column_starts, column_starts + size[1] + 1, column_weights.data_ptr<C>(), wide, size[1], inner});
-    const T* const from = x.data_ptr<T>();
-    T* const to = y.data_ptr<T>();
+        {starts, starts + size[0] + 1, elements<C>(weights), high, size[0], wide * inner},
+        {column_starts, column_starts + size[1] + 1, elements<C>(column_weights), wide, size[1], inner});
+    const T* const from = elements<T>(x);
+    T* const to = elements<T>(y);
     const int64_t out_row = size[1] * inner;
     bool non_temporal = false;
     if constexpr (std::is_same_v<T, C>) non_temporal = p.bypasses_caches(to, outer);

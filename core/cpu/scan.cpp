@@ -11,6 +11,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scan_kernels.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
@@ -91,8 +92,8 @@ Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   const int64_t groups = (together + lines - 1) / lines;
   const bool non_temporal = bypasses_caches(r.numel() * itemsize(r.dtype()));
   visit<kNumbers>(r.dtype(), [&]<class T>() {
-    const T* x = plan.input.data_ptr<T>();
-    T* y = r.data_ptr<T>();
+    const T* x = elements<T>(plan.input);
+    T* y = elements<T>(r);
     parallel_for(sets * groups, std::max<int64_t>(1, kScanGrain / (length * lines)), [&](int64_t b, int64_t e) {
       for (int64_t g = b; g < e; ++g) {
         const int64_t line = g % groups * lines, at = g / groups * length * inner + line * across;
@@ -122,9 +123,9 @@ TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
   if (values.numel() == 0) return {values, places};
   const int64_t length = plan.length, inner = plan.inner;
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
-    const T* const x = plan.input.data_ptr<T>();
-    T* const v = values.data_ptr<T>();
-    int64_t* const p = places.data_ptr<int64_t>();
+    const T* const x = elements<T>(plan.input);
+    T* const v = elements<T>(values);
+    int64_t* const p = elements<int64_t>(places);
     parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / length), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line / inner * length * inner + line % inner;
@@ -155,8 +156,8 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
   if (r.numel() == 0) return r;
   const int64_t length = plan.length, inner = plan.inner;
   visit<kFloats>(input.dtype(), [&]<class T>() {
-    const T* const x = plan.input.data_ptr<T>();
-    T* const y = r.data_ptr<T>();
+    const T* const x = elements<T>(plan.input);
+    T* const y = elements<T>(r);
     parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / (8 * length)), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line / inner * length * inner + line % inner;

@@ -8,6 +8,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
@@ -199,7 +200,7 @@ Tensor logsumexp_along(const Tensor& any, int64_t d) {
     kept[size_t(d)] = 1;
     Tensor y = empty_tensor(kept, input.dtype());
     const auto strip = row_kernels(input.dtype()).logsumexp_columns;
-    T* const to = y.data_ptr<T>();
+    T* const to = elements<T>(y);
     columns.each_strip(input.impl()->data(), nullptr, nullptr, [&](const Strip& s) {
       auto* const values = static_cast<double*>(thread_scratch(Scratch::output, sizeof(double) * size_t(s.count)));
       strip(s.in[0], columns.n, s.step, s.count, values, s.room);
@@ -214,7 +215,7 @@ Tensor logsumexp_along(const Tensor& any, int64_t d) {
   Tensor y = empty_tensor(sizes, x.dtype());
   const auto row = row_kernels(x.dtype()).exp_sum;
   const char* const from = x.impl()->data();
-  T* const to = y.data_ptr<T>();
+  T* const to = elements<T>(y);
   parallel_for(y.numel(), rows_per_piece(n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const ExpSum s = row(from + r * n * int64_t(sizeof(T)), n);
@@ -233,7 +234,7 @@ Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
   const int64_t d = wrap_dim(dim[0], input.dim(), "logsumexp");
   return visit<kFloats>(input.dtype(), [&]<class T>() {
     const Tensor y = logsumexp_along<T>(input, d);
-    const T* const values = y.data_ptr<T>();
+    const T* const values = elements<T>(y);
     const auto is_nan = [](T v) { return static_cast<compute_t<T>>(v) != static_cast<compute_t<T>>(v); };
     if (std::any_of(values, values + y.numel(), is_nan)) return ops::logsumexp.body()(input, dim, keepdim);
     return keepdim ? y : squeeze(y, d);
@@ -244,7 +245,7 @@ Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
 class Targets {
  public:
   Targets(const Tensor& target, int64_t classes, int64_t ignore)
-      : kept_(contiguous_values(target.to(DType::int64))), numbers_(kept_.data_ptr<int64_t>()), ignore_(ignore) {
+      : kept_(contiguous_values(target.to(DType::int64))), numbers_(elements<int64_t>(kept_)), ignore_(ignore) {
     for (int64_t i = 0; i < kept_.numel(); ++i) {
       const int64_t t = numbers_[i];
       VESTA_CHECK(t == ignore || uint64_t(t) < uint64_t(classes), index, "cross_entropy: Target ", t,
@@ -265,7 +266,7 @@ class ClassWeights {
  public:
   explicit ClassWeights(const Tensor& w)
       : kept_(w.defined() ? contiguous_values(w.to(dtype_of<C>)) : w),
-        numbers_(kept_.defined() ? kept_.template data_ptr<C>() : nullptr) {}
+        numbers_(kept_.defined() ? elements<C>(kept_) : nullptr) {}
   const char* bytes(int64_t c = 0) const { return reinterpret_cast<const char*>(numbers_ ? numbers_ + c : nullptr); }
   double operator[](int64_t c) const { return numbers_ ? double(numbers_[c]) : 1.0; }
   /// Returns the sum over `classes`.
@@ -300,7 +301,7 @@ struct Logits {
         moved(input.dim() == 3 && !stays(input)),
         x(contiguous_values(moved ? transpose(input, 1, 2) : input)),
         by_columns(Columns::pay(x, class_dim(), longest)),
-        values(x.data_ptr<T>()),
+        values(elements<T>(x)),
         targets(target, classes, ignore),
         weights(weight),
         smoothing(smooth),
@@ -414,8 +415,8 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   visit<kFloats>(input.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     const Logits<T> logits(input, target, weight, ignore, smoothing, ShortRow::sums);
-    if (logits.by_columns) logits.write_columns(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
-    else logits.write_rows(loss.data_ptr<C>(), exp_sums.data_ptr<C>());
+    if (logits.by_columns) logits.write_columns(elements<C>(loss), elements<C>(exp_sums));
+    else logits.write_rows(elements<C>(loss), elements<C>(exp_sums));
   });
   return {loss.to(loss_dtype), exp_sums};
 }
@@ -430,8 +431,8 @@ Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, co
     using C = compute_t<T>;
     const Logits<T> logits(input, target, weight, ignore, smoothing, ShortRow::loss_gradient);
     const Tensor gx = empty_tensor(logits.x.sizes(), input.dtype());
-    if (logits.by_columns) logits.write_column_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
-    else logits.write_row_gradients(g.data_ptr<C>(), kept.data_ptr<C>(), gx.data_ptr<T>());
+    if (logits.by_columns) logits.write_column_gradients(elements<C>(g), elements<C>(kept), elements<T>(gx));
+    else logits.write_row_gradients(elements<C>(g), elements<C>(kept), elements<T>(gx));
     return logits.moved ? transpose(gx, 1, 2) : gx;
   });
 }

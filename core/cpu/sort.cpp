@@ -12,6 +12,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
 #include <vesta/core/cpu/sort_kernels.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/sort_key.h>
@@ -93,7 +94,7 @@ E* sort_entries(E* a, E* b, int64_t n) {
 template <class T, class Place>
 void sort_lines(const ScanPlan& plan, bool descending, T* values, int64_t* places) {
   using E = Entry<SortKey<T>, Place>;
-  const T* const x = plan.input.data_ptr<T>();
+  const T* const x = elements<T>(plan.input);
   const int64_t n = plan.length, next = plan.inner;
   const auto flip = SortKey<T>(descending ? -1 : 0);
   parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
@@ -116,8 +117,8 @@ TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descend
   const ScanPlan plan = order_plan_into(values, input, dim, "sort");
   if (values.numel() == 0) return {values, places};
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
-    T* const v = values.data_ptr<T>();
-    int64_t* const p = places.data_ptr<int64_t>();
+    T* const v = elements<T>(values);
+    int64_t* const p = elements<int64_t>(places);
     if (plan.length <= int64_t(UINT32_MAX)) sort_lines<T, uint32_t>(plan, descending, v, p);
     else sort_lines<T, uint64_t>(plan, descending, v, p);
   });
@@ -188,7 +189,7 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
   using Place = uint32_t;
   using E = Entry<SortKey<T>, Place>;
   constexpr int64_t kLeastCounted = 512;  // elements of a line whose digits are counted
-  const T* const x = plan.input.data_ptr<T>();
+  const T* const x = elements<T>(plan.input);
   const int64_t n = plan.length, next = plan.inner, last = first + count;
   const auto flip = SortKey<T>(largest ? -1 : 0);
   const auto before = [](const E& a, const E& b) { return comes_before(a, b); };
@@ -244,7 +245,7 @@ Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, 
   Tensor places = empty_tensor(sizes, DType::int64);
   if (places.numel() == 0) return places;
   visit<kReals | kBool>(input.dtype(),
-                        [&]<class T>() { select_places<T>(plan, first, count, largest, places.data_ptr<int64_t>()); });
+                        [&]<class T>() { select_places<T>(plan, first, count, largest, elements<int64_t>(places)); });
   return places;
 }
 
@@ -336,7 +337,7 @@ template <class T>
 void select_places_with_ties(const ScanPlan& plan, int64_t first, int64_t count, bool largest, Ties ties,
                              int64_t* places) {
   using E = Entry<SortKey<T>, uint64_t>;
-  const T* const x = plan.input.data_ptr<T>();
+  const T* const x = elements<T>(plan.input);
   const int64_t n = plan.length, next = plan.inner;
   const auto flip = SortKey<T>(largest ? -1 : 0);
   parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kSelectGrain / n), [&](int64_t begin, int64_t end) {
@@ -362,7 +363,7 @@ Tensor places_with_ties_kernel(const Tensor& input, int64_t first, int64_t count
   Tensor places = empty_tensor(sizes, DType::int64);
   if (places.numel() == 0) return places;
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
-    select_places_with_ties<T>(plan, first, count, largest, way, places.data_ptr<int64_t>());
+    select_places_with_ties<T>(plan, first, count, largest, way, elements<int64_t>(places));
   });
   return places;
 }
@@ -390,7 +391,7 @@ Run longest_run(const E* e, int64_t n) {
 template <class T, class Place>
 void find_modes(const ScanPlan& plan, int64_t* places) {
   using E = Entry<SortKey<T>, Place>;
-  const T* const x = plan.input.data_ptr<T>();
+  const T* const x = elements<T>(plan.input);
   const int64_t n = plan.length, next = plan.inner;
   const bool may_all_differ =  // of 2048 random floats all do in 7 of 8 lines
       n > kShort && (dtype_of<T> == DType::float64 || (dtype_of<T> == DType::float32 && n <= 2048));
@@ -422,7 +423,7 @@ Tensor mode_places_kernel(const Tensor& input, int64_t dim) {
   Tensor places = empty_tensor(sizes, DType::int64);
   if (places.numel() == 0) return places;
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
-    int64_t* const p = places.data_ptr<int64_t>();
+    int64_t* const p = elements<int64_t>(places);
     if (plan.length <= int64_t(UINT32_MAX)) find_modes<T, uint32_t>(plan, p);
     else find_modes<T, uint64_t>(plan, p);
   });
@@ -448,8 +449,8 @@ Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right
   Tensor r = empty_tensor(values.sizes(), DType::int64);
   const int64_t n = lines.size(-1), each = lines.dim() == 1 ? std::max<int64_t>(values.numel(), 1) : values.size(-1);
   visit<kReals | kBool>(values.dtype(), [&]<class T>() {
-    const T *const line = lines.data_ptr<T>(), *const v = values.data_ptr<T>();
-    int64_t* const to = r.data_ptr<int64_t>();
+    const T *const line = elements<T>(lines), *const v = elements<T>(values);
+    int64_t* const to = elements<int64_t>(r);
     parallel_for(values.numel(), kSelectGrain / 8, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = rank_in(line + i / each * n, n, v[i], right);
     });

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
+#include <utility>
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 
@@ -14,6 +17,20 @@ namespace {
 
 /// The columns of a row that are summed at a time: they stay in registers and the first cache.
 constexpr int64_t kColumns = 64;
+
+/// Raises for places outside of a matrix of `columns` columns and `count` elements, in rows [begin, end): they were in
+/// it when it was made, but may have been written since.
+template <class Index>
+void check_places(const Index* crow, const Index* col, int64_t columns, int64_t count, int64_t begin, int64_t end) {
+  using Unsigned = std::make_unsigned_t<Index>;  // where negative numbers are large
+  bool inside = crow[begin] >= 0 && int64_t(crow[end]) <= count;
+  for (int64_t i = begin; i < end; ++i) inside = inside && crow[i] <= crow[i + 1];
+  Unsigned last = 0;
+  for (int64_t e = crow[begin]; inside && e < int64_t(crow[end]); ++e) last = std::max(last, Unsigned(col[e]));
+  VESTA_CHECK(inside && (crow[begin] == crow[end] || std::cmp_less(last, columns)), index,
+              "matmul: expected indices of a sparse matrix with ", columns, " columns and ", count,
+              " elements, got others. They were changed in place.");
+}
 
 /// Computes rows [begin, end) of the product with a dense matrix of k columns. Sums go in the order of the elements.
 template <class T, class Index>
@@ -35,6 +52,10 @@ void product_rows(const Index* crow, const Index* col, const T* values, const T*
 }
 
 Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& values, const Tensor& dense) {
+  VESTA_CHECK(crow.dim() == 1 && crow.numel() > 0 && col.dim() == 1 && values.dim() == 1 && dense.dim() == 2 &&
+                  col.numel() == values.numel() && crow.dtype() == col.dtype() && values.dtype() == dense.dtype(),
+              value, "_csr_product: expected crow [n + 1], col [nnz], values [nnz] and dense [m, k], got ",
+              crow.sizes(), ", ", col.sizes(), ", ", values.sizes(), " and ", dense.sizes(), ".");
   const int64_t n = crow.numel() - 1, k = dense.size(1);
   Tensor r = result_tensor(Dims{n, k}, values.dtype());
   if (r.numel() == 0) return r;
@@ -45,8 +66,9 @@ Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& v
   visit<kNumbers>(values.dtype(), [&]<class T>() {
     const auto run = [&]<class Index>(const Index*) {
       parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-        product_rows(ends.data_ptr<Index>(), columns.data_ptr<Index>(), v.data_ptr<T>(), b.data_ptr<T>(),
-                     r.data_ptr<T>(), k, begin, end);
+        const auto *places = elements<Index>(ends), *column = elements<Index>(columns);
+        check_places(places, column, b.size(0), v.numel(), begin, end);
+        product_rows(places, column, elements<T>(v), elements<T>(b), elements<T>(r), k, begin, end);
       });
     };
     if (ends.dtype() == DType::int32) run(static_cast<const int32_t*>(nullptr));

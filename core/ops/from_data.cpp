@@ -50,7 +50,7 @@ Tensor tensor(const TensorData& data, MaybeDType dtype, MaybeDevice device) {
   const NoGrad off;
   const Tensor made = empty_tensor(data.sizes(), dtype.value_or(data.dtype()));
   visit(made.dtype(), [&]<class T>() {
-    T* p = made.data_ptr<T>();
+    T* p = reinterpret_cast<T*>(made.impl()->data());
     for (size_t i = 0; i < data.values().size(); ++i) p[i] = data.values()[i].to<T>("tensor");
   });
   return moved(made, {}, device);
@@ -60,11 +60,11 @@ Tensor detail::copied(const void* values, int64_t count, DType from, MaybeDType 
   const NoGrad off;
   const Tensor made = empty_tensor(IntList(count), dtype.value_or(from));
   if (made.dtype() == from) {
-    if (count) std::memcpy(made.data_ptr(), values, size_t(count * itemsize(from)));
+    if (count) std::memcpy(made.impl()->data(), values, size_t(count * itemsize(from)));
   } else {
     visit(from, [&]<class From>() {
       visit(made.dtype(), [&]<class T>() {
-        T* p = made.data_ptr<T>();
+        T* p = reinterpret_cast<T*>(made.impl()->data());
         for (int64_t i = 0; i < count; ++i)
           p[i] = scalar_of(static_cast<const From*>(values)[i]).template to<T>("tensor");
       });

@@ -83,6 +83,10 @@ Tensor table_on(const Tensor& table, Device device) {
 
 Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
   const Device device = input.device();
+  if (input.is_complex() && !rows.copies()) {
+    const int64_t d = wrap_dim(dim, input.dim(), "resample");
+    return view_as_complex(contiguous(resample(view_as_real(input), d, rows)));
+  }
   if (!is_float(input.dtype())) {
     VESTA_CHECK(rows.copies(), not_implemented, "resample: expected a floating-point dtype, got ", input.dtype(), ".");
     Tensor places = empty({rows.size()}, DType::int64);

@@ -494,6 +494,7 @@ Tensor compressed_kernel(const Tensor& compressed, const Tensor& plain, const Te
   for (int64_t n : IntSpan(size).subspan(2)) wanted.push_back(n);
   VESTA_CHECK(std::ranges::equal(values.sizes(), wanted), runtime, op, ": expected values of sizes ", IntSpan(wanted),
               ", got ", values.sizes(), ".");
+  for (int64_t n : size) VESTA_CHECK(n >= 0, runtime, op, ": expected sizes >= 0, got ", IntSpan(size), " (size).");
   NoGrad off;
   const Tensor line = expanded_indices(compressed, plain, size[by_rows ? 0 : 1], size[by_rows ? 1 : 0], op);
   const Tensor number = plain.to(DType::int64);

@@ -248,6 +248,13 @@ VESTA_KERNEL void ctc_shares_kernel(CtcArgs<T> a) {
   }
 }
 
+/// Returns whether no way leads to an end of a sequence, which has steps.
+template <class T>
+VESTA_DEVICE bool has_no_alignment(const CtcArgs<T>& a, const Sequence<T>& q, int64_t n) {
+  const T* const end = a.alpha + (n * a.steps + q.steps - 1) * (a.states + 1) + 2 * q.length;
+  return end[0] == impossible<T>() && (q.length == 0 || end[-1] == impossible<T>());
+}
+
 /// Writes the gradient of a step of a sequence: a team for each.
 template <class T>
 VESTA_KERNEL void ctc_gradient_kernel(CtcArgs<T> a, int64_t rows, unsigned width) {
@@ -256,7 +263,9 @@ VESTA_KERNEL void ctc_gradient_kernel(CtcArgs<T> a, int64_t rows, unsigned width
   const int64_t row = exists ? int64_t(team.row) : 0, t = row / a.batch, n = row - t * a.batch;
   const Sequence<T> q(a, n);
   const bool counted = exists && t < q.steps;
-  const T g = a.grad[n * a.grad_stride];
+  T g = a.grad[n * a.grad_stride];
+  // The gradient of an infinite loss is NaN, unless it does not count (zero_infinity).
+  if (counted && g != T(0) && has_no_alignment(a, q, n)) g = T(NAN);
   const T* const probs = q.probs + t * q.step;
   const T* const shares = a.shares + (n * a.steps + t) * a.states;
   const int32_t* const chain = a.chain + n * a.longest;

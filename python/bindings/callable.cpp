@@ -54,12 +54,23 @@ PyObject* hand_over(const Callable& callable, PyObject* self, PyObject* const* a
 
 // ---- what stands besides an op's own parameters ----
 
+/// Raises for another layout than the result's: that of the operand for zeros_like() and its kind, else strided.
+void check_layout(const Table& t, const Bound& b) {
+  PyObject* o = b.extra(t, kLayout);
+  if (!o || o == Py_None) return;
+  if (!is_layout(o)) type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
+  const bool like = std::string_view(t.op).ends_with("_like") && b.slot[0] && is_tensor(b.slot[0]);
+  const Ref own(layout_object(like ? layout_number(unwrap(b.slot[0])) : 0));
+  if (o == own.get()) return;
+  PyErr_Format(PyExc_NotImplementedError, "%s: expected %R, got %R (layout). Convert the result with .to_sparse().",
+               t.op, own.get(), o);
+  throw_current();
+}
+
 /// Returns the memory format that the result is to have; preserve where none is given.
 Format check_extras(const Table& t, const Bound& b) {
-  PyObject* o = b.extra(t, kLayout);
-  if (o && o != Py_None && !is_layout(o))
-    type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
-  o = b.extra(t, kMemoryFormat);
+  check_layout(t, b);
+  PyObject* o = b.extra(t, kMemoryFormat);
   if (!o || o == Py_None) return Format::preserve;
   Format f = to_format(o);
   if (f == Format::none)

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include <vesta/core/sparse.h>
+
 #include "errors.h"
 
 namespace vesta::python {
@@ -27,7 +29,6 @@ struct PyConstant {  // a layout or a memory format
 
 PyTypeObject *dtype_type, *device_type, *size_type, *layout_type, *format_type;
 PyObject* dtypes[kNumDTypes];
-PyObject* strided_object;
 constexpr const char* kLayouts[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc"};
 PyObject* layout_objects[std::size(kLayouts)];
 
@@ -373,6 +374,7 @@ Format to_format(PyObject* o) {
   return Py_TYPE(o) == format_type ? Format(reinterpret_cast<PyConstant*>(o)->value) : Format::none;
 }
 PyObject* layout_object(int number) { return new_ref(layout_objects[number]); }
+int layout_number(const Tensor& t) { return t.is_sparse() ? 1 + int(sparse_parts(t, "layout").layout) : 0; }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
 
 bool add_value_types(PyObject* module) {

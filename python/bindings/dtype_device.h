@@ -25,6 +25,8 @@ Format to_format(PyObject* o);
 bool is_layout(PyObject* o);
 /// Returns a layout object (a new reference): 0 for `vesta.strided`, then sparse_coo, sparse_csr, sparse_csc.
 PyObject* layout_object(int number);
+/// Returns the number of a tensor's layout.
+int layout_number(const Tensor& t);
 
 /// Creates the types and constants and adds them to the module.
 bool add_value_types(PyObject* module);

@@ -141,7 +141,7 @@ Tensor from_nested(PyObject* data, MaybeDType dtype, const char* op) {
   n.survey(data);
   Tensor t = empty_tensor(n.sizes(), dtype.value_or(n.dtype()));
   visit(t.dtype(), [&]<class T>() {
-    T* to = t.data_ptr<T>();
+    T* to = reinterpret_cast<T*>(t.impl()->data());
     if (t.numel()) n.fill(data, to);
   });
   return t;

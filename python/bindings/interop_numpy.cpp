@@ -320,7 +320,7 @@ Tensor from_array(PyObject* array, bool share, const char* op) {
     VESTA_CHECK(!share, value, op, ": expected an array whose memory a tensor can share, but ", why,
                 ". Copy it first.");
     Tensor t = empty_tensor(IntSpan(reinterpret_cast<int64_t*>(view->shape), size_t(view->ndim)), dtype);
-    if (PyBuffer_ToContiguous(t.data_ptr(), view.get(), view->len, 'C') < 0) throw_current();
+    if (PyBuffer_ToContiguous(t.impl()->data(), view.get(), view->len, 'C') < 0) throw_current();
     return t;
   }
   release.view = nullptr;

@@ -183,8 +183,6 @@ PyObject* version(const Tensor& t) {
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
 PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::meta); }
-/// Returns the number of the layout: 0 for strided tensors.
-int layout_number(const Tensor& t) { return t.is_sparse() ? 1 + int(sparse_parts(t, "layout").layout) : 0; }
 PyObject* layout(const Tensor& t) { return layout_object(layout_number(t)); }
 PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 1); }
 PyObject* is_sparse_csr(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 2); }

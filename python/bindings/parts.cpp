@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>
 
 #include <string>
-#include <string_view>
 
 #include "errors.h"
 
@@ -16,7 +15,7 @@ namespace py = pybind11;
 struct Part {
   const char *name, *doc;
   void (*fill)(py::module_& m);
-  const char* needs;   // another part, whose types it uses; may be null
+  const char* needs;  // another part, whose types it uses; may be null
   const char* public_module;  // where the package offers its classes; null: nowhere
   py::gil_safe_call_once_and_store<py::module_> made;
 };
@@ -51,19 +50,18 @@ py::module_ make(py::module_ module, const Part& part) {
   const std::string name = std::string("vesta._C.") + part.name;
   auto m = py::reinterpret_borrow<py::module_>(checked(PyImport_AddModule(name.c_str())));
   m.doc() = part.doc;
-  module.attr(part.name) = m;
   part.fill(m);
   if (part.public_module) set_home(m, part.public_module);
+  module.attr(part.name) = m;  // last: another thread finds it from now on without asking here
   return m;
 }
 
 /// vesta._C.__getattr__: makes the part of a name that the module does not have yet.
 PyObject* getattr_object(PyObject* module, PyObject* name) {
   return guarded([&]() -> PyObject* {
-    const char* wanted = PyUnicode_AsUTF8(name);
-    if (!wanted) return nullptr;
+    if (!PyUnicode_Check(name)) type_error("__getattr__(): expected a str, got %s", Py_TYPE(name)->tp_name);
     for (Part& part : parts) {
-      if (std::string_view(part.name) != wanted) continue;
+      if (PyUnicode_CompareWithASCIIString(name, part.name) != 0) continue;
       const auto m = py::reinterpret_borrow<py::module_>(module);
       try {
         return part.made.call_once_and_store_result([&] { return make(m, part); }).get_stored().inc_ref().ptr();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import _thread
-import functools
+import os
 
 from . import _C, _functions
 from ._arguments import checked, expect
@@ -35,12 +35,25 @@ class _Storage:
         return _load_storage, (_C._to_bytes(self.bytes),)
 
 
-@functools.cache
-def _storages() -> WeakValueDictionary[int, _Storage]:
-    """The storages that are being pickled, by their key; the pickler keeps them until it is done."""
+#: The storages that are being pickled, by their key, once there are some; the pickler keeps them until it is done.
+_storages: WeakValueDictionary[int, _Storage] | None = None
+_storages_lock = _thread.RLock()
+os.register_at_fork(after_in_child=_storages_lock._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def _storage_of(values: Tensor) -> _Storage:
+    """Returns the pickled form of the memory under a tensor: one for all tensors over it, in all threads."""
+    global _storages
     from weakref import WeakValueDictionary
 
-    return WeakValueDictionary()
+    key = _C._storage_key(values)
+    with _storages_lock:
+        if _storages is None:
+            _storages = WeakValueDictionary()
+        found = _storages.get(key)
+        if found is None:
+            found = _storages[key] = _Storage(values)
+    return found
 
 
 def _load_storage(data: bytes) -> _Storage:
@@ -118,11 +131,7 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if self.is_meta:
         return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
-    whole = _C._storage_bytes(host)
-    key = _C._storage_key(whole)
-    storage = _storages().get(key)
-    if storage is None:
-        storage = _storages()[key] = _Storage(whole)
+    storage = _storage_of(_C._storage_bytes(host))
     parts = (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
     return _rebuild, parts if self.device.type == "cpu" else (*parts, str(self.device))
 

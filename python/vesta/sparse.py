@@ -486,7 +486,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: _C.dtype | None = None) -> Te
 def _shifted(op: str, input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the places, the values less the maximum of their line, and the sums of the lines' exponentials."""
     if not input.is_sparse:
-        raise RuntimeError(f"sparse.{op}: expected a sparse tensor, got a dense one (input).")
+        raise RuntimeError(f"sparse.{op}: expected a tensor of the layout sparse_coo, got {input.layout} (input).")
     whole = input.coalesce()
     values = whole.values() if dtype is None else whole.values().to(dtype)
     group, count = _groups(whole.indices(), tuple(input.shape), dim)

@@ -147,3 +147,15 @@ def test_norms_and_dropout_of_complex_numbers() -> None:
     folded = z.view(1, 2, 1)
     unfolded = vesta.nn.functional.fold(folded, (2, 1), (2, 1))
     assert unfolded.dtype == z.dtype and vesta.equal(unfolded.flatten(), z.flatten())
+
+
+def test_folds_of_complex_windows_that_overlap() -> None:
+    F = vesta.nn.functional
+    image = vesta.randn(1, 2, 4, 3, dtype=vesta.complex128, requires_grad=True)
+    windows = F.unfold(image, (2, 2), padding=1)
+    parts = [F.fold(part, (4, 3), (2, 2), padding=1) for part in (windows.real, windows.imag)]
+    assert vesta.equal(F.fold(windows, (4, 3), (2, 2), padding=1), vesta.complex(*parts))
+    assert vesta.autograd.gradcheck(lambda x: F.unfold(x, (2, 2), padding=1), (image,))
+    assert vesta.autograd.gradcheck(
+        lambda x: F.fold(x, (4, 3), (2, 2), padding=1), (windows.detach().requires_grad_(),)
+    )

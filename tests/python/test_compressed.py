@@ -206,7 +206,50 @@ def test_indices_that_are_no_matrix_raise(arguments: tuple[Any, ...], message: s
         vesta.sparse_csr_tensor(*arguments)
 
 
+@pytest.mark.differs
+@pytest.mark.parametrize("place", [10**12, -1, 3])
+def test_indices_that_were_written_in_place_read_no_other_memory(place: int) -> None:
+    """A product of what is no matrix any more raises, whether the parts were its own or the program's."""
+    b = vesta.ones(3, 2)
+    for layout in (vesta.sparse_coo, vesta.sparse_csr):
+        a = vesta.from_numpy(DENSE).float().to_sparse(layout=layout)
+        columns = a.col_indices() if layout is vesta.sparse_csr else a._indices()[1]
+        columns[1] = place
+        for product, other in ((Tensor.mm, b), (Tensor.mv, b[:, 0])):
+            with pytest.raises(IndexError, match="expected indices of a sparse matrix with 3 columns"):
+                product(a, other)
+    for at in range(4):
+        ends = vesta.tensor([0, 2, 3, 3])
+        a = vesta.sparse_csr_tensor(ends, [0, 2, 1], [1.0, 2.0, 3.0], (3, 3))
+        ends[at] = place if place != 3 or at < 1 else 7
+        with pytest.raises(IndexError, match="changed in place"):
+            a @ b
+
+
+@pytest.mark.differs
+def test_a_layout_that_is_not_made_is_refused() -> None:
+    a = csr()
+    assert vesta.zeros(2, layout=vesta.strided).layout is vesta.strided
+    assert vesta.zeros_like(a, layout=vesta.sparse_csr).layout is vesta.sparse_csr
+    for f in (
+        lambda: vesta.zeros(2, 3, layout=vesta.sparse_csr),
+        lambda: vesta.ones(2, layout=vesta.sparse_coo),
+        lambda: vesta.empty(2, layout=vesta.sparse_coo),
+        lambda: vesta.ones(2).new_zeros(2, layout=vesta.sparse_coo),
+        lambda: vesta.zeros_like(vesta.ones(2, 2), layout=vesta.sparse_csc),
+        lambda: vesta.zeros_like(a, layout=vesta.strided),
+    ):
+        with pytest.raises(NotImplementedError, match=r"(zeros|ones|empty|zeros_like): expected .*layout"):
+            f()
+    with pytest.raises(TypeError, match="layout"):
+        vesta.zeros(2, layout=5)  # type: ignore[arg-type]
+
+
 def test_other_calls_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="sizes >= 0"):
+        vesta.sparse_csr_tensor([0, 1], [0], [5.0], (1, -1))
+    with pytest.raises(RuntimeError, match="sparse_coo, got vesta.sparse_csr"):
+        vesta.sparse.softmax(csr(), 1)
     with pytest.raises(RuntimeError, match="layout"):
         vesta.sparse_compressed_tensor([0, 1], [0], [1.0], (1, 1))
     with pytest.raises(TypeError, match="size"):

@@ -92,7 +92,7 @@ def test_many_states_and_classes(device: str) -> None:
                 mass = (z.detach().exp().sum(-1) - 1) * vesta.tensor([0.5, 2.0], dtype=z.dtype, device=z.device)
                 mass[steps - 3 :, 1] = 0
                 vesta.testing.assert_close(z.grad.sum(-1), mass, atol=1e-10, rtol=0)
-        vesta.testing.assert_close(got.grad.cpu(), want.grad, atol=1e-12, rtol=1e-11)
+        vesta.testing.assert_close(got.grad.cpu(), want.grad, atol=1e-12, rtol=1e-11, equal_nan=True)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -105,6 +105,9 @@ def test_targets_without_an_alignment(device: str) -> None:
     loss = F.ctc_loss(y, t, [4, 4], [3, 3], reduction="sum", zero_infinity=True)
     loss.backward()
     assert math.isfinite(loss.item()) and not y.grad[:, 1].any() and y.grad[:, 0].any()
+    y = x.clone().requires_grad_()
+    F.ctc_loss(y, t, [4, 3], [3, 3], reduction="sum").backward()  # as PyTorch's: an infinite loss has no gradient
+    assert y.grad[:, 0].isfinite().all() and y.grad[:3, 1].isnan().all() and not y.grad[3, 1].any()
     blocked = x.clone()
     blocked[1, 0] = -math.inf
     assert F.ctc_loss(blocked, t, [4, 4], [3, 3], reduction="none")[0].item() == math.inf

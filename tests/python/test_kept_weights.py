@@ -11,6 +11,8 @@ import io
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -364,3 +366,55 @@ def test_saving_does_not_hand_out(tmp_path: Path) -> None:
     assert _C._counts_all_writes(vesta.load(tmp_path / "w")["w"])
     w.numpy()
     assert not _C._counts_all_writes(w)
+
+
+READERS: dict[str, Callable[[Tensor], object]] = {
+    "sort": lambda w: w.sort(),
+    "topk": lambda w: w.topk(3),
+    "kthvalue": lambda w: w.kthvalue(2),
+    "median": lambda w: w.median(),
+    "quantile": lambda w: w[0].quantile(0.5),
+    "unique": lambda w: w.unique(),
+    "cumsum": lambda w: w.cumsum(0),
+    "flip": lambda w: w.flip(0),
+    "fft": lambda w: vesta.fft.rfft(w),
+    "svd": lambda w: vesta.linalg.svd(w),
+    "max_pool2d": lambda w: F.max_pool2d(w[None, None], 2),
+    "interpolate": lambda w: F.interpolate(w[None, None], scale_factor=0.5),
+    "cross_entropy": lambda w: F.cross_entropy(w, vesta.zeros(200, dtype=vesta.int64)),
+    "grid_sample": lambda w: F.grid_sample(w[None, None], vesta.zeros(1, 2, 2, 2), align_corners=True),
+    "searchsorted": lambda w: vesta.searchsorted(w, w),
+    "sparse": lambda w: vesta.eye(200).to_sparse_csr() @ w,
+    "multinomial": lambda w: w.abs().multinomial(2),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_ops_that_read_a_weight_do_not_hand_it_out(name: str) -> None:
+    """A weight that was once sorted or summed up is packed and kept as before."""
+    from vesta import _C
+
+    w = vesta.randn(200, 300)
+    READERS[name](w)
+    assert _C._counts_all_writes(w)
+
+
+def test_packed_forms_make_room_where_memory_is_short() -> None:
+    program = """if True:
+        import resource, vesta
+        x, w = vesta.randn(40, 2048), vesta.randn(8192, 2048)
+        with vesta.no_grad():
+            for _ in range(3): vesta.nn.functional.linear(x, w)  # 64 MiB are kept
+        pages = int(open("/proc/self/statm").read().split()[0])
+        free = pages * resource.getpagesize() + (40 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (free, free))
+        vesta.empty(80 << 20, dtype=vesta.uint8).fill_(1)
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_a_weight_made_of_numbers_is_the_librarys_own() -> None:
+    from vesta import _C
+
+    for made in (vesta.tensor([[0.5] * 300] * 200), vesta.tensor(np.zeros((200, 300))), vesta.arange(60000.0)):
+        assert _C._counts_all_writes(made)

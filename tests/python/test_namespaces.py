@@ -98,6 +98,28 @@ def test_a_part_of_the_extension_is_made_once_when_it_is_asked_for() -> None:
             assert str(error) == "module 'vesta._C' has no attribute 'nothing'"
         else:
             raise AssertionError
+        assert not hasattr(_C, "\\udc80") and not hasattr(_C, "")
+    """)
+
+
+def test_a_part_is_seen_when_all_of_it_is_there() -> None:
+    fresh("""if True:
+        import gc, threading, time, vesta
+        from vesta import _C
+
+        gc.set_threshold(10)
+        gc.callbacks.append(lambda *_: time.sleep(0.001))  # other threads run while the part is made
+        seen = []
+
+        def look():
+            while "_distributed" not in vars(_C): time.sleep(0)
+            seen.append(set(vars(vars(_C)["_distributed"])))
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        whole = set(vars(_C._distributed))
+        thread.join()
+        assert seen == [whole], whole - seen[0]
     """)
 
 

@@ -7,6 +7,8 @@ import gc
 import math
 import operator
 import pickle
+import sys
+import threading
 import weakref
 
 import numpy as np
@@ -458,3 +460,28 @@ def test_named_results_of_histograms_print_as_others():
         == "vesta.return_types.histogram(\nhist=tensor([2., 1.]),\nbin_edges=tensor([1.0000, 1.5000, 2.0000]))"
     )
     assert repr(vesta.histogramdd(vesta.zeros(1, 2), bins=1)).startswith("vesta.return_types.histogramdd(\nhist=")
+
+
+def test_aliases_stay_aliases_where_threads_pickle_at_once() -> None:
+    """Each pickle holds the memory under tied tensors once, whoever else pickles them."""
+    tied = [vesta.zeros(8) for _ in range(50)]
+    pairs = [(x, x[2:]) for x in tied]
+    barrier, separate, interval = threading.Barrier(4), [], sys.getswitchinterval()
+
+    def save() -> None:
+        for _ in range(20):
+            barrier.wait()
+            for x, view in pickle.loads(pickle.dumps(pairs)):
+                if x.data_ptr() + 8 != view.data_ptr():
+                    separate.append(x)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=save) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not separate

@@ -92,7 +92,7 @@ inline constexpr char _ctc_loss[] =
 inline constexpr char _ctc_loss_backward[] =
     "_ctc_loss_backward(grad, log_probs, targets, alpha, input_lengths, target_lengths, blank): gradient of log_probs, "
     "taken as logarithms of probabilities whose sum is 1: exp(log_probs) less the share of the alignments that pass "
-    "through a class at a step.";
+    "through a class at a step. NaN for a target without an alignment, unless its grad is 0.";
 inline constexpr char ctc_loss[] =
     "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False): "
     "connectionist temporal classification (Graves et al. 2006). log_probs [T, N, C] or [T, C], targets [N, S] or "

@@ -32,9 +32,8 @@ inline constexpr char grid_sampler[] =
     "places grid [N, OH, OW, 2] (x, y from -1 to 1), or volumes [N, C, D, H, W] at [N, OD, OH, OW, 3]. "
     "interpolation_mode: 0 bilinear, 1 nearest, 2 bicubic; padding_mode: 0 zeros, 1 border, 2 reflection.";
 inline constexpr char grid_sampler_2d[] =
-    "grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners): grid_sampler of images [N, C, H, "
-    "W] "
-    "at places [N, h, w, 2].";
+    "grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners): grid_sampler of images "
+    "[N, C, H, W] at places [N, h, w, 2].";
 inline constexpr char grid_sampler_3d[] =
     "grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners): grid_sampler of volumes "
     "[N, C, D, H, W] at places [N, d, h, w, 3].";

@@ -9,8 +9,7 @@ inline constexpr char _sparse_coo[] =
 inline constexpr char _sparse_values[] = "_sparse_values(input): the stored values, with a gradient.";
 inline constexpr char _sparse_compressed[] =
     "_sparse_compressed(compressed, plain, values, size, by_rows): the matrix [n, m, *] of `values` [nnz, *], "
-    "compressed "
-    "by rows (CSR) or by columns (CSC). Error: indices that are no such form.";
+    "compressed by rows (CSR) or by columns (CSC). Error: indices of another form.";
 inline constexpr char _compress[] = "_compress(input, by_rows): a matrix in CSR, or in CSC.";
 inline constexpr char _compressed_part[] =
     "_compressed_part(input, by_rows, plain): the indices of a compressed matrix: where rows begin, or the columns.";

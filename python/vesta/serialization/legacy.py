@@ -30,7 +30,7 @@ def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
     storages = Storages(
         # a text of its own each time, as in PyTorch: the pickle does not refer back to the first one
         lambda key, kind, location, numel: ("storage", kind, str(int(key)), location, numel, None),
-        lambda number, address: str(address),
+        str,
     )
     sizes = {"short": struct.calcsize("=h"), "int": struct.calcsize("=i"), "long": struct.calcsize("=l")}
     system = {

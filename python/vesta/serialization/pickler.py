@@ -41,10 +41,10 @@ class Storages:
 
     Args:
         describe: ``describe(key, storage_type, location, numel)`` returns how the pickle refers to a storage.
-        key_of: returns the name of a storage from its number and a number of its own.
+        key_of: returns the name of a storage from its number.
     """
 
-    def __init__(self, describe: Callable[..., tuple[Any, ...]], key_of: Callable[[int, int], str]) -> None:
+    def __init__(self, describe: Callable[..., tuple[Any, ...]], key_of: Callable[[int], str]) -> None:
         self.describe, self.key_of = describe, key_of
         self.found: dict[str, tuple[UntypedStorage, Any]] = {}
         self._keys: dict[Any, str] = {}
@@ -60,7 +60,7 @@ class Storages:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         key = self._keys.get(address)
         if key is None:
-            key = self._keys[address] = self.key_of(len(self._keys), sum(place))
+            key = self._keys[address] = self.key_of(len(self._keys))
             self.found[key] = (storage, dtype)
         return self.describe(key, kind, location_tag(storage), storage.nbytes() // dtype.itemsize)
 

@@ -142,9 +142,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _save_zip(obj: Any, archive: ZipWriter, pickle_module: Any, protocol: int, byte_order: bool) -> None:
-    storages = Storages(
-        lambda key, kind, location, numel: ("storage", kind, key, location, numel), lambda number, address: str(number)
-    )
+    storages = Storages(lambda key, kind, location, numel: ("storage", kind, key, location, numel), str)
     data = io.BytesIO()
     dump(obj, data, pickle_module, protocol, storages)
     archive.add("data.pkl", data.getbuffer())
