@@ -359,7 +359,7 @@ OPS: list[Row] = [
         may="bu", covers=("_clamp_between",), method=False, ulp=0.5),
     structured("where", np.where, s.where, method=False, ulp=0.5),
     structured("isclose", np.isclose, s.close, dtypes="uifc", may="bh", result="bool", grad=False, out=False, ulp=0,
-        covers=("isclose", "allclose", "equal")),
+        covers=("isclose", "allclose", "equal", "_isclose")),
     structured("masked_fill", lambda x, mask, v: np.where(mask, np.asarray(v, x.dtype), x), s.masked_fill, ulp=0.5),
     structured("masked_select", lambda x, mask: x[np.broadcast_to(mask, x.shape)], s.masked_select, ulp=0.5),
     # ---- indexing ----
