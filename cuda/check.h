@@ -13,7 +13,7 @@ namespace vesta::cuda {
 /// Raises for a refused launch, naming the op.
 void check_launch(rt::Status status, const char* name);
 /// Returns the size of a grid of `n` threads in blocks of `threads`; raises if it is more than a GPU takes.
-unsigned block_count(uint64_t n, unsigned threads);
+VESTA_API unsigned block_count(uint64_t n, unsigned threads);
 
 }  // namespace vesta::cuda
 

@@ -170,7 +170,7 @@ VESTA_DEVICE unsigned warp_index() { return threadIdx.x / 32; }
 /// Raises for a refused launch, naming the kernel.
 void check_launch(rt::Status status, const char* name);
 /// Returns the size of a grid of `n` threads in blocks of `threads`; raises if it is more than a GPU takes.
-unsigned block_count(uint64_t n, unsigned threads);
+VESTA_API unsigned block_count(uint64_t n, unsigned threads);
 
 /// Queues a kernel whose threads never wait for each other.
 template <class Kernel, class... A>
