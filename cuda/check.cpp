@@ -24,4 +24,12 @@ void check_launch(rt::Status status, const char* name) {
     fail_status(status, name, "kernel launch", 0);
 }
 
+unsigned block_count(uint64_t n, unsigned threads) {
+  constexpr uint64_t kMost = (uint64_t(1) << 31) - 1;
+  const uint64_t blocks = n / threads + (n % threads != 0);
+  VESTA_CHECK(blocks <= kMost, runtime, "A kernel on CUDA would need ", blocks, " blocks of ", threads,
+              " threads, and a GPU takes at most ", kMost, " blocks: call the op on parts of the tensor.");
+  return unsigned(blocks);
+}
+
 }  // namespace vesta::cuda

@@ -1,6 +1,8 @@
 // Checked calls of the runtime: an error becomes an exception with the call's text, CUDA's name of the error and its
 // meaning.
 #pragma once
+#include <cstdint>
+
 #include <vesta/core/base/error.h>
 #include <vesta/cuda/runtime.h>
 
@@ -10,6 +12,8 @@ namespace vesta::cuda {
 [[noreturn]] void fail_status(rt::Status status, const char* call, const char* file, int line);
 /// Raises for a refused launch, naming the op.
 void check_launch(rt::Status status, const char* name);
+/// Returns the size of a grid of `n` threads in blocks of `threads`; raises if it is more than a GPU takes.
+VESTA_API unsigned block_count(uint64_t n, unsigned threads);
 
 }  // namespace vesta::cuda
 

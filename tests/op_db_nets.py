@@ -359,12 +359,13 @@ def rows() -> Iterator[Row]:
                covers=("binary_cross_entropy", "_binary_cross_entropy"))  # fmt: skip
     yield loss("kl_div", divergence, joined(pairs(-2, 0, fractions), pairs(-2, 0, log_target=True)), may="uic",
                covers=("kl_div", "_divergence", "_log_divergence"))  # fmt: skip
-    yield loss("poisson_nll_loss", poisson, joined(pairs(0.1, 2), pairs(0.1, 3, log_input=False, full=True)), may="ui")
+    yield loss("poisson_nll_loss", poisson, joined(pairs(0.1, 2), pairs(0.1, 3, log_input=False, full=True)), may="ui",
+               covers=("poisson_nll_loss", "_exp_difference"))  # fmt: skip
     yield loss("hinge_embedding_loss", hinge_embedding, pairs(-2, 2, signs))
-    yield loss("soft_margin_loss", lambda x, t: np.log1p(np.exp(-t * x)), pairs(-2, 2, signs))
-    yield loss(
-        "margin_ranking_loss", lambda a, b, t, margin=0.0: np.maximum(0, margin - t * (a - b)), rankings, may="ui"
-    )
+    yield loss("soft_margin_loss", lambda x, t: np.log1p(np.exp(-t * x)), pairs(-2, 2, signs),
+               covers=("soft_margin_loss", "_soft_margin"))  # fmt: skip
+    yield loss("margin_ranking_loss", lambda a, b, t, margin=0.0: np.maximum(0, margin - t * (a - b)), rankings,
+               may="ui", covers=("margin_ranking_loss", "_margin_difference"))  # fmt: skip
     yield loss("cosine_embedding_loss", cosine, cosines, may="bui")
     yield loss("triplet_margin_loss", triplet, triplets, fn=triplet_of(p), may="ui")
     yield loss("multi_margin_loss", multi_margin, class_margins)

@@ -16,6 +16,7 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/random.h>
+#include <vesta/core/ops/rejection.h>
 
 VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[vesta::kNumDTypes]))
 
@@ -74,6 +75,42 @@ Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
     run(random_kernels[int(real)].normal, r, n, itemsize(real), c.impl()->data());
     if (complex && mean != 0) add_mean(c, mean);
   });
+}
+
+/// Fills elements of c by f(element's number, its draws), each on its own.
+template <class T, class F>
+void draw_each(const Tensor& c, const char* op, Generator* generator, F f) {
+  const RandomStream s = next_stream(generator, Device(), op);
+  T* const to = c.data_ptr<T>();
+  parallel_for(c.numel(), kDrawGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = T(f(i, Draws(s.seed, s.offset, uint64_t(i))));
+  });
+}
+
+Tensor truncated_normal_(const Tensor& t, double mean, double std, double a, double b, Generator* generator) {
+  check_truncated_normal(t, mean, std, a, b);
+  const TruncatedNormal law(mean, std, a, b);
+  return fill_at_random(t, "trunc_normal_", [&](const Tensor& c) {
+    visit<kFloats>(c.dtype(), [&]<class T>() {
+      draw_each<T>(c, "trunc_normal_", generator,
+                   [&](int64_t, Draws draws) { return law(draws, [](double x) { return double(T(x)); }); });
+    });
+  });
+}
+
+Tensor poisson(const Tensor& input, Generator* generator) {
+  const Tensor rates = contiguous_values(input);
+  Tensor out = empty_tensor(input.sizes(), input.dtype());
+  if (input.numel() == 0) return out;
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    const T* const rate = rates.data_ptr<T>();
+    for (int64_t i = 0; i < rates.numel(); ++i) {
+      VESTA_CHECK(double(rate[i]) >= 0 && std::isfinite(double(rate[i])), runtime, kNotRates);
+    }
+    draw_each<T>(out, "poisson", generator,
+                 [&](int64_t i, Draws draws) { return draw_poisson(double(rate[i]), draws); });
+  });
+  return out;
 }
 
 Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator) {
@@ -198,6 +235,8 @@ void register_random() {
   VESTA_ON_ISA(register_random, random_kernels);
   ops::uniform_.set_kernel(DeviceType::cpu, &uniform_);
   ops::normal_.set_kernel(DeviceType::cpu, &normal_);
+  ops::_truncated_normal_.set_kernel(DeviceType::cpu, &truncated_normal_);
+  ops::_poisson.set_kernel(DeviceType::cpu, &poisson);
   ops::_random_.set_kernel(DeviceType::cpu, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cpu, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cpu, &bernoulli);

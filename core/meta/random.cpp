@@ -21,6 +21,11 @@ Tensor normal_(const Tensor& t, double, double std, Generator*) {
   return fill_at_random(t, "normal_", kNothing);
 }
 
+Tensor truncated_normal_(const Tensor& t, double mean, double std, double a, double b, Generator*) {
+  check_truncated_normal(t, mean, std, a, b);
+  return fill_at_random(t, "trunc_normal_", kNothing);
+}
+
 Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator*) {
   integer_range(t, from, to);
   return fill_at_random(t, "random_", kNothing);
@@ -50,6 +55,7 @@ Tensor randperm(int64_t n, Generator*, MaybeDType dtype, MaybeDevice) { return r
 void register_random() {
   ops::uniform_.set_kernel(DeviceType::meta, uniform_);
   ops::normal_.set_kernel(DeviceType::meta, normal_);
+  ops::_truncated_normal_.set_kernel(DeviceType::meta, truncated_normal_);
   ops::_random_.set_kernel(DeviceType::meta, random_);
   ops::bernoulli_.set_kernel(DeviceType::meta, bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::meta, bernoulli);

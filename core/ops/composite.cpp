@@ -609,6 +609,9 @@ Tensor isclose_composite(const Tensor& input, const Tensor& other, double rtol, 
   VESTA_CHECK(rtol >= 0 && atol >= 0, runtime, "isclose: expected rtol >= 0 and atol >= 0, got ", rtol, " and ", atol,
               ".");
   NoGrad off;
+  if (input.dtype() == DType::float32 || input.dtype() == DType::float64) {
+    return _isclose(input, other, rtol, atol, equal_nan);
+  }
   Tensor close = eq(input, other);
   const bool fractions = is_differentiable(input.dtype());
   if (equal_nan && fractions) close = logical_or(close, logical_and(isnan(input), isnan(other)));

@@ -49,6 +49,9 @@ Tensor term_of_loss(const Tensor& input, const Tensor& target, LossTerm term, do
     case LossTerm::binary_cross_entropy_of_score: return _binary_cross_entropy_of_score(input, target);
     case LossTerm::divergence: return _divergence(input, target);
     case LossTerm::log_divergence: return _log_divergence(input, target);
+    case LossTerm::soft_margin: return _soft_margin(input, target);
+    case LossTerm::exp_difference: return _exp_difference(input, target);
+    case LossTerm::margin_difference: return _margin_difference(input, target, first);
   }
   VESTA_ASSERT(false);
   return {};
@@ -392,6 +395,9 @@ Tensor poisson_nll_loss_composite(const Tensor& input, const Tensor& target, boo
   constexpr const char* op = "poisson_nll_loss";
   const Reduce r = reduction_of(reduction, op);
   check_number(input, op);
+  if (log_input && !full && is_float(input.dtype()) && is_float(target.dtype())) {
+    return loss_of_terms(input, target, LossTerm::exp_difference, r);
+  }
   Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, eps))));
   if (full) {  // Stirling's formula for log(target!)
     const Tensor t = where(gt(target, 1), target, 1.0);
@@ -415,7 +421,7 @@ Tensor soft_margin_loss_composite(const Tensor& input, const Tensor& target, Tex
   constexpr const char* op = "soft_margin_loss";
   const Reduce r = reduction_of(reduction, op);
   check_floating(input, op);
-  return named_step(reduced(neg(logsigmoid(mul(input, target))), r), "SoftMarginLossBackward0");
+  return named_step(loss_of_terms(input, target, LossTerm::soft_margin, r), "SoftMarginLossBackward0");
 }
 
 Tensor margin_ranking_loss_composite(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
@@ -426,7 +432,11 @@ Tensor margin_ranking_loss_composite(const Tensor& input1, const Tensor& input2,
   VESTA_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(), runtime, op, ": All input tensors should ",
               "have same dimension but got sizes: input1: ", input1.sizes(), ", input2: ", input2.sizes(),
               ", target: ", target.sizes(), ".");
-  return reduced(clamp_min(sub(wrapped(margin), mul(target, sub(input1, input2))), wrapped(0.0)), r);
+  const Tensor difference = sub(input1, input2);
+  if (is_float(difference.dtype())) {
+    return loss_of_terms(difference, target, LossTerm::margin_difference, r, margin);
+  }
+  return reduced(clamp_min(sub(wrapped(margin), mul(target, difference)), wrapped(0.0)), r);
 }
 
 Tensor cosine_embedding_loss_composite(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,

@@ -174,58 +174,9 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
 
 // ---- Poisson ----
 
-namespace {
-
-/// Draws for rates below 10: counts uniform factors until their product falls below e^-rate (Knuth).
-Tensor small_poisson(const Tensor& rate, Generator* generator) {
-  const Tensor limit = exp(neg(rate));
-  Tensor product = ones_like(rate), count = zeros_like(rate);
-  Tensor running = ones_like(rate, DType::bool_);
-  while (any(running).item<bool>()) {
-    product = mul(product, uniform_(empty_like(rate), 0, 1, generator));
-    running = gt(product, limit);
-    count = add(count, running.to(rate.dtype()));
-  }
-  return count;
-}
-
-/// Draws for larger rates by transformed rejection: PTRS of Hoermann, "The transformed rejection method for generating
-/// Poisson random variables", 1993.
-Tensor large_poisson(const Tensor& rate, Generator* generator) {
-  const Tensor root = sqrt(rate), log_rate = log(rate);
-  const Tensor b = add(mul(root, 2.53), 0.931), a = add(mul(b, 0.02483), -0.059);
-  const Tensor inverse_alpha = add(div(wrapped(1.1328), sub(b, 3.4)), 1.1239);
-  const Tensor v_r = sub(wrapped(0.9277), div(wrapped(3.6224), sub(b, 2)));
-  Tensor result = zeros_like(rate), done = zeros_like(rate, DType::bool_);
-  while (!all(done).item<bool>()) {
-    const Tensor u = sub(uniform_(empty_like(rate), 0, 1, generator), 0.5);
-    const Tensor v = uniform_(empty_like(rate), 0, 1, generator);
-    const Tensor us = sub(wrapped(0.5), abs(u));
-    const Tensor k = floor(add(add(mul(add(div(mul(a, 2), us), b), u), rate), 0.43));
-    const Tensor quick = logical_and(ge(us, 0.07), le(v, v_r));
-    const Tensor hopeless = logical_or(lt(k, 0), logical_and(lt(us, 0.013), gt(v, us)));
-    const Tensor left = sub(log(mul(v, inverse_alpha)), log(add(div(a, mul(us, us)), b)));
-    const Tensor right = sub(sub(mul(k, log_rate), rate), lgamma(add(k, 1)));
-    const Tensor accepted = logical_or(quick, logical_and(logical_not(hopeless), le(left, right)));
-    result = where(logical_and(accepted, logical_not(done)), k, result);
-    done = logical_or(done, accepted);
-  }
-  return result;
-}
-
-}  // namespace
-
 Tensor poisson_composite(const Tensor& input, Generator* generator) {
   check_real_floating(input, "poisson");
-  if (input.numel() == 0 || !has_values(input)) return drawn_from(input, empty_like(input));
-  const Tensor rate = input.detach().to(DType::float64);
-  VESTA_CHECK(all(ge(rate, 0)).item<bool>() && all(isfinite(rate)).item<bool>(), runtime,
-              "poisson: expected rates that are finite and at least 0 (input).");
-  const Tensor small = lt(rate, 10);
-  Tensor r = zeros_like(rate);
-  if (any(small).item<bool>()) r = where(small, small_poisson(where(small, rate, wrapped(0.0)), generator), r);
-  if (!all(small).item<bool>()) r = where(small, r, large_poisson(where(small, wrapped(10.0), rate), generator));
-  return drawn_from(input, r.to(input.dtype()));
+  return drawn_from(input, has_values(input) ? _poisson(input.detach(), generator) : empty_like(input));
 }
 
 }  // namespace vesta

@@ -23,6 +23,14 @@ Tensor prod_composite(const Tensor& input, MaybeDType dtype) {
 
 // ---- counts ----
 
+Tensor _bin_counts_composite(const Tensor& input, int64_t bins, double min, double max) {
+  const Tensor x = reshape(input, -1).to(bins_dtype(input.dtype(), bins, min, max));
+  const Tensor inside = logical_and(ge(x, wrapped(min)), le(x, wrapped(max)));
+  const Tensor place = div(mul(sub(x, wrapped(min)), wrapped(double(bins))), wrapped(max - min));
+  const Tensor bin = clamp_max(where(inside, place, wrapped(0.0)).to(DType::int64), bins - 1);
+  return index_add(zeros(bins, DType::int64, input.device()), 0, bin, inside.to(DType::int64));
+}
+
 Tensor histc_composite(const Tensor& input, int64_t bins, double min, double max) {
   check_floating(input, "histc");
   VESTA_CHECK(bins > 0, runtime, "histc: bins must be > 0, got ", bins, ".");
@@ -32,15 +40,12 @@ Tensor histc_composite(const Tensor& input, int64_t bins, double min, double max
   if (min == max && x.numel() > 0 && has_values(x)) {
     min = amin(x).item().to<double>("histc"), max = amax(x).item().to<double>("histc");
   }
+  // The edges are numbers of input's dtype, so that an element that equals one lies inside.
+  visit<kFloats>(input.dtype(), [&]<class T>() { min = double(T(min)), max = double(T(max)); });
   VESTA_CHECK(max - min < std::numeric_limits<double>::infinity(), runtime, "histc: range of [", min, ", ", max,
               "] is not finite.");
   if (min == max) min -= 1, max += 1;
-  const Tensor wide = x.to(DType::float64);
-  const Tensor inside = logical_and(ge(wide, wrapped(min)), le(wide, wrapped(max)));
-  const Tensor place = floor(mul(sub(wide, wrapped(min)), wrapped(double(bins) / (max - min))));
-  const Tensor bin = clamp_max(where(inside, place, wrapped(0.0)), wrapped(double(bins - 1)));
-  const Tensor none = zeros(bins, DType::int64, x.device());
-  return index_add(none, 0, bin.to(DType::int64), inside.to(DType::int64)).to(input.dtype());
+  return _bin_counts(x, bins, min, max).to(input.dtype());
 }
 
 Tensor bincount_composite(const Tensor& input, MaybeTensor weights, int64_t minlength) {
@@ -55,6 +60,9 @@ Tensor bincount_composite(const Tensor& input, MaybeTensor weights, int64_t minl
   if (input.numel() > 0) {
     VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "bincount: only supports 1-d non-negative integral inputs.");
     size = std::max(size, checked_add(amax(input).item<int64_t>(), 1, "bincount"));
+  }
+  if (!weights.defined() && input.numel() > 0 && ops::_bin_counts.is_fused_on(input.device().type)) {
+    return _bin_counts(input, size, 0, double(size));
   }
   const Tensor places = input.to(DType::int64);
   if (!weights.defined()) {

@@ -29,9 +29,16 @@ const char* advice_on_target(const Tensor& input, const Tensor& target, std::str
 
 /// The ops of the terms, in the order of LossTerm.
 const PointwiseInfo* const kTerms[] = {
-    &ops::_squared_difference.info,   &ops::_absolute_difference.info,           &ops::_huber_difference.info,
-    &ops::_binary_cross_entropy.info, &ops::_binary_cross_entropy_of_score.info, &ops::_divergence.info,
+    &ops::_squared_difference.info,
+    &ops::_absolute_difference.info,
+    &ops::_huber_difference.info,
+    &ops::_binary_cross_entropy.info,
+    &ops::_binary_cross_entropy_of_score.info,
+    &ops::_divergence.info,
     &ops::_log_divergence.info,
+    &ops::_soft_margin.info,
+    &ops::_exp_difference.info,
+    &ops::_margin_difference.info,
 };
 
 }  // namespace

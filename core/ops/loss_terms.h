@@ -15,6 +15,9 @@ enum class LossTerm : int64_t {
   binary_cross_entropy_of_score,
   divergence,
   log_divergence,
+  soft_margin,
+  exp_difference,
+  margin_difference,
 };
 
 /// Calls `f.template operator()<Struct, Params>()` for the struct of a term and its parameters, which are numbers.
@@ -30,6 +33,9 @@ void visit_term(LossTerm term, F f) {
     case LossTerm::binary_cross_entropy_of_score: return f.template operator()<def::BinaryCrossEntropyOfScore, None>();
     case LossTerm::divergence: return f.template operator()<def::Divergence, None>();
     case LossTerm::log_divergence: return f.template operator()<def::LogDivergence, None>();
+    case LossTerm::soft_margin: return f.template operator()<def::SoftMargin, None>();
+    case LossTerm::exp_difference: return f.template operator()<def::ExpDifference, None>();
+    case LossTerm::margin_difference: return f.template operator()<def::MarginDifference, traits::Parameters<double>>();
   }
 }
 

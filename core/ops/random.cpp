@@ -27,6 +27,14 @@ void check_normal(const Tensor& t, double std) {
               t.dtype(), ".");
   VESTA_CHECK(std >= 0, runtime, "normal_: expects std >= 0.0, but found std ", std, ".");
 }
+void check_truncated_normal(const Tensor& t, double mean, double std, double a, double b) {
+  constexpr const char* op = "trunc_normal_";
+  check_normal(t, std);
+  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point tensor, got ", t.dtype(), ".");
+  VESTA_CHECK(a < b, value, op, ": expected a < b, got ", a, " and ", b, " (a, b). Swap them.");
+  VESTA_CHECK(std::isfinite(mean) && std > 0 && std::isfinite(std), value, op,
+              ": expected a finite mean and std > 0, got ", mean, " and ", std, " (mean, std).");
+}
 
 void check_probability(double p, const char* op) {
   VESTA_CHECK(p >= 0 && p <= 1, value, op, ": expected a probability between 0 and 1, got ", p, " (p).");

@@ -39,6 +39,10 @@ struct IntegerRange {
 VESTA_API IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to);
 /// Returns the largest number of a floating dtype below `to`, rounded to that dtype: uniform_'s upper end.
 VESTA_API double largest_below(DType dtype, double to);
+/// Checks the parameters of a normal distribution that is cut off.
+VESTA_API void check_truncated_normal(const Tensor& t, double mean, double std, double a, double b);
+/// What poisson says of numbers that are no rates.
+inline constexpr char kNotRates[] = "poisson: expected rates that are finite and at least 0 (input).";
 /// Checks randperm's length against the dtype.
 VESTA_API DType check_randperm(int64_t n, MaybeDType dtype);
 

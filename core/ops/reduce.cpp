@@ -1,5 +1,8 @@
 #include <vesta/core/ops/reduce.h>
 
+#include <cmath>
+#include <limits>
+
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/reduce.h>
 
@@ -18,6 +21,12 @@ ReduceShape reduce_shape(const Tensor& input, const MaybeDims& dim, bool keepdim
     }
   }
   return r;
+}
+
+DType bins_dtype(DType input, int64_t bins, double min, double max) {
+  const double largest = std::numeric_limits<float>::max() / 2;
+  const bool fits = (max - min) * double(bins) < largest && std::fabs(min) < largest && std::fabs(max) < largest;
+  return is_float(input) && input != DType::float64 && fits ? DType::float32 : DType::float64;
 }
 
 }  // namespace vesta

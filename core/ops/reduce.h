@@ -21,5 +21,8 @@ struct ReduceShape {
 };
 /// Checks `dim` and works out the geometry.
 VESTA_API ReduceShape reduce_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op);
+/// Returns the dtype in which an element's bin, (x - min) * bins / (max - min), is computed: float32 for float32 and
+/// less, as PyTorch does, unless its numbers are too large for that; else float64.
+VESTA_API DType bins_dtype(DType input, int64_t bins, double min, double max);
 
 }  // namespace vesta

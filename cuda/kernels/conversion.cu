@@ -138,11 +138,19 @@ VESTA_KERNEL void VESTA_BOUNDS(kThreads, 6) transpose_kernel(TransposeArgs a) {
   }
 }
 
+// Blocks of words that a multiprocessor shall hold: 8, where it has 2048 threads; consumer GPUs have 1536.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int kWordBlocks = 6;
+#else
+constexpr int kWordBlocks = 8;
+#endif
+
 /// The same for 16-bit elements of which two lie in an aligned word on both sides: a thread turns squares of 2 x 2.
 /// Word w of row r has place w ^ turn(r / 2), so that the words that a warp reads fall into different banks. Squares
 /// are known to the compiler: 14 instructions an element instead of 20.
 template <bool square>
-VESTA_KERNEL void VESTA_BOUNDS(kThreads, 8) transpose_words_kernel(TransposeArgs a) {
+VESTA_KERNEL void VESTA_BOUNDS(kThreads, kWordBlocks) transpose_words_kernel(TransposeArgs a) {
   constexpr int kWords = 1 << (kTileBits<uint16_t> - 1), kEach = kWords / int(kThreads);
   VESTA_SHARED(uint32_t, tile, kWords);
   constexpr int kBits = kTileBits<uint16_t> / 2;

@@ -169,6 +169,8 @@ VESTA_DEVICE unsigned warp_index() { return threadIdx.x / 32; }
 
 /// Raises for a refused launch, naming the kernel.
 void check_launch(rt::Status status, const char* name);
+/// Returns the size of a grid of `n` threads in blocks of `threads`; raises if it is more than a GPU takes.
+VESTA_API unsigned block_count(uint64_t n, unsigned threads);
 
 /// Queues a kernel whose threads never wait for each other.
 template <class Kernel, class... A>
@@ -204,7 +206,7 @@ void launch_block(const char* name, Kernel* kernel, const LaunchShape& shape, co
 /// Returns a one-dimensional shape for `n` threads in blocks of `threads`.
 inline LaunchShape linear_shape(uint64_t n, unsigned threads, StreamHandle stream) {
   LaunchShape s;
-  s.grid[0] = unsigned((n + threads - 1) / threads), s.block[0] = threads, s.stream = stream;
+  s.grid[0] = block_count(n, threads), s.block[0] = threads, s.stream = stream;
   return s;
 }
 

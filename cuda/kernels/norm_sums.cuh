@@ -42,26 +42,28 @@ VESTA_DEVICE void clear_past(I c, int64_t n, C* v) {
   }
 }
 
-/// Returns the mean of a row of `count` elements, of which n exist for this team; every member of it gets the mean.
+/// Returns the mean of a row of `count` elements, of which n exist for this team; every member of it gets the mean. The
+/// row holds 0 past its end.
 template <class Row, class Team, class T>
 VESTA_DEVICE compute_of<T> row_mean(Row& held, const Team& team, const T* row, int64_t n, int64_t count) {
   using C = compute_of<T>;
   C sum = 0;
-  held.each(team, row, n, C(0), [&](auto, const C* v) { sum = sum + pack_sum<row_pack<T>>(v); });
+  held.every(team, row, n, C(0), [&](auto, const C* v) { sum = sum + pack_sum<row_pack<T>>(v); });
   return team.reduce(sum, [](C p, C q) { return p + q; }) / C(count);
 }
 
-/// Returns the sums of a row's deviations from `center` and of their squares; every member of the team gets them. A row
-/// that keeps changes is left with the deviations.
+/// Returns the sums of a row's deviations from `center` and of their squares; every member of the team gets them. The
+/// row holds 0 past its end. One that keeps changes is left with the deviations.
 template <class Row, class Team, class T>
 VESTA_DEVICE Pair<compute_of<T>> row_deviations(Row& held, const Team& team, const T* row, int64_t n,
                                                 compute_of<T> center) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   Pair<C> s{C(0), C(0)};
-  held.each(team, row, n, C(0), [&](auto c, C* v) {
+  held.every(team, row, n, C(0), [&](auto c, C* v) {
+    const C near = c < n ? center : C(0);  // what lies past the end stays 0
     VESTA_UNROLL
-    for (int j = 0; j < N; ++j) v[j] = v[j] - center;
+    for (int j = 0; j < N; ++j) v[j] = v[j] - near;
     clear_past<N, Row::packed>(c, n, v);
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) s.a = s.a + v[j], s.b = multiply_add(v[j], v[j], s.b);

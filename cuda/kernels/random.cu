@@ -267,6 +267,25 @@ struct Keys {
   }
 };
 
+template <class T>
+VESTA_KERNEL void truncated_normal_kernel(RandomLaunch l, TruncatedNormal law) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= l.n) return;
+  const auto round = [](double x) { return double(convert<compute_of<T>>(convert<T>(compute_of<T>(x)))); };
+  static_cast<T*>(l.out)[i] = convert<T>(compute_of<T>(law(Draws(l.seed, l.offset, uint64_t(i)), round)));
+}
+
+template <class T>
+VESTA_KERNEL void poisson_kernel(RandomLaunch l, const char* not_rates) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= l.n) return;
+  const double rate = double(convert<compute_of<T>>(static_cast<const T*>(l.in)[i]));
+  const bool valid = rate >= 0 && rate - rate == 0;
+  if (!valid) report(l.fault, FaultKind::condition, not_rates, 0, 0);
+  const double drawn = valid ? draw_poisson(rate, Draws(l.seed, l.offset, uint64_t(i))) : 0;
+  static_cast<T*>(l.out)[i] = convert<T>(compute_of<T>(drawn));
+}
+
 /// Elements with equal keys find their places among each other.
 VESTA_KERNEL void permutation_kernel(RandomLaunch l, const uint32_t* keys, const uint32_t* order) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -322,6 +341,16 @@ void run_geometric(const RandomLaunch& l) {
 }
 void run_cauchy(const RandomLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() { run<Inverted<Cauchy, T>>(l); });
+}
+void run_truncated_normal(const RandomLaunch& l, const TruncatedNormal& law) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    launch_independent(l.name, truncated_normal_kernel<T>, linear_shape(uint64_t(l.n), kThreads, l.stream), l, law);
+  });
+}
+void run_poisson(const RandomLaunch& l, const char* not_rates) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    launch_independent(l.name, poisson_kernel<T>, linear_shape(uint64_t(l.n), kThreads, l.stream), l, not_rates);
+  });
 }
 void run_integers(const RandomLaunch& l) {
   visit_device<kReals | kBool>(l.dtype, [&]<class T>() { run<Integers<T>>(l); });

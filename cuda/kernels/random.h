@@ -2,6 +2,7 @@
 // (core/base/philox.h), so that a tensor is the same on every device and for every grid.
 #pragma once
 #include <vesta/core/dtype_set.h>
+#include <vesta/core/ops/rejection.h>
 #include <vesta/cuda/kernels/fault_record.h>
 
 #include <vesta/cuda/runtime.h>
@@ -33,6 +34,10 @@ void run_log_normal(const RandomLaunch& l);
 void run_exponential(const RandomLaunch& l);
 void run_geometric(const RandomLaunch& l);
 void run_cauchy(const RandomLaunch& l);
+/// Queues numbers of a normal distribution that is cut off.
+void run_truncated_normal(const RandomLaunch& l, const TruncatedNormal& law);
+/// Queues numbers of Poisson distributions with rates `in`; reports `not_rates` for numbers that are none.
+void run_poisson(const RandomLaunch& l, const char* not_rates);
 void run_integers(const RandomLaunch& l);
 void run_bernoulli(const RandomLaunch& l);  // probability `a` > 0
 void run_bernoulli_of(const RandomLaunch& l);  // probabilities `in`

@@ -2,6 +2,16 @@
 // a team of threads for each row. Statistics are computed in the type of the computation: the deviations from a first
 // mean are small numbers, whose own mean corrects the first, so that a large mean costs no digits and float needs no
 // double.
+//
+// Note [What bounds a norm]
+// On an H200 a forward of 4096 columns of bfloat16 took 70.9 us, and 78.6 after one kernel served blocks of all sizes;
+// layer norm of 1024 columns reached 74% of the copy rate with its gradient, of bfloat16 45%. The code for sm_90 says
+// why. Forward of 16-bit floats is bound by instructions: a thread of 32 columns ran 775, at 75 registers (six blocks
+// of 128 threads). Teams of a size that the compiler knows (places become numbers in instructions, parts of a sum are
+// read without shuffles), passes without a branch about packs, and 1 / n instead of divisions leave some 640, at 64
+// registers (eight blocks, 64 KB in flight an SM). A tile's gradient with one row ahead had 24 KB of bfloat16 in
+// flight, less than an SM needs (40): it has two (48 KB at 80 registers; of float32 one row is as much). What adds the
+// tiles' parts runs 128 blocks for 1024 columns, so that its time is its turns of memory: two instead of seven.
 #include <vesta/cuda/kernels/norm_sums.cuh>
 #include <vesta/cuda/kernels/row_norm.h>
 #include <vesta/cuda/kernels/rows.cuh>
@@ -17,20 +27,20 @@ struct LayerNormArgs {
   C *mean, *rstd;
   ColumnVector<T> weight, bias;
   int64_t rows, n;
-  C eps;
+  C eps, inverse;  // 1 / n: a division takes as many instructions as ten elements
   unsigned width;
   unsigned* counters;  // that the gradient's first kernel sets to 0 for its second
   unsigned tiles;
 };
 
-/// Blocks of a multiprocessor: three where registers suffice.
-template <class Row, class T>
+/// Blocks of a multiprocessor: as many as registers allow with few or none that spill.
+template <class T, class Row>
 constexpr int kNormBlocks = sizeof(T) == 8                  ? 1
-                            : sizeof(T) == 2 && Row::packed ? 3
+                            : sizeof(T) == 2 && Row::packed ? 4
                                                             : 2;
 
 template <class T, class Row, class Team>
-VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<Row, T>)) layer_norm_kernel(LayerNormArgs<T> a) {
+VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<T, Row>)) layer_norm_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
   constexpr int N = row_pack<T>;
   const Team team(a.width);
@@ -40,9 +50,9 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (kNormBlocks<Row, T>)) layer_norm_k
   Row held(team, x, n, C(0), exists);
   C mean = a.mean ? row_mean(held, team, x, n, a.n) : C(0);
   const Pair<C> s = row_deviations(held, team, x, n, mean);
-  C rest = a.mean ? s.a / C(a.n) : C(0);
+  C rest = a.mean ? s.a * a.inverse : C(0);
   const C squares = a.mean ? s.b - s.a * rest : s.b;
-  C rstd = C(1) / math::sqrt(squares / C(a.n) + a.eps);
+  C rstd = C(1) / math::sqrt(squares * a.inverse + a.eps);
   if constexpr (std::is_same_v<C, float>) {
     const bool beyond = !math::isfinite(s.b);
     if (team.any(beyond)) {
@@ -111,7 +121,7 @@ VESTA_KERNEL void VESTA_BOUNDS(kTeamThreads, (sizeof(T) < 8 ? 2 : 1)) layer_norm
       for (int j = 0; j < N; ++j) s.a = s.a + g[j], s.b = multiply_add(g[j], x[j], s.b);
     });
     s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
-    const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
+    const C average = a.mean ? s.a * a.inverse : C(0), slope = s.b * a.inverse;
     held.each_of_two(team, input, a.grad + at, n, C(0), [&](auto c, C* g, C* x) {
       if constexpr (!Row::keeps_changes) prepare(c, g, x);
       VESTA_UNROLL
@@ -130,7 +140,7 @@ struct TiledArgs {
 };
 
 /// Computes the same for a tile of rows, and sums g x^ and g over it: a thread has the same columns of each row of its
-/// team, and loads the next row before it uses one.
+/// team, and loads rows before it uses one: 32 or more bytes of each operand, which of 16-bit floats are two rows.
 template <class T, int kPacks>
 VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks * row_pack<T> <= 8 ? 3 : 1))
     tiled_backward_kernel(TiledArgs<T> tiled) {
@@ -138,6 +148,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
   using Sums = Pair<C>;
   constexpr int N = row_pack<T>;
   constexpr unsigned kWarps = 16;
+  constexpr int kAhead = kPacks == 1 ? 2 : 1;  // rows
   VESTA_SHARED(Sums, of_warps, 2 * kWarps);
   VESTA_SHARED(Sums, of_teams, kTeamThreads);
   const LayerNormArgs<T>& a = tiled.base;
@@ -166,14 +177,13 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
     return v;
   };
   Sums of_columns[kPacks][N] = {};
-  Loaded next = load(0);
-  VESTA_ROLLED
-  for (int64_t i = 0; i < tiled.piece; ++i) {
+  /// Uses row i, which lies in `next`, and loads the row that takes its place.
+  const auto use = [&](int64_t i, Loaded& next) {
     C g[kPacks][N], x[kPacks][N];
     const C mean = next.mean, rstd = next.rstd;
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) widen<T>(next.g[k], g[k]), widen<T>(next.x[k], x[k]);
-    if (i + 1 < tiled.piece) next = load(i + 1);
+    if (i + kAhead < tiled.piece) next = load(i + kAhead);
     Sums s{C(0), C(0)};
     with_vectors<T>(a.weight.wide, [&]<class V>() {
       VESTA_UNROLL
@@ -198,7 +208,7 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
       block_barrier();
       s = group_reduce(mine[lane_index() % (width / 32)], width / 32, add);
     }
-    const C average = a.mean ? s.a / C(n) : C(0), slope = s.b / C(n);
+    const C average = a.mean ? s.a * a.inverse : C(0), slope = s.b * a.inverse;
     const int64_t row = first + i * teams;
     VESTA_UNROLL
     for (int k = 0; k < kPacks; ++k) {
@@ -206,6 +216,16 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
       VESTA_UNROLL
       for (int j = 0; j < N; ++j) g[k][j] = rstd * multiply_add(-x[k][j], slope, g[k][j] - average);
       store_pack<true>(a.y + row * n, column(k), n, g[k]);
+    }
+  };
+  Loaded ahead[kAhead];
+  VESTA_UNROLL
+  for (int k = 0; k < kAhead; ++k) ahead[k] = load(k);  // a piece has four rows or more
+  VESTA_ROLLED
+  for (int64_t i = 0; i < tiled.piece; i += kAhead) {
+    VESTA_UNROLL
+    for (int k = 0; k < kAhead; ++k) {
+      if (i + k < tiled.piece) use(i + k, ahead[k]);
     }
   }
   VESTA_UNROLL
@@ -231,15 +251,17 @@ VESTA_KERNEL void VESTA_BOUNDS((kPacks * row_pack<T> <= 8 ? 256 : 512), (kPacks 
   }
 }
 
-constexpr unsigned kPartColumns = 8, kPartLanes = kTeamThreads / kPartColumns;  // of a block that adds parts
+constexpr unsigned kPartThreads = 512, kPartColumns = 8, kPartLanes = kPartThreads / kPartColumns;
 
-/// Adds what the blocks of tiled_backward_kernel have, in order and in double.
+/// Adds what the blocks of tiled_backward_kernel have, in order and in double. Few blocks run, and each turn of a
+/// thread waits for the memory: 64 lanes share a column, which takes two turns for the parts of the largest GPUs.
 template <class C>
-VESTA_KERNEL void add_parts_kernel(const C* parts, int64_t count, int64_t n, C* weight, C* bias) {
-  VESTA_SHARED(Pair<double>, totals, kTeamThreads);
+VESTA_KERNEL void VESTA_BOUNDS(kPartThreads, 2)
+    add_parts_kernel(const C* parts, int64_t count, int64_t n, C* weight, C* bias) {
+  VESTA_SHARED(Pair<double>, totals, kPartThreads);
   const unsigned lane = threadIdx.x / kPartColumns;
   const int64_t column = int64_t(blockIdx.x) * kPartColumns + threadIdx.x % kPartColumns;
-  constexpr int kAhead = 4;
+  constexpr int kAhead = 8;
   Pair<double> s{0, 0};
   VESTA_ROLLED
   for (int64_t p = lane; column < n && p < count; p += kAhead * int64_t(kPartLanes)) {
@@ -360,6 +382,7 @@ LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
           l.rows,
           l.n,
           C(l.eps),
+          C(1) / C(l.n),
           width,
           nullptr,
           0};
@@ -369,11 +392,10 @@ LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
 
 void layer_norm(const LayerNormLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
-    with_rows<T>(uint64_t(l.rows), l.n, l.packed, l.stream,
-                 [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-                   launch_block(l.mean ? "layer_norm" : "rms_norm", layer_norm_kernel<T, Row, Team>, shape,
-                                args_of<T>(l, width));
-                 });
+    const auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      launch_block(l.mean ? "layer_norm" : "rms_norm", layer_norm_kernel<T, Row, Team>, shape, args_of<T>(l, width));
+    };
+    with_rows<T, RowKernels::sized>(uint64_t(l.rows), l.n, l.packed, l.stream, run);
   });
 }
 
@@ -392,7 +414,7 @@ void layer_norm_backward(const LayerNormGradientLaunch& g) {
         if (t.columns == 8) launch_block(name, tiled_backward_kernel<T, 8 / row_pack<T>>, shape, a);
         else launch_block(name, tiled_backward_kernel<T, 16 / row_pack<T>>, shape, a);
         const uint64_t blocks = uint64_t(l.n + kPartColumns - 1) / kPartColumns;
-        return launch_block(name, add_parts_kernel<C>, linear_shape(blocks * kTeamThreads, kTeamThreads, l.stream),
+        return launch_block(name, add_parts_kernel<C>, linear_shape(blocks * kPartThreads, kPartThreads, l.stream),
                             reinterpret_cast<const C*>(g.parts), t.blocks, l.n, reinterpret_cast<C*>(g.weight_gradient),
                             reinterpret_cast<C*>(g.bias_gradient));
       }

@@ -137,7 +137,13 @@ struct RegisterRow {
       if (c < columns) f(c, at[k]);
     }
   }
-  /// Calls f(first column, values, the second row's values) likewise.
+  /// Calls f(first column, values) for each pack, those past the row too, which hold `rest`: without a branch.
+  template <class Team, class F>
+  VESTA_DEVICE void every(const Team& team, const T*, int64_t, C, F f) {
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) f(first_of(team, k), at[k]);
+  }
+  /// Calls f(first column, values, the second row's values) as `each` does.
   template <class Team, class F>
   VESTA_DEVICE void each_of_two(const Team& team, Second& second, const T*, int64_t n, C, F f) {
     const int columns = int(n);
@@ -204,6 +210,10 @@ struct BlockRow {
         if (c < n) f(c, v);
       }
     }
+  }
+  template <class F>
+  VESTA_DEVICE void every(const BlockTeam& team, const T* row, int64_t n, C rest, F f) {
+    each(team, row, n, rest, f);
   }
   template <class F>
   VESTA_DEVICE void each_of_two(const BlockTeam& team, Second& second, const T* row, int64_t n, C rest, F f) {
@@ -279,9 +289,10 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
   held.each(team, row, n, C(-INFINITY), [&](auto, const C* v) { add_exp<T>(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
-/// The set of kernels that hold rows: one for each of the ways in which a row of some length is held fastest, or two
-/// where more are not worth their time to compile.
-enum class RowKernels { every, few };
+/// The set of kernels that hold rows: one for each of the ways in which a row of some length is held fastest, and of
+/// packed 16-bit floats, if `sized`, one for each size of a block; or two, where more are not worth their time to
+/// compile.
+enum class RowKernels { sized, every, few };
 
 /// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T. A thread
 /// holds at most 32 columns. With 16-bit floats it has all of them before the row takes another warp: more bytes are in
@@ -289,7 +300,7 @@ enum class RowKernels { every, few };
 template <class T, bool packed, RowKernels kernels, class F>
 void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   constexpr int N = row_pack<T>, kMost = 32 / N, kFew = 4;  // packs of a thread
-  constexpr bool every = kernels == RowKernels::every;
+  constexpr bool every = kernels != RowKernels::few;
   auto run = [&]<class Row, class Team>(unsigned width) {
     LaunchShape shape = team_shape(rows, width, stream);
     if constexpr (!Row::keeps_changes) {
@@ -298,15 +309,26 @@ void with_rows_of(uint64_t rows, int64_t n, StreamHandle stream, F f) {
     f.template operator()<Row, Team>(shape, width);
   };
   const unsigned width = team_width(n, N);
+  using ShortRow = RegisterRow<T, 1024 / (32 * N), packed>;
   if constexpr (every) {
     if (n <= 32 * N) return run.template operator()<RegisterRow<T, 1, packed>, GroupTeam>(width);
+    if (width <= 32) return run.template operator()<ShortRow, WarpTeam>(32);
+  } else {
+    if (width <= 32) return run.template operator()<ShortRow, GroupTeam>(width);
   }
-  if (width <= 32) return run.template operator()<RegisterRow<T, 1024 / (32 * N), packed>, GroupTeam>(width);
   if constexpr (every && sizeof(T) == 2) {
     unsigned threads = 64;
     while (threads < kTeamThreads && n > int64_t(threads) * kMost * N) threads *= 2;
-    if (n <= int64_t(threads) * kMost * N)
-      return run.template operator()<RegisterRow<T, kMost, packed>, SmallBlockTeam>(threads);
+    if (n <= int64_t(threads) * kMost * N) {
+      using Row = RegisterRow<T, kMost, packed>;
+      if constexpr (packed && kernels == RowKernels::sized) {
+        if (threads == 64) return run.template operator()<Row, BlockTeamOf<64>>(threads);
+        if (threads == 128) return run.template operator()<Row, BlockTeamOf<128>>(threads);
+        return run.template operator()<Row, BlockTeam>(threads);
+      } else {
+        return run.template operator()<Row, SmallBlockTeam>(threads);
+      }
+    }
   } else if constexpr (every) {
     if (n <= int64_t(kTeamThreads) * kFew * N)
       return run.template operator()<RegisterRow<T, kFew, packed>, BlockTeam>(kTeamThreads);

@@ -21,8 +21,9 @@ VESTA_DEVICE T group_reduce(T v, unsigned width, F combine) {
 }
 
 /// Combines over a block of `warps` warps (a power of two). All threads take part. `turn` counts the calls: those with
-/// equal types use two places by turns, so that each call waits once, for what the warps write.
-template <class T, class F>
+/// equal types use two places by turns, so that each call waits once, for what the warps write. The few parts of
+/// `kWarps` warps, if that is not 0, are read by every thread: along the same tree, without a shuffle.
+template <unsigned kWarps = 0, class T, class F>
 VESTA_DEVICE T block_reduce(T v, F combine, unsigned turn, unsigned warps = kTeamThreads / 32) {
   constexpr unsigned kMost = kTeamThreads / 32;
   VESTA_SHARED(T, parts, 2 * kMost);
@@ -30,7 +31,9 @@ VESTA_DEVICE T block_reduce(T v, F combine, unsigned turn, unsigned warps = kTea
   v = group_reduce(v, 32, combine);
   if (lane_index() == 0) mine[warp_index()] = v;
   block_barrier();
-  return group_reduce(mine[lane_index() & (warps - 1)], warps, combine);
+  if constexpr (kWarps == 2) return combine(mine[0], mine[1]);
+  else if constexpr (kWarps == 4) return combine(combine(mine[0], mine[2]), combine(mine[1], mine[3]));
+  else return group_reduce(mine[lane_index() & (warps - 1)], warps, combine);
 }
 
 /// A group of lanes: it has row `row` of the grid, and this thread is number `rank` of `size`.
@@ -48,6 +51,15 @@ struct GroupTeam {
   /// Returns whether `v` is true for any team of the warp, which then takes part in what its members do together.
   VESTA_DEVICE bool any(bool v) const { return any_lane(v); }
 };
+/// A warp as a team, of a size that the compiler knows: places within a row become numbers in its instructions.
+struct WarpTeam : GroupTeam {
+  static constexpr unsigned size = 32;
+  VESTA_DEVICE explicit WarpTeam(unsigned) : GroupTeam(size) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    return group_reduce(v, size, combine);
+  }
+};
 /// A block of `width` threads as a team: 64, 128 or 256. One kernel serves all three.
 struct SmallBlockTeam {
   unsigned rank, size;
@@ -60,11 +72,17 @@ struct SmallBlockTeam {
   }
   VESTA_DEVICE bool any(bool v) const { return v; }
 };
-/// A block of kTeamThreads threads as a team, which the compiler knows.
-struct BlockTeam : SmallBlockTeam {
-  static constexpr unsigned size = kTeamThreads;
-  VESTA_DEVICE explicit BlockTeam(unsigned) : SmallBlockTeam(kTeamThreads) {}
+/// A block of kThreads threads as a team, which the compiler knows.
+template <unsigned kThreads>
+struct BlockTeamOf : SmallBlockTeam {
+  static constexpr unsigned size = kThreads;
+  VESTA_DEVICE explicit BlockTeamOf(unsigned) : SmallBlockTeam(kThreads) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    return block_reduce<kThreads / 32>(v, combine, turn++);
+  }
 };
+using BlockTeam = BlockTeamOf<kTeamThreads>;
 
 /// A group of `width` lanes or, if above 32, a block of as many threads. One kernel serves both.
 struct GroupOrBlock {

@@ -103,6 +103,14 @@ Tensor log_normal_(const Tensor& t, double mean, double std, Generator* generato
   return drawn(t, "log_normal_", mean, std, generator, run_log_normal);
 }
 
+Tensor truncated_normal_(const Tensor& t, double mean, double std, double a, double b, Generator* generator) {
+  check_truncated_normal(t, mean, std, a, b);
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, "trunc_normal_", [&](const Tensor& c) {
+    run_truncated_normal(launch_of("trunc_normal_", c, generator), TruncatedNormal(mean, std, a, b));
+  });
+}
+
 Tensor contiguous_copy(const Tensor& t) {
   if (t.is_contiguous()) return t;
   Tensor r = empty_tensor(t.sizes(), t.dtype(), t.device());
@@ -117,6 +125,17 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   RandomLaunch l = launch_of("bernoulli", out, generator);
   l.in = in.data_ptr();
   if (l.n) run_bernoulli_of(l);
+  return out;
+}
+
+Tensor poisson(const Tensor& input, Generator* generator) {
+  DeviceGuard guard(input.device().index);
+  const Tensor in = contiguous_copy(input);
+  Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device());
+  if (input.numel() == 0) return out;
+  RandomLaunch l = launch_of("poisson", out, generator);
+  l.in = in.data_ptr();
+  run_poisson(l, kNotRates);
   return out;
 }
 
@@ -207,6 +226,8 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice d
 void register_random() {
   ops::uniform_.set_kernel(DeviceType::cuda, &uniform_);
   ops::normal_.set_kernel(DeviceType::cuda, &normal_);
+  ops::_truncated_normal_.set_kernel(DeviceType::cuda, &truncated_normal_);
+  ops::_poisson.set_kernel(DeviceType::cuda, &poisson);
   ops::_random_.set_kernel(DeviceType::cuda, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
   ops::exponential_.set_kernel(DeviceType::cuda, &exponential_);

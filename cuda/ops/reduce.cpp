@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
@@ -17,6 +18,7 @@
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/kernels/alignment.h>
+#include <vesta/cuda/kernels/histogram.h>
 #include <vesta/cuda/kernels/loss_sum.h>
 #include <vesta/cuda/kernels/moments.h>
 #include <vesta/cuda/kernels/reduce.h>
@@ -426,9 +428,31 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   return {squares, mean};
 }
 
+Tensor bin_counts_kernel(const Tensor& input, int64_t bins, double min, double max) {
+  VESTA_CHECK(bins > 0 && max > min, value, "_bin_counts: expected parts of a range, got ", bins, " of [", min, ", ",
+              max, "].");
+  const Tensor x = contiguous_values(input);
+  const OperandDevice device(x);
+  Tensor counts = empty_tensor(Dims{bins}, DType::int64, x.device());
+  fill_values(counts, Scalar(int64_t(0)), "_bin_counts");
+  if (x.numel() == 0) return counts;
+  HistogramLaunch l{.stream = device.stream(),
+                    .dtype = x.dtype(),
+                    .computed = bins_dtype(x.dtype(), bins, min, max),
+                    .x = x.impl()->data(),
+                    .n = x.numel(),
+                    .bins = bins,
+                    .min = min,
+                    .max = max};
+  l.counts = static_cast<unsigned long long*>(counts.data_ptr());
+  run_histogram(l);
+  return counts;
+}
+
 }  // namespace
 
 void register_reduce() {
+  ops::_bin_counts.set_kernel(DeviceType::cuda, bin_counts_kernel);
   constexpr auto cuda = DeviceType::cuda;
   ops::sum_dim.set_kernel(cuda, sum_kernel);
   ops::mean_dim.set_kernel(cuda, mean_kernel);

@@ -612,3 +612,12 @@ def test_classes_of_tensors_on_a_device() -> None:
     y = x.type("torch.LongTensor")
     assert isinstance(y, vesta.LongTensor) and y.type(vesta.cuda.HalfTensor).is_cuda
     assert len(vesta.cuda.default_generators) == vesta.cuda.device_count()
+
+
+def test_complex_views_of_memory_that_is_not_aligned_are_refused() -> None:
+    """A kernel reads complex numbers whole: at another address it would end the context."""
+    x = vesta.arange(9, dtype=vesta.float64, device="cuda")
+    imported = vesta.from_dlpack(x[1:]).reshape(4, 2)
+    with pytest.raises(RuntimeError, match=r"multiples of 16 bytes.* clone\(\)"):
+        vesta.view_as_complex(imported)
+    assert vesta.view_as_complex(imported.clone()).sum().item() == 16 + 20j

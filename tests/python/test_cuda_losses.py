@@ -30,6 +30,8 @@ TERMS: dict[str, Callable[..., Tensor]] = {
     "bce with logits": F.binary_cross_entropy_with_logits,
     "kl": F.kl_div,
     "kl of logarithms": lambda x, t, **r: F.kl_div(x, t, log_target=True, **r),
+    "soft margin": F.soft_margin_loss,
+    "poisson": lambda x, t, **r: F.poisson_nll_loss(x, t, **r),
 }
 ROUNDS_ONCE = ("mse", "l1", "smooth_l1", "smooth_l1 of beta 0", "huber")  # whose gradients have no function's rounding
 
@@ -120,6 +122,26 @@ def test_second_derivatives_of_terms(name: str) -> None:
             close(got, want, 1e-12)
     inputs = (x.cuda().requires_grad_(), t.cuda().requires_grad_())
     assert vesta.autograd.gradcheck(TERMS[name], inputs)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_ranking_of_margins(dtype: Any) -> None:
+    """The difference is a launch of its own; where it is the margin, the slope is 0, as that of clamp_min."""
+    for shape in ((), (3, 5), (5000,)):
+        x, y = drawn(*shape, dtype=dtype), drawn(*shape, dtype=dtype, seed=1)
+        t = (drawn(*shape, seed=2) > 0.5).to(dtype) * 2 - 1
+        for margin, reduction in ((0.0, "mean"), (0.3, "sum"), (0.3, "none")):
+            loss = lambda x, y, t, m=margin, r=reduction: F.margin_ranking_loss(x, y, t, m, reduction=r)
+            for got, want in zip(both_ways(loss, x.cuda(), y.cuda(), t.cuda()), both_ways(loss, x, y, t)):
+                close(got, want, LIMITS[dtype] * (8 if reduction == "sum" else 1))
+    x = vesta.zeros(3, device="cuda", requires_grad=True)
+    zeros, sign = vesta.zeros(3, device="cuda"), vesta.tensor([1, -1, 1]).cuda()
+    signs = sign.float()
+    assert launches(lambda: F.margin_ranking_loss(x, zeros, signs))[0] <= 3
+    F.margin_ranking_loss(x, zeros, sign, reduction="sum").backward()
+    assert x.grad.eq(0).all()
+    whole = vesta.arange(3).cuda()
+    assert F.margin_ranking_loss(whole, whole, sign, reduction="none").eq(0).all()  # integers have a loss too
 
 
 def test_terms_of_two_dtypes_and_broadcast() -> None:

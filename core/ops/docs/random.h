@@ -55,6 +55,9 @@ inline constexpr char multinomial[] =
 inline constexpr char normal[] =
     "normal(mean, std, *, generator=None): normal numbers, each with its mean and standard deviation; either may "
     "be a number, or both with a size. Error: a negative std.";
+inline constexpr char _truncated_normal_[] =
+    "_truncated_normal_(mean, std, a, b, generator): fills from the normal distribution cut off outside of [a, b].";
+inline constexpr char _poisson[] = "_poisson(input, generator): what poisson is made of.";
 inline constexpr char poisson[] =
     "poisson(input, generator=None): numbers of Poisson distributions with these rates; of input's shape and "
     "dtype. Error: a negative rate, an integer input.";

@@ -86,6 +86,8 @@ inline constexpr char _reverse_cumsum[] =
 inline constexpr char logcumsumexp[] =
     "logcumsumexp(input, dim): log(cumsum(e ** input)) along dim, without overflow; of input's shape. Error: a "
     "dimension out of range, an integer input.";
+inline constexpr char _bin_counts[] =
+    "_bin_counts(input, bins, min, max): how many elements lie in each of so many equal parts of [min, max].";
 inline constexpr char histc[] =
     "histc(input, bins=100, min=0, max=0): how many elements lie in each of bins equal parts of [min, max], [bins] "
     "of input's dtype; min = max = 0 take the smallest and the largest element. Elements outside, and NaN, are not "

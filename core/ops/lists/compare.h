@@ -30,6 +30,9 @@
   OP(METHOD, Tensor, isclose,                                                                                          \
      (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
      (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
+  OP(POINTWISE_FUNCTION, _isclose, IsClose,                                                                            \
+     (const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan),                             \
+     (input, other, rtol, atol, equal_nan), hidden)                                                                    \
   OP(METHOD, bool, allclose, (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),  \
      (other, rtol, atol, equal_nan), composite, no_gradient, gives(Gives::boolean))                                    \
   OP(POINTWISE, signbit, SignBit, (), (), exact_out)                                                                   \

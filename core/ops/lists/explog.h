@@ -33,4 +33,10 @@
      (input, target, delta, scale), hidden)                                                                            \
   OP(POINTWISE_FUNCTION, _divergence, Divergence, (const Tensor& input, const Tensor& target), (input, target), hidden)\
   OP(POINTWISE_FUNCTION, _log_divergence, LogDivergence,                                                               \
-     (const Tensor& input, const Tensor& target), (input, target), hidden)
+     (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _soft_margin, SoftMargin, (const Tensor& input, const Tensor& target), (input, target),       \
+     hidden)                                                                                                           \
+  OP(POINTWISE_FUNCTION, _exp_difference, ExpDifference, (const Tensor& input, const Tensor& target),                  \
+     (input, target), hidden)                                                                                          \
+  OP(POINTWISE_FUNCTION, _margin_difference, MarginDifference,                                                         \
+     (const Tensor& input, const Tensor& target, RealScalar margin), (input, target, margin), hidden)

@@ -77,6 +77,10 @@
      (double mean, double std, IntTuple size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},               \
       MaybeDevice device = {}), (mean, std, size, generator, dtype, device), composite, out, factory,                  \
      accepts(kFloats))                                                                                                 \
+  OP(METHOD, Tensor, _truncated_normal_, (double mean, double std, double a, double b, Generator* generator),          \
+     (mean, std, a, b, generator), hidden, no_gradient)                                                                \
+  OP(FUNCTION, Tensor, _poisson, (const Tensor& input, Generator* generator), (input, generator), hidden, no_gradient, \
+     accepts(kFloats))                                                                                                 \
   OP(FUNCTION, Tensor, poisson, (const Tensor& input, Generator* generator = nullptr), (input, generator), composite,  \
      no_gradient, accepts(kFloats))                                                                                    \
   OP(METHOD_AS, Tensor, randint_like, low_dtype,                                                                       \

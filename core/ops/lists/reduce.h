@@ -115,6 +115,8 @@
   OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out, overwrites,         \
      casts(none, float32_result), gives(Gives::sum))                                                                   \
   OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), composite, exact_out, accepts(kFloats | kComplexes))          \
+  OP(FUNCTION, Tensor, _bin_counts, (const Tensor& input, int64_t bins, double min, double max),                       \
+     (input, bins, min, max), composite, hidden, no_gradient, accepts(kReals), gives(Gives::int64))                    \
   OP(METHOD, Tensor, histc, (int64_t bins = 100, RealScalar min = 0, RealScalar max = 0), (bins, min, max),            \
      composite, exact_out, no_gradient, accepts(kFloats))                                                              \
   OP(METHOD, Tensor, bincount, (MaybeTensor weights = {}, int64_t minlength = 0), (weights, minlength), composite,     \

@@ -39,6 +39,17 @@ struct Eq : OfAllTypes {
   static constexpr auto doc = "eq(input, other): x == y, elementwise with broadcasting.";
   template <class V> VESTA_HD static auto forward(V a, V b) { return a == b; }
 };
+struct IsClose : OfAllTypes {
+  static constexpr auto doc =
+      "_isclose(input, other, rtol, atol, equal_nan): whether x == y, or |x - y| <= atol + rtol * |y| of finite "
+      "numbers, or both are NaN and that counts, elementwise with broadcasting.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static auto forward(V a, V b, double rtol, double atol, bool equal_nan) {
+    const V allowed = math::abs(b) * lit<V>(rtol) + lit<V>(atol);
+    const auto near = (math::abs(a - b) <= allowed) & math::isfinite(a) & math::isfinite(b), close = (a == b) | near;
+    return equal_nan ? close | ((a != a) & (b != b)) : close;
+  }
+};
 struct Ne : OfAllTypes {
   static constexpr auto doc = "ne(input, other): x != y, elementwise with broadcasting.";
   template <class V> VESTA_HD static auto forward(V a, V b) { return a != b; }

@@ -260,5 +260,46 @@ struct LogDivergence {
   }
 };
 
+struct SoftMargin {
+  static constexpr auto doc = "_soft_margin(input, target): log(1 + e ** -(t x)), without overflow, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V t) {
+    const V u = x * t;
+    return math::log1p(math::exp(-math::abs(u))) - math::minimum(u, lit<V>(0));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) { return -(g * t * math::sigmoid(-(x * t))); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused) { return -(g * x * math::sigmoid(-(x * t))); }
+};
+
+struct ExpDifference {
+  static constexpr auto doc = "_exp_difference(input, target): e ** x - t x, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V t) { return math::exp(x) - t * x; }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) { return g * (math::exp(x) - t); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) { return -(g * x); }
+};
+
+struct MarginDifference {
+  static constexpr auto doc = "_margin_difference(input, target, margin): max(margin - t x, 0), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr bool long_formula = false;
+  template <class V> VESTA_HD static V forward(V x, V t, double margin) {
+    return math::maximum(lit<V>(margin) - t * x, lit<V>(0));
+  }
+  // at 0 the slope is that of clamp_min
+  template <class T> VESTA_HD static T slope(T x, T t, double margin, T other) {
+    return math::select(lit<T>(margin) - t * x > lit<T>(0), -other, lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused, double margin) {
+    return g * slope(x, t, margin, t);
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T t, Unused, double margin) {
+    return g * slope(x, t, margin, x);
+  }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import checked
 from vesta._names import listing
 
@@ -136,33 +136,8 @@ def trunc_normal_(
         raise RuntimeError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
     if not math.isfinite(mean) or not 0 < std < math.inf:
         raise ValueError(f"trunc_normal_: expected a finite mean and std > 0, got {mean} and {std} (mean, std).")
-    lower, upper = ((bound - mean) / (std * math.sqrt(2.0)) for bound in (a, b))
-    wide = math.erf(upper) - math.erf(lower) > 0.5  # twice the fraction of normal draws that fall inside
-    mode = min(max(mean, a), b)
-    # Far in a tail, where draws over all of [a, b] would hardly ever be accepted: how fast the density falls from mode.
-    rate = abs(mean - mode) / std / std
-    far = rate * (b - a) > 20.0
-
-    def draw() -> tuple[Tensor, Tensor]:
-        if wide:
-            x = vesta.empty_like(tensor).normal_(mean, std, generator=generator)
-            return x, (x >= a) & (x <= b)
-        if far:  # exponential draws (C. Robert, "Simulation of truncated normal variables", 1995)
-            step = vesta.empty_like(tensor).uniform_(0.0, 1.0, generator=generator).log() / -rate
-            x = mode + step if mean < a else mode - step
-            fits = vesta.empty_like(tensor).uniform_(0.0, 1.0, generator=generator) <= (-0.5 * (step / std) ** 2).exp()
-            return x, fits & (x >= a) & (x <= b)
-        x = vesta.empty_like(tensor).uniform_(a, b, generator=generator)
-        share = ((mode - mean) ** 2 - (x - mean) ** 2) / (2.0 * std**2)
-        return x, vesta.empty_like(tensor).uniform_(0.0, 1.0, generator=generator) <= share.exp()
-
     with vesta.no_grad():
-        values, accepted = draw()
-        while not tensor.is_meta and not bool(accepted.all()):
-            again, inside = draw()
-            values = vesta.where(accepted, values, again)
-            accepted = accepted | inside
-        return tensor.copy_(values)
+        return _C._truncated_normal_(tensor, mean, std, a, b, generator)
 
 
 @checked
