@@ -66,15 +66,22 @@ VESTA_INLINE const Tensor& bound_within(const Tensor& input, const Tensor& bound
   return held ? bound : (limit = number_within(input, bound, lower));
 }
 
+/// Returns whether a bound is a tensor beside floats: equal values share the gradient then.
+bool shares_gradient(const Tensor& input, const Tensor& bound) {
+  return bound.defined() && !bound.impl()->wrapped_number && is_float(input.dtype());
+}
+
 }  // namespace
 
 Tensor clamp_min_composite(const Tensor& input, const Tensor& min, Out out) {
   Tensor limit;
+  if (shares_gradient(input, min)) return named_step(ops::maximum(input, min, out), "ClampMinBackward1");
   return named_step(ops::_clamp_min(input, bound_within(input, min, true, limit), out), "ClampMinBackward0");
 }
 
 Tensor clamp_max_composite(const Tensor& input, const Tensor& max, Out out) {
   Tensor limit;
+  if (shares_gradient(input, max)) return named_step(ops::minimum(input, max, out), "ClampMaxBackward1");
   return named_step(ops::_clamp_max(input, bound_within(input, max, false, limit), out), "ClampMaxBackward0");
 }
 
@@ -82,11 +89,10 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
   Tensor lowest, highest;
   const Tensor &low = bound_within(input, min, true, lowest), &high = bound_within(input, max, false, highest);
-  const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
-  if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
-    if (!high.defined()) return ops::maximum(input, low, out);
-    if (!low.defined()) return ops::minimum(input, high, out);
-    if (out.kind != Out::inplace) return ops::minimum(maximum(input, low), high, out);
+  if (shares_gradient(input, low) || shares_gradient(input, high)) {
+    if (!high.defined()) return named_step(ops::maximum(input, low, out), "ClampBackward0");
+    if (!low.defined()) return named_step(ops::minimum(input, high, out), "ClampBackward0");
+    if (out.kind != Out::inplace) return named_step(ops::minimum(maximum(input, low), high, out), "ClampBackward0");
     // In place the first step must not write, as `high` may be the input; a gradient saves the value before.
     const bool recorded =
         layer_state.grad_enabled && (input.requires_grad() || low.requires_grad() || high.requires_grad());

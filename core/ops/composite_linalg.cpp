@@ -283,12 +283,31 @@ Tensor exchanges_sign(const Tensor& pivots, const Tensor& like) {
   return sub(wrapped(1.0), mul(odd.to(real_type(like.dtype())), wrapped(2.0)));
 }
 
+/// Returns determinants whose gradient, the matrix of cofactors, holds for singular matrices, too: with A = U S V^H
+/// around the point, det A = det U det V^H det(U^H A V), and there a change beside the diagonal has no effect of first
+/// order. Gradients of the gradient are those of the diagonal alone.
+Tensor det_around_singular(const Tensor& A) {
+  const auto [U, S, Vh] = linalg_svd(A.detach(), true);
+  const Tensor core = matmul(matmul(adjoint(U), A), adjoint(Vh));
+  return mul(prod(diagonal(core, 0, -2, -1), -1), linalg_det(matmul(U, Vh)));
+}
+
 }  // namespace
 
 Tensor linalg_det_composite(const Tensor& A) {
   check_square(A, "linalg.det");
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
-  return named_step(mul(prod(diagonal(LU, 0, -2, -1), -1), exchanges_sign(pivots, A)), "LinalgDetBackward0");
+  const Tensor d = diagonal(LU, 0, -2, -1);
+  if (d.requires_grad() && has_values(A)) {
+    const Tensor singular = any(eq(d.detach(), 0), MaybeDims(-1));
+    if (any(singular).item<bool>()) {  // a pivot of zero makes NaN of LU's own steps backward
+      const Tensor chosen = unsqueeze(unsqueeze(singular, -1), -1);
+      const Tensor regular = linalg_det(where(chosen, eye(A.size(-1), A.dtype(), A.device()), A));
+      const Tensor around = det_around_singular(A);
+      return named_step(where(singular, sub(around, around.detach()), regular), "LinalgDetBackward0");
+    }
+  }
+  return named_step(mul(prod(d, -1), exchanges_sign(pivots, A)), "LinalgDetBackward0");
 }
 Tensor det_composite(const Tensor& input) { return linalg_det(input); }
 

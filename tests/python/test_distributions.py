@@ -109,6 +109,13 @@ def test_the_mode_of_kumaraswamy():
     assert density(mode) > density(mode + 1e-3) and density(mode) > density(mode - 1e-3)
 
 
+def test_the_gradient_of_a_fair_coin() -> None:
+    """At a logit of 0 no part of the logarithm has a kink."""
+    p = f64([0.5, 0.5]).requires_grad_()
+    d.ContinuousBernoulli(p).log_prob(f64([0.2, 0.7])).sum().backward()
+    assert p.grad.tolist() == pytest.approx([-1.2, 0.8])
+
+
 @pytest.mark.differs
 def test_divergences_of_intervals_that_share_an_end():
     unit, cb = d.Uniform(f64(0.0), f64(1.0)), d.ContinuousBernoulli(f64(0.3))

@@ -172,6 +172,25 @@ def test_singular_matrices_raise() -> None:
     assert vesta.det(zero).item() == 0 and vesta.slogdet(zero).logabsdet.item() == -float("inf")
 
 
+def test_the_gradient_of_a_determinant_is_the_matrix_of_cofactors() -> None:
+    """Of singular matrices, too; on one of them LU's own steps would divide by zero."""
+    singular = [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]], [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]
+    batch = [np.array(singular[0]), random(3, 3).numpy(), np.array(singular[1]), np.zeros((3, 3)), np.diag([1.0, 0, 2])]
+    A = vesta.tensor(np.stack(batch), requires_grad=True)
+    vesta.linalg.det(A).sum().backward()
+    for matrix, gradient in zip(batch, A.grad.numpy()):
+        keep = [[1, 2], [0, 2], [0, 1]]
+        minors = [[np.linalg.det(matrix[np.ix_(keep[i], keep[j])]) for j in range(3)] for i in range(3)]
+        cofactors = np.array(minors) * [[1, -1, 1], [-1, 1, -1], [1, -1, 1]]
+        np.testing.assert_allclose(gradient, cofactors, rtol=1e-9, atol=1e-12)
+    z = vesta.tensor([[1.0 + 1j, 2.0], [2.0 + 2j, 4.0]], dtype=vesta.complex128, requires_grad=True)
+    vesta.linalg.det(z).real.backward()
+    assert vesta.allclose(z.grad.conj(), vesta.tensor([[4.0, -2 - 2j], [-2.0, 1 + 1j]], dtype=vesta.complex128))
+    one = vesta.zeros(1, 1, requires_grad=True)
+    vesta.det(one).backward()
+    assert one.grad.item() == 1
+
+
 def test_cond_rank_and_pinv() -> None:
     x = vesta.diag(vesta.tensor([4.0, 2.0, 0.0]))
     assert vesta.linalg.matrix_rank(x).item() == 2

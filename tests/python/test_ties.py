@@ -195,3 +195,19 @@ def test_modes_of_zeros_and_nans() -> None:
             got = vesta.tensor(line, dtype=dtype).mode()
             assert got.values == value or (value != value and got.values.isnan())
             assert place is None or got.indices == place
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "clamp_min", "clamp_max"])
+def test_equal_values_share_the_gradient(name: str) -> None:
+    a = vesta.tensor([1.0, 2.0, 3.0, 0.0], requires_grad=True)
+    b = vesta.tensor([1.0, 3.0, 2.0, -0.0], requires_grad=True)
+    getattr(vesta, name)(a, b).backward(vesta.full((4,), 2.0))
+    first = [1.0, 0.0, 2.0, 1.0] if name in ("maximum", "fmax", "clamp_min") else [1.0, 2.0, 0.0, 1.0]
+    assert a.grad.tolist() == first and b.grad.tolist() == [2.0 - g for g in first]
+
+
+def test_a_bound_that_is_a_number_leaves_the_gradient() -> None:
+    """As the kink of relu: nothing at the bound itself."""
+    x = vesta.tensor([0.0, 1.0, -1.0], requires_grad=True)
+    x.clamp_min(0.0).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]

@@ -77,10 +77,12 @@ struct Fmax {
   static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::fmax(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
-    return math::select(a >= b, g, math::select(b != b, g, lit<T>(0)));
+    const T shared = math::select(a == b, g * lit<T>(0.5), g);  // equal values share the gradient
+    return math::select(a >= b, shared, math::select(b != b, g, lit<T>(0)));
   }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) {
-    return math::select(a >= b, lit<T>(0), math::select(b != b, lit<T>(0), g));
+    const T lost = math::select(a == b, g * lit<T>(0.5), lit<T>(0));
+    return math::select(a >= b, lost, math::select(b != b, lit<T>(0), g));
   }
 };
 
@@ -91,10 +93,12 @@ struct Fmin {
   static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::fmin(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
-    return math::select(a <= b, g, math::select(b != b, g, lit<T>(0)));
+    const T shared = math::select(a == b, g * lit<T>(0.5), g);  // equal values share the gradient
+    return math::select(a <= b, shared, math::select(b != b, g, lit<T>(0)));
   }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) {
-    return math::select(a <= b, lit<T>(0), math::select(b != b, lit<T>(0), g));
+    const T lost = math::select(a == b, g * lit<T>(0.5), lit<T>(0));
+    return math::select(a <= b, lost, math::select(b != b, lit<T>(0), g));
   }
 };
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
@@ -123,7 +124,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         # The Bernoulli distribution's log(p**x (1 - p)**(1 - x)), which holds for all x in [0, 1].
-        inside = logits * value - logits.clamp(min=0) - (-logits.abs()).exp().log1p()
+        inside = -binary_cross_entropy_with_logits(logits, value, reduction="none")
         return inside + self._cont_bern_log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
