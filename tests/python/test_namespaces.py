@@ -127,3 +127,25 @@ def test_classes_of_a_part_are_found_by_a_process_that_has_not_asked_for_it() ->
     pickled = fresh("import pickle, vesta.distributed as d; print(pickle.dumps(d.ReduceOp.MAX).hex())")
     program = f"import pickle; op = pickle.loads(bytes.fromhex({pickled!r})); import vesta.distributed as d"
     assert fresh(f"{program}; print(op == d.ReduceOp.MAX, type(op) is d.ReduceOp)") == "True True"
+
+
+def test_threads_that_use_parts_of_the_package_first_at_once() -> None:
+    fresh("""if True:
+        import random, sys, threading, vesta
+        sys.setswitchinterval(1e-6)
+        names, barrier, failed = [name for name in dir(vesta) if not name.startswith("_")], threading.Barrier(6), []
+
+        def use(seed):
+            shuffled = random.Random(seed).sample(names, len(names))
+            barrier.wait()
+            for name in shuffled:
+                try:
+                    getattr(vesta, name)
+                except BaseException as error:
+                    failed.append((name, error))
+
+        threads = [threading.Thread(target=use, args=(seed,)) for seed in range(6)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert not failed, failed
+    """)

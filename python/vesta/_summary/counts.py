@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import vesta.nn  # noqa: F401  # whole, before parts of it: other threads may import it
 from vesta import Tensor, nn
 from vesta.nn.modules.batchnorm import _BatchNorm
 

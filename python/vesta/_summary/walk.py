@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import _C, Tensor, nn
 from vesta.nn.modules import hooks
 from vesta.nn.parameter import is_lazy

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Size, Tensor
 from vesta.nn.functional import logsigmoid, softplus
 

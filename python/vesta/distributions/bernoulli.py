@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta.nn.functional import binary_cross_entropy_with_logits, softplus
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta.nn.functional import binary_cross_entropy_with_logits
 

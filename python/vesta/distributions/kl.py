@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta.nn.functional import softplus
 

@@ -7,6 +7,7 @@ those of vectors and matrices, ``_compound_transforms`` those made of others.
 Example::
 
     >>> import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
     >>> from vesta.distributions.transforms import ExpTransform
     >>> ExpTransform().inv(vesta.tensor(1.0))
     tensor(0.)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn.modules.module import Module

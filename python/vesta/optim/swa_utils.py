@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta._names import listing

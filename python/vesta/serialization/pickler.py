@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import vesta.nn  # noqa: F401  # whole, before parts of it: other threads may import it
 from vesta import _C, Tensor
 from vesta._tensor import compressed_parts
 from vesta.nn.modules.conv import Conv2d

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import _C, Tensor
 from vesta.nn.parameter import Buffer, Parameter
 from vesta.storage import TypedStorage, UntypedStorage

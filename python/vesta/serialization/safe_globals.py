@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, Union
 
+import vesta.nn  # noqa: F401  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta.nn.parameter import Parameter
 from vesta.storage import TypedStorage, UntypedStorage

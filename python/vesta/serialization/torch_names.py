@@ -11,6 +11,7 @@ import importlib
 from typing import Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import _C
 from vesta._torch_homes import MOVED
 from vesta.nn.parameter import Buffer, Parameter

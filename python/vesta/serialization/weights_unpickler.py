@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any
 
+import vesta.nn  # noqa: F401  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta.nn.parameter import Parameter
 
