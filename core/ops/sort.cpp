@@ -13,6 +13,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/ties.h>
@@ -152,10 +153,7 @@ Tensor quantile_at(const Tensor& sorted, double rank, Text interpolation) {
   if (is("linear") || is("midpoint")) {
     const double between = is("midpoint") ? (below == above ? 0 : 0.5) : rank - below;
     const bool wide = sorted.dtype() == DType::float64;
-    const double weight = wide ? between : double(float(between)),
-                 other = wide ? 1 - weight : double(1 - float(weight));
-    const Tensor high = at(above), gap = sub(high, r);
-    r = weight < 0.5 ? add(r, mul(gap, weight)) : sub(high, mul(gap, other));
+    r = lerp(r, at(above), wide ? between : double(float(between)));
   }
   const Tensor largest = at(double(sorted.size(-1) - 1));
   return where(isnan(largest), largest, r);  // NaN is larger than all
@@ -206,12 +204,8 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
     const Tensor below = floor(rank), above = ceil(rank);
     const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
     const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
-    const Tensor weight = between.to(input.dtype()), gap = sub(high, low);
-    // From the nearer of both, as PyTorch's lerp goes; a rank that was rounded is no place between two, one of which
-    // may be infinite.
-    return is("linear") || is("midpoint")
-               ? where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))))
-               : low;
+    // a rank that was rounded is no place between two, one of which may be infinite
+    return is("linear") || is("midpoint") ? lerp(low, high, between.to(input.dtype())) : low;
   };
   const bool is_known = !skip_nan && q.dim() == 0 && lines.device() != q.device() && has_values(q);
   Tensor r = is_known ? quantile_at(sorted, q.item<double>() * double(n - 1), interpolation) : by_tensors();

@@ -181,3 +181,24 @@ def test_a_quantile_whose_rank_the_host_knows(dtype: str, interpolation: str) ->
     for q in (-0.1, 1.5):
         with pytest.raises(RuntimeError, match=r"q must be in the range \[0, 1\]"):
             drawn((3,), dtype).cuda().quantile(q)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-14), ("float32", 1e-6), ("bfloat16", 2e-2)])
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, np.inf])
+def test_rows_of_a_table_are_scaled_down_once(norm_type: float, dtype: str, tolerance: float) -> None:
+    """A row that is read twice is scaled once, one that is short or not read not at all; without a sort."""
+    rows = vesta.tensor([[3, 1, 3], [0, 3, 5]])
+    table = drawn((7, 5), dtype, 1)
+    table[0], table[1] = 0, table[1] * 1e-3
+    wide = table.double().numpy()
+    norms = np.linalg.norm(wide, norm_type, axis=1, keepdims=True)
+    want = np.where(norms > 1, wide / (norms + 1e-7), wide)
+    want[[2, 4, 6]] = wide[[2, 4, 6]]
+    for device in ("cpu", "cuda"):
+        weight = table.clone().to(device)
+        read = F.embedding(rows.to(device), weight, max_norm=1.0, norm_type=norm_type)
+        near(weight, vesta.tensor(want).to(table.dtype), tolerance, (norm_type, device))
+        assert vesta.equal(read, weight[rows.to(device)])
+    before = count("launches")
+    F.embedding(rows.to(device), weight, max_norm=1.0, norm_type=norm_type)
+    assert dtype != "float32" or count("launches") - before <= 14

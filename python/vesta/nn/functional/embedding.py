@@ -16,13 +16,12 @@ def _renorm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
     if weight.is_meta:  # which rows are read is not known, nor are they
         return
     with vesta.no_grad():
-        table = weight.detach()
-        rows = vesta.unique(input.reshape(-1))
+        table, rows = weight.detach(), input.reshape(-1)
         if rows.numel() == 0:
             return
-        chosen = table[rows]
+        chosen = table[rows]  # a row that occurs twice is written twice, with the same numbers
         norms = vesta.norm(chosen, norm_type, 1, True)
-        table[rows] = vesta.where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen)
+        table[rows] = chosen * vesta.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
 
 
 def _padding_row(op: str, padding_idx: int | None, weight: Tensor, outside: str) -> int | None:
