@@ -100,13 +100,25 @@ class Nested {
       d = unwrap(o).dtype();
     } else {
       d = number_at(o).dtype();
-      if (d == DType::float64 && !is_numpy_double(o)) d = default_dtype();
-      if (d == DType::complex128) d = complex_type(default_dtype());
+      if (const MaybeDType own = dtype_of_numpy_scalar(o)) d = *own;
+      else if (d == DType::float64) d = default_dtype();
+      else if (d == DType::complex128) d = complex_type(default_dtype());
     }
     kind_ = kind_ < 0 ? int(d) : int(promote(DType(kind_), d));
   }
-  static bool is_numpy_double(PyObject* o) {
-    return !PyFloat_CheckExact(o) && !std::strcmp(Py_TYPE(o)->tp_name, "numpy.float64");
+  /// Returns the dtype of a scalar of NumPy; none of any other number.
+  static MaybeDType dtype_of_numpy_scalar(PyObject* o) {
+    static constexpr std::pair<std::string_view, DType> kNames[] = {
+        {"int8", DType::int8},       {"uint8", DType::uint8},     {"int16", DType::int16},
+        {"int32", DType::int32},     {"int64", DType::int64},     {"float16", DType::float16},
+        {"float32", DType::float32}, {"float64", DType::float64}, {"complex64", DType::complex64}};
+    if (PyFloat_CheckExact(o) || PyLong_CheckExact(o)) return {};
+    const std::string_view type = Py_TYPE(o)->tp_name;
+    if (!type.starts_with("numpy.")) return {};
+    for (const auto& [name, dtype] : kNames) {
+      if (type.substr(6) == name) return dtype;
+    }
+    return {};
   }
 
   Scalar number_at(PyObject* o) {
@@ -362,6 +374,15 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
   return device ? t.to(*device) : t;
 }
 
+/// Returns whether an object is one integer, as a size is: NumPy's too, but no truth value and no tensor.
+static bool is_whole_number(PyObject* x) {
+  if (PyLong_Check(x)) return !PyBool_Check(x);
+  if (is_tensor(x) || !PyIndex_Check(x)) return false;
+  Ref number(PyNumber_Index(x));
+  if (!number) PyErr_Clear();  // an array of several
+  return bool(number);
+}
+
 PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Py_ssize_t n = PyTuple_GET_SIZE(args);
   if (kwargs && PyDict_Size(kwargs) > 0)
@@ -369,7 +390,7 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
   Tensor t;
   PyObject* first = n ? PyTuple_GET_ITEM(args, 0) : nullptr;
   if (n == 1 && is_size(first)) args = first, n = PyTuple_GET_SIZE(args);
-  bool sizes = args == first || !first || (PyLong_Check(first) && !PyBool_Check(first));
+  bool sizes = args == first || !first || (n > 1 && PyIndex_Check(first)) || is_whole_number(first);
   if (sizes) {
     Dims dims;
     for (Py_ssize_t i = 0; i < n; ++i) {

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
 from numbers import Integral, Number, Real
+from operator import index
 
 from ._C import Tensor
 
@@ -27,6 +28,7 @@ __all__ = [
     "convert_hint",
     "expect",
     "is_pytorchs",
+    "is_whole_number",
     "parameter_names",
     "python_number",
     "python_numbers",
@@ -43,9 +45,26 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 _ITERABLE = ("Iterable[", "Sequence[", "list[", "tuple[")
 
 
+def _wider(classes: Any) -> tuple[type, ...]:
+    """Returns the abstract classes of the numbers among ``classes``."""
+    names = classes if isinstance(classes, tuple) else (classes,)
+    return (Real,) if float in names else (Integral,) if int in names else ()
+
+
+def is_whole_number(value: Any) -> bool:
+    """Returns whether a value is one integer, as a size is: NumPy's too, but no truth value and no tensor."""
+    if isinstance(value, (int, Tensor)):
+        return isinstance(value, int) and not isinstance(value, bool)
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
+
+
 def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
-    """Raises a TypeError that names the argument unless ``value`` is of one of ``classes``."""
-    if not isinstance(value, classes):
+    """Raises a TypeError that names the argument unless ``value`` is of one of ``classes``; numbers may be NumPy's."""
+    if not isinstance(value, classes) and not isinstance(value, _wider(classes)):
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
 
 

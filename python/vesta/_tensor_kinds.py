@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from . import _C
-from ._arguments import checked
+from ._arguments import checked, is_whole_number
 from ._C import Tensor
 from ._overridable import overridable, overridable_property
 
@@ -36,7 +36,7 @@ def new(self: Tensor, *args: Data, device: Device | None = None) -> Tensor:
         from .sparse import sparse_coo_tensor
 
         return sparse_coo_tensor(*args, dtype=self.dtype, device=device or self.device)
-    if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+    if len(args) == 1 and not isinstance(args[0], _C.Size) and not is_whole_number(args[0]):
         if isinstance(args[0], Tensor):
             return args[0].detach().to(self.dtype)
         return self.new_tensor(args[0], device=device)

@@ -5,9 +5,11 @@ A tensor of dtype float32 on the CPU is an instance of ``vesta.FloatTensor``; ca
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from . import _C
+from ._arguments import is_whole_number
 from ._C import Tensor
 
 if TYPE_CHECKING:
@@ -46,11 +48,13 @@ class TensorType(type):
         place = cls.device_type if device is None else _C.device(device)
         if device is not None and place.type != cls.device_type:
             raise RuntimeError(f"{cls.__name__}: expected a device of type {cls.device_type}, got {place} (device).")
-        if len(args) != 1 or isinstance(args[0], int):
-            if not all(isinstance(size, int) for size in args):
+        if len(args) != 1 or is_whole_number(args[0]):
+            try:
+                args = tuple(map(index, args))
+            except TypeError:
                 raise TypeError(
                     f"{cls.__name__}: expected sizes, one sequence or one tensor, got {len(args)} arguments."
-                )
+                ) from None
             return _C._ops.empty(args or (0,), dtype=cls.dtype, device=place)
         (data,) = args
         if isinstance(data, _C.Size):

@@ -479,3 +479,40 @@ def test_fractions_of_factors_of_integer_products_are_cut_off() -> None:
     for first in (vesta.ones(2, 2), vesta.ones(2, 2, dtype=vesta.float64)):
         got = vesta.addr(first, v, v, beta=1.5, alpha=0.5)
         assert got.dtype == first.dtype and got.tolist() == [[2.0, 2.5], [2.5, 3.5]]
+
+
+@pytest.mark.parametrize(
+    "name", ["int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
+def test_lists_of_scalars_of_numpy_have_their_dtype(name: str) -> None:
+    one, dtype = getattr(np, name)(1), getattr(vesta, name)
+    for data in ([one, one], [[one], [one]], (one,)):
+        assert vesta.tensor(data).dtype == vesta.as_tensor(data).dtype == dtype
+        assert vesta.tensor(data).sum() == np.size(data)
+    assert vesta.tensor([one, 2]).dtype == vesta.promote_types(dtype, vesta.int64)
+    assert vesta.tensor([one], dtype=vesta.float64).tolist() == [1.0]
+
+
+def test_arguments_that_are_arrays_and_scalars_of_numpy() -> None:
+    x = vesta.arange(24.0).reshape(2, 3, 4)
+    packed = nn.utils.rnn.pack_padded_sequence(x, np.array([2, 1, 1]))
+    assert packed.batch_sizes.tolist() == [3, 1]
+    assert nn.utils.rnn.pack_padded_sequence(x, (2, 1, 1)).batch_sizes.tolist() == [3, 1]
+    padded = nn.utils.rnn.pad_packed_sequence(packed, total_length=np.int64(3), padding_value=np.float32(-1))[0]
+    assert padded.shape == (3, 3, 4) and padded[2].max() == -1
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        nn.utils.rnn.pack_padded_sequence(x, range(2, -1, -1))
+    with pytest.raises(TypeError, match="a list of integers or a Tensor"):
+        nn.utils.rnn.pack_padded_sequence(x, 2)  # type: ignore[arg-type]
+    assert nn.AdaptiveLogSoftmaxWithLoss(4, 10, list(np.array([3, 6]))).cutoffs == [3, 6, 10]
+    weight = nn.Parameter(vesta.ones(2))
+    weight.grad = vesta.ones(2)
+    for optimizer in (vesta.optim.Adam([weight], betas=np.array([0.9, 0.99])), vesta.optim.Adam([weight])):
+        schedules = [
+            vesta.optim.lr_scheduler.ConstantLR(optimizer),
+            vesta.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+        ]
+        vesta.optim.lr_scheduler.SequentialLR(optimizer, schedules, milestones=np.array([2])).step()
+        optimizer.step()
+    with pytest.raises(ValueError, match="expected two numbers, got 3"):
+        vesta.optim.Adam([weight], betas=np.array([0.9, 0.99, 1.0]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import vesta
 from vesta import tensor_types
@@ -77,3 +80,19 @@ def test_backends_that_programs_ask_for() -> None:
         assert vesta.backends.cudnn.enabled is not before and not vesta.backends.cudnn.allow_tf32
     assert vesta.backends.cudnn.enabled is before and vesta.backends.cudnn.allow_tf32
     assert not vesta.backends.cudnn.is_acceptable(vesta.ones(1))
+
+
+@pytest.mark.parametrize("two", [np.int64(2), np.int16(2), np.uint8(2), np.array(2)], ids=lambda n: str(n.dtype))
+def test_sizes_may_be_integers_of_numpy(two: Any) -> None:
+    x = vesta.ones(1)
+    assert vesta.Tensor(two).shape == vesta.FloatTensor(two).shape == x.new(two).shape == (2,)
+    assert (
+        vesta.Tensor(two, two).shape == vesta.LongTensor(two, 3).shape[:1] + (2,) == x.new(3, two)[:2].shape == (2, 2)
+    )
+    assert vesta.Tensor(3, two).shape == vesta.FloatTensor(3, two).shape == (3, 2)
+    assert vesta.Tensor(vesta.tensor(3), two).shape == vesta.IntTensor(vesta.tensor(3), two).shape == (3, 2)
+    assert vesta.Tensor(np.array([2])).tolist() == vesta.FloatTensor(np.array([2])).tolist() == [2.0]
+    with pytest.raises(TypeError, match="FloatTensor: expected sizes"):
+        vesta.FloatTensor(2, np.float32(2))
+    with pytest.raises(TypeError, match="expected int as a size"):
+        vesta.Tensor(2, np.float32(2))

@@ -463,7 +463,7 @@ class SequentialLR(LRScheduler):
         expect(type(self).__name__, "schedulers", schedulers, Sequence, "a list of schedulers")
         for scheduler in schedulers:
             expect(type(self).__name__, "schedulers", scheduler, LRScheduler, "a list of schedulers")
-        expect(type(self).__name__, "milestones", milestones, (list, tuple), "a list of ints")
+        expect(type(self).__name__, "milestones", milestones, Iterable, "a list of ints")
         for milestone in milestones:
             expect(type(self).__name__, "milestones", milestone, Real, "a list of ints")
         if not schedulers:

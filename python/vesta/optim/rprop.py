@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -59,7 +60,7 @@ class Rprop(FusedOptimizer):
         differentiable: bool = False,
     ) -> None:
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            expect("Rprop", name, pair, (tuple, list), "two numbers")
+            expect("Rprop", name, pair, Iterable, "two numbers")
             if len(pair) != 2 or not all(isinstance(value, Real) for value in pair):
                 raise TypeError(f"Rprop: expected two numbers, got {pair!r} ({name}).")
         if not 0.0 < etas[0] < 1.0 < etas[1]:

@@ -43,7 +43,7 @@ def _check_common(op: str, given: dict[str, Any]) -> None:
     if "eps" in given and isinstance(given["eps"], (Real, Tensor)):
         check("eps", given["eps"], number(given["eps"]) >= 0.0, "epsilon value")
     if "betas" in given:
-        expect(op, "betas", given["betas"], (tuple, list), "two numbers")
+        expect(op, "betas", given["betas"], Iterable, "two numbers")
         if len(given["betas"]) != 2:
             raise ValueError(f"{op}: expected two numbers, got {len(given['betas'])} (betas).")
         for i, beta in enumerate(given["betas"]):

@@ -182,12 +182,12 @@ def pack_padded_sequence(
         tensor([1, 3, 2])
     """
     expect("pack_padded_sequence", "input", input, Tensor, "Tensor")
-    expect("pack_padded_sequence", "lengths", lengths, (Tensor, list, tuple), "a list of integers or a Tensor")
+    expect("pack_padded_sequence", "lengths", lengths, (Tensor, Iterable), "a list of integers or a Tensor")
     if isinstance(lengths, Tensor) and lengths.device.type != "cpu":
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} tensor"
         )
-    lengths = vesta.as_tensor(lengths, dtype=vesta.int64)
+    lengths = vesta.as_tensor(list(lengths) if isinstance(lengths, range) else lengths, dtype=vesta.int64)
     if lengths.dim() != 1:
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D tensor")
     if input.dim() < 2:
