@@ -26,6 +26,8 @@ Tensor truncated_normal_(const Tensor& t, double mean, double std, double a, dou
   return fill_at_random(t, "trunc_normal_", kNothing);
 }
 
+Tensor poisson(const Tensor& input, Generator*) { return like(input); }
+
 Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator*) {
   integer_range(t, from, to);
   return fill_at_random(t, "random_", kNothing);
@@ -56,6 +58,7 @@ void register_random() {
   ops::uniform_.set_kernel(DeviceType::meta, uniform_);
   ops::normal_.set_kernel(DeviceType::meta, normal_);
   ops::_truncated_normal_.set_kernel(DeviceType::meta, truncated_normal_);
+  ops::_poisson.set_kernel(DeviceType::meta, poisson);
   ops::_random_.set_kernel(DeviceType::meta, random_);
   ops::bernoulli_.set_kernel(DeviceType::meta, bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::meta, bernoulli);

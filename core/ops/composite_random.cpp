@@ -176,7 +176,7 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
 
 Tensor poisson_composite(const Tensor& input, Generator* generator) {
   check_real_floating(input, "poisson");
-  return drawn_from(input, has_values(input) ? _poisson(input.detach(), generator) : empty_like(input));
+  return drawn_from(input, _poisson(input.detach(), generator));
 }
 
 }  // namespace vesta

@@ -86,6 +86,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "cumsum_": lambda x: x.cumsum_(1),
     "div_": lambda x: x.div_(0.3, rounding_mode="floor"),
     "dropout": lambda x: vesta.dropout(x, 0.5, True),
+    "_truncated_normal_": lambda x: vesta.nn.init.trunc_normal_(x.clone()),
+    "clamp_max": lambda x: vesta.clamp_max(x, 0.5),
     "equal": lambda x: vesta.tensor(vesta.equal(x, x.clone())),
     "expand_as": lambda x: x[0].expand_as(x),
     "fill": lambda x: vesta.fill(x, 3),
