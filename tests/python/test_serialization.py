@@ -327,7 +327,7 @@ def test_functions_can_be_saved(home: str) -> None:
         function = getattr(HOMES[home], name)
         if isinstance(function, types.BuiltinFunctionType):
             assert pickle.loads(pickle.dumps(function)) is function, name
-            assert through(function, weights_only=False) is function, name
+            assert home == "" or through(function, weights_only=False) is function, name
 
 
 def test_a_whole_layer_with_an_activation() -> None:
