@@ -182,3 +182,21 @@ def test_compilers_parts_can_be_imported_and_refuse(tmp_path: Path) -> None:
             raise AssertionError
         """,
     )
+
+
+def test_functions_are_pickled_under_pytorchs_names(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import io, pickle, torch
+        import torch.nn.functional as F
+        for function in (F.gelu, F.softplus, F.relu, torch.relu, torch.fft.fft, torch.linalg.inv, torch.special.entr):
+            print(function.__module__, pickle.loads(pickle.dumps(function)) is function)
+        file = io.BytesIO()
+        torch.save(torch.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu"), file)
+        file.seek(0)
+        print(torch.load(file, weights_only=False).activation is F.gelu)
+        """,
+    )
+    homes = ["torch.nn.functional"] * 3 + ["torch", "torch.fft", "torch.linalg", "torch.special"]
+    assert out.splitlines() == [*(f"{home} True" for home in homes), "True"]

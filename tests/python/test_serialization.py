@@ -9,15 +9,18 @@ import pickle
 import struct
 import subprocess
 import sys
+import types
 import zipfile
 from collections import Counter, OrderedDict
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import op_db_check as check
 import pytest
 import vesta
+import vesta.nn.functional as F
 from op_db_row import DTYPES
 from vesta import nn
 
@@ -312,3 +315,52 @@ def test_import_stays_lean() -> None:
         assert not {"torch", "numpy", "zipfile", "pickletools"} & set(sys.modules), sys.modules.keys()
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+HOMES = {"": vesta, "nn.functional": F, "fft": vesta.fft, "linalg": vesta.linalg, "special": vesta.special}
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_functions_can_be_saved(home: str) -> None:
+    """Layers keep functions, such as an activation."""
+    for name in dir(HOMES[home]):
+        function = getattr(HOMES[home], name)
+        if isinstance(function, types.BuiltinFunctionType):
+            assert pickle.loads(pickle.dumps(function)) is function, name
+            assert home == "" or through(function, weights_only=False) is function, name
+
+
+def test_a_whole_layer_with_an_activation() -> None:
+    layer = vesta.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu").eval()
+    x = vesta.randn(2, 3, 4)
+    vesta.testing.assert_close(through(layer, weights_only=False)(x), layer(x), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "module, name, function",
+    [
+        ("torch._C._nn", "gelu", F.gelu),
+        ("torch._C._nn", "log_sigmoid", F.logsigmoid),
+        ("torch._C._fft", "fft_rfftn", vesta.fft.rfftn),
+        ("torch._C._linalg", "linalg_inv", vesta.linalg.inv),
+        ("torch._C._special", "special_entr", vesta.special.entr),
+        ("torch.functional", "norm", vesta.norm),
+        ("torch.nn.functional", "relu", F.relu),
+        ("torch._C.TensorBase", "relu", vesta.Tensor.relu),
+        ("torch._C._VariableFunctionsClass", "conv2d", vesta.conv2d),
+    ],
+)
+def test_functions_in_files_of_pytorch(module: str, name: str, function: Any) -> None:
+    """They are named as inside of PyTorch's library, or are attributes of a class there."""
+    above, _, last = module.rpartition(".")
+    if last in ("TensorBase", "_VariableFunctionsClass"):
+        data = f"c__builtin__\ngetattr\n(c{above}\n{last}\nX".encode() + struct.pack("<I", len(name)) + name.encode()
+        data += b"tR."
+    else:
+        data = f"c{module}\n{name}\n.".encode()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02" + data)
+        archive.writestr("archive/version", b"3\n")
+    file.seek(0)
+    assert vesta.load(file, weights_only=False) == function

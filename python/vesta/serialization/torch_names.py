@@ -154,8 +154,21 @@ _plain = {
     "torch.nn.parameter.Buffer": Buffer,
     "torch.tensor.Tensor": _C.Tensor,
     "torch.UntypedStorage": UntypedStorage,
+    "torch._C.TensorBase": _C.Tensor,  # methods are pickled as its attributes
+    "torch._C._VariableFunctionsClass": vesta,  # and functions as attributes of this
     "torch._utils._rebuild_nested_tensor": Missing("a nested tensor"),
 }
+
+
+#: Where functions are that PyTorch pickles under names inside of its library: the module, and how their names begin.
+_FUNCTIONS_INSIDE = {
+    "torch._C._fft": ("vesta.fft", "fft_"),
+    "torch._C._linalg": ("vesta.linalg", "linalg_"),
+    "torch._C._nn": ("vesta.nn.functional", ""),
+    "torch._C._special": ("vesta.special", "special_"),
+    "torch.functional": ("vesta", ""),
+}
+_OTHER_FUNCTIONS = {"log_sigmoid": "logsigmoid"}
 
 
 def find(module: str, name: str) -> Any:
@@ -170,7 +183,11 @@ def find(module: str, name: str) -> Any:
         known.refuse()
     if known is not None:
         return known
-    home = _MOVED_BACK.get((module, name), "vesta" + module[len("torch") :])
+    if module in _FUNCTIONS_INSIDE:
+        home, prefix = _FUNCTIONS_INSIDE[module]
+        name = _OTHER_FUNCTIONS.get(name, name.removeprefix(prefix))
+    else:
+        home = _MOVED_BACK.get((module, name), "vesta" + module[len("torch") :])
     try:
         return _found_in(home, name)
     except (ImportError, AttributeError) as error:
