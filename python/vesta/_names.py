@@ -1,11 +1,9 @@
-"""What ``dir()`` of a module shows, and so what an editor offers: what is documented, not what the module imports; and
-where functions of the library say that they are found."""
+"""What ``dir()`` of a module shows, and so what an editor offers: what is documented, not what the module imports."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import BuiltinFunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 
@@ -23,15 +21,3 @@ def listing(module: dict[str, Any], *later: str, hidden: str = "") -> Callable[[
         return sorted({*module["__all__"], *modules, *later, *special} - {*hidden.split()})
 
     return names
-
-
-def name_home(module: dict[str, Any]) -> None:
-    """Sets ``__module__`` of the library's functions that only this module has, so that pickles find them.
-
-    A module whose functions come from the library calls ``name_home(globals())``.
-    """
-    top = vars(sys.modules["vesta"])
-    for name, value in module.items():
-        ours = isinstance(value, BuiltinFunctionType) and value.__module__ in ("vesta", "torch")  # torch: as_torch
-        if ours and value.__name__ == name and top.get(name) is not value:
-            value.__module__ = module["__name__"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vesta._names import listing, name_home
+from vesta._names import listing
 
 from ._C import _fft
 
@@ -20,6 +20,5 @@ if TYPE_CHECKING:  # names that only the op list says
 
 __all__ = [name for name in vars(_fft) if not name.startswith("_")]
 globals().update({name: getattr(_fft, name) for name in __all__})
-name_home(globals())
 
 __dir__ = listing(globals())

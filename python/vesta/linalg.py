@@ -18,7 +18,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from vesta._names import listing, name_home
+from vesta._names import listing
 
 from . import _C, _linalg_functions, matmul
 from ._C import LinAlgError as LinAlgError
@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # names that only the op list says
     from ._C._names_of_linalg import *  # noqa: F403
 
 globals().update({name: getattr(_linalg, name) for name in vars(_linalg) if not name.startswith("_")})
-name_home(globals())
 
 __all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_"))]
 __all__ += _linalg_functions.__all__

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vesta._names import listing, name_home
+from vesta._names import listing
 from vesta._overridable import overridable
 
 from ._C import Tensor, _ops, _special
@@ -60,6 +60,5 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
 
 overridable(log_softmax, softmax)
-name_home(globals())
 
 __dir__ = listing(globals())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pickle
 import subprocess
 import sys
 import types
@@ -36,18 +35,6 @@ def test_a_module_shows_what_it_offers(name: str) -> None:
         else:
             assert k in module.__all__ or k not in vars(module) or module.__name__ in ("vesta.cuda", "vesta.nn"), k
     assert not {"Any", "annotations", "expect", "checked", "TYPE_CHECKING"} & set(shown)
-
-
-@pytest.mark.parametrize("name", ["", ".fft", ".linalg", ".nn.functional", ".nn.init", ".special"])
-def test_functions_can_be_pickled(name: str) -> None:
-    """A model that keeps one, such as the activation of a transformer, can be saved whole."""
-    module = importlib.import_module(f"vesta{name}")
-    for k in dir(module):
-        value = getattr(module, k)
-        if not k.startswith("__") and callable(value) and not isinstance(value, type):
-            assert pickle.loads(pickle.dumps(value)) is value, k
-    layer = vesta.nn.TransformerEncoderLayer(4, 2, activation=vesta.nn.functional.gelu)
-    assert pickle.loads(pickle.dumps(layer)).activation is vesta.nn.functional.gelu
 
 
 def test_the_package_itself_has_no_imports_of_its_own() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import vesta
 from vesta._C import _nn, _private
-from vesta._names import listing, name_home
+from vesta._names import listing
 from vesta._overridable import overridable
 
 from . import activation, attention, loss, normalization, pooling, vision
@@ -79,7 +79,6 @@ for _home, _names in _spaces:
                 globals()[_name].__module__ = __name__  # that pickles find it
 for _name in _OWN:
     globals()[_name].__module__ = __name__  # where users find them, and where pickles look
-name_home(globals())
 #: Other names of methods and of ``interpolate``, which PyTorch, too, takes over only as what they call.
 _OTHER_NAMES = ("sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
 overridable(*(globals()[_name] for _name in _OWN if _name not in _OTHER_NAMES))
