@@ -148,7 +148,10 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}")
     try:
-        module = _importlib.import_module(home or f".{name}", __name__)
+        path = home or f".{name}"
+        if path.count(".") > 1:  # a package before its part, as when the package is imported: threads do both at once
+            _importlib.import_module(path[: path.rindex(".")], __name__)
+        module = _importlib.import_module(path, __name__)
     except ModuleNotFoundError as error:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}") from error
     value = module if not home else getattr(module, name)

@@ -143,13 +143,11 @@ def test_a_sort_is_stable_even_if_nobody_asked() -> None:
     assert vesta.equal(x.argsort(descending=True), x.argsort(descending=True, stable=True))
 
 
-@pytest.mark.differs
-def test_a_bound_takes_the_gradient_of_an_equal_value() -> None:
-    for bound in (3.0, vesta.tensor(3.0), vesta.full((1,), 3.0)):
-        for clamp in (vesta.clamp_min, vesta.clamp_max):
-            x = vesta.tensor([3.0], requires_grad=True)
-            clamp(x, bound).sum().backward()
-            assert x.grad.item() == 0
+def test_a_bound_that_is_a_number_takes_the_gradient_of_an_equal_value() -> None:
+    for clamp in (vesta.clamp_min, vesta.clamp_max):
+        x = vesta.tensor([3.0], requires_grad=True)
+        clamp(x, 3.0).sum().backward()
+        assert x.grad.item() == 0
 
 
 def test_many_equals_of_16_bits_share_the_gradient() -> None:
@@ -204,10 +202,3 @@ def test_equal_values_share_the_gradient(name: str) -> None:
     getattr(vesta, name)(a, b).backward(vesta.full((4,), 2.0))
     first = [1.0, 0.0, 2.0, 1.0] if name in ("maximum", "fmax", "clamp_min") else [1.0, 2.0, 0.0, 1.0]
     assert a.grad.tolist() == first and b.grad.tolist() == [2.0 - g for g in first]
-
-
-def test_a_bound_that_is_a_number_leaves_the_gradient() -> None:
-    """As the kink of relu: nothing at the bound itself."""
-    x = vesta.tensor([0.0, 1.0, -1.0], requires_grad=True)
-    x.clamp_min(0.0).sum().backward()
-    assert x.grad.tolist() == [0.0, 1.0, 0.0]

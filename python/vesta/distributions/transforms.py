@@ -7,7 +7,6 @@ those of vectors and matrices, ``_compound_transforms`` those made of others.
 Example::
 
     >>> import vesta
-import vesta.nn  # whole, before parts of it: other threads may import it
     >>> from vesta.distributions.transforms import ExpTransform
     >>> ExpTransform().inv(vesta.tensor(1.0))
     tensor(0.)
@@ -19,6 +18,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import vesta
+import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Size, Tensor
 from vesta._names import listing
 from vesta.nn.functional import softplus
