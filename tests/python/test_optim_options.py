@@ -196,3 +196,11 @@ def test_sgd_loads_a_missing_momentum() -> None:
     optimizer.step()
     with pytest.raises(TypeError, match=r"^SGD\.load_state_dict: expected a tensor for momentum_buffer"):
         optimizer.load_state_dict({**saved, "state": {0: {"momentum_buffer": 3}}})
+
+
+def test_two_numbers_have_an_order() -> None:
+    for wrong in ({0.5, 0.9}, (x for x in (0.5, 0.9)), {0.5: 1, 0.9: 2}, "ab", vesta.tensor(0.5)):
+        with pytest.raises(TypeError, match=r"^Adam: expected two numbers, got \w+ \(betas\)\.$"):
+            optim.Adam([parameter()], betas=wrong)
+        with pytest.raises(TypeError, match=r"^Rprop: expected two numbers, got \w+ \(etas\)\.$"):
+            optim.Rprop([parameter()], etas=wrong)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from numbers import Real
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import expect
 from vesta.optim.fused import FusedOptimizer
 from vesta.optim.optimizer import ParamsT, number
-from vesta.optim.rule import hyperparameters
+from vesta.optim.rule import expect_line, hyperparameters
 
 __all__ = ["Rprop"]
 
@@ -60,7 +58,7 @@ class Rprop(FusedOptimizer):
         differentiable: bool = False,
     ) -> None:
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            expect("Rprop", name, pair, Iterable, "two numbers")
+            expect_line("Rprop", name, pair)
             if len(pair) != 2 or not all(isinstance(value, Real) for value in pair):
                 raise TypeError(f"Rprop: expected two numbers, got {pair!r} ({name}).")
         if not 0.0 < etas[0] < 1.0 < etas[1]:

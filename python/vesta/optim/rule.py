@@ -7,7 +7,7 @@ Such an optimizer is its constructor's signature and two short methods: ``_begin
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -36,6 +36,13 @@ def _check_tensors(op: str, given: dict[str, Any]) -> None:
                 raise ValueError(f"{op}: Tensor {name} must be 1-element, got shape {list(part.shape)} ({name}).")
 
 
+def expect_line(op: str, name: str, value: Any) -> None:
+    """Raises for what does not have numbers in an order: a list, a tuple or a one-dimensional array does, a set not."""
+    in_order = isinstance(value, Sequence) and not isinstance(value, str)
+    if not in_order and getattr(value, "ndim", None) != 1:
+        expect(op, name, value, (tuple, list), "two numbers")
+
+
 def _check_common(op: str, given: dict[str, Any]) -> None:
     """Checks what several optimizers have, with PyTorch's messages."""
     lr = given.get("lr", 0.0)
@@ -43,7 +50,7 @@ def _check_common(op: str, given: dict[str, Any]) -> None:
     if "eps" in given and isinstance(given["eps"], (Real, Tensor)):
         check("eps", given["eps"], number(given["eps"]) >= 0.0, "epsilon value")
     if "betas" in given:
-        expect(op, "betas", given["betas"], Iterable, "two numbers")
+        expect_line(op, "betas", given["betas"])
         if len(given["betas"]) != 2:
             raise ValueError(f"{op}: expected two numbers, got {len(given['betas'])} (betas).")
         for i, beta in enumerate(given["betas"]):
