@@ -47,7 +47,7 @@ IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to) {
   visit<kReals | kBool>(t.dtype(), [&]<class T>() {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>) {
-      low = int64_t(Limits::min()), high = int64_t(Limits::max());
+      low = int64_t(+Limits::min()), high = int64_t(Limits::max());
     } else {
       high = int64_t(1) << Limits::digits;
       low = -high;

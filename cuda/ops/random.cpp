@@ -175,7 +175,8 @@ Tensor dropout_backward_kernel(const Tensor& grad, const Tensor& mask, double sc
   const bool fits = is_float(grad.dtype()) && is_bool(mask.dtype()) && std::ranges::equal(grad.sizes(), mask.sizes());
   if (!fits || !mask.is_contiguous()) return ops::native_dropout_backward.body()(grad, mask, scale);
   DeviceGuard guard(grad.device().index);
-  const Tensor g = contiguous_copy(grad), out = empty_tensor(grad.sizes(), grad.dtype(), grad.device());
+  const Tensor g = contiguous_copy(grad);
+  Tensor out = empty_tensor(grad.sizes(), grad.dtype(), grad.device());
   RandomLaunch l;
   l.name = "native_dropout_backward", l.dtype = grad.dtype(), l.stream = stream_of(grad), l.n = grad.numel();
   l.in = g.data_ptr(), l.out = out.data_ptr(), l.mask = static_cast<bool*>(mask.data_ptr()), l.b = scale;

@@ -204,3 +204,5 @@ def test_two_numbers_have_an_order() -> None:
             optim.Adam([parameter()], betas=wrong)
         with pytest.raises(TypeError, match=r"^Rprop: expected two numbers, got \w+ \(etas\)\.$"):
             optim.Rprop([parameter()], etas=wrong)
+    with pytest.raises(TypeError, match=r"^Muon: expected three numbers, got tuple_iterator \(ns_coefficients\)\.$"):
+        optim.Muon([parameter()], ns_coefficients=iter((1.0, 2.0, 3.0)))

@@ -8,7 +8,7 @@ from typing import Any, cast
 import vesta
 from vesta import _C, Tensor
 from vesta.optim.optimizer import ParamsT, check, number
-from vesta.optim.rule import RuleOptimizer, alike, hyperparameters, move_averages, zeros
+from vesta.optim.rule import RuleOptimizer, alike, expect_line, hyperparameters, move_averages, zeros
 
 __all__ = ["Muon"]
 
@@ -59,6 +59,7 @@ class Muon(RuleOptimizer):
         adjust_lr_fn: str | None = None,
     ) -> None:
         check("momentum", momentum, momentum >= 0.0)
+        expect_line("Muon", "ns_coefficients", ns_coefficients, "three numbers")
         if len(ns_coefficients) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
         if ns_steps >= 100:

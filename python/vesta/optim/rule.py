@@ -36,11 +36,11 @@ def _check_tensors(op: str, given: dict[str, Any]) -> None:
                 raise ValueError(f"{op}: Tensor {name} must be 1-element, got shape {list(part.shape)} ({name}).")
 
 
-def expect_line(op: str, name: str, value: Any) -> None:
+def expect_line(op: str, name: str, value: Any, wanted: str = "two numbers") -> None:
     """Raises for what does not have numbers in an order: a list, a tuple or a one-dimensional array does, a set not."""
     in_order = isinstance(value, Sequence) and not isinstance(value, str)
     if not in_order and getattr(value, "ndim", None) != 1:
-        expect(op, name, value, (tuple, list), "two numbers")
+        expect(op, name, value, (tuple, list), wanted)
 
 
 def _check_common(op: str, given: dict[str, Any]) -> None:
