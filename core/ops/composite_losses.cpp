@@ -217,6 +217,9 @@ Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeT
   Reduce r = reduction_of(reduction, "cross_entropy");
   const Tensor w = widened(weight, dtype);
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
+    VESTA_CHECK(ignore_index < 0, runtime,
+                "cross_entropy: ignore_index is not supported for floating point target, got ", ignore_index,
+                " (ignore_index).");
     return soft_cross_entropy(widened(input, dtype), widened(target, dtype), w, r, label_smoothing);
   }
   // The kernels read 16-bit logits and compute in float32: a copy would only be read once more.

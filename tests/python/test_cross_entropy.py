@@ -155,3 +155,11 @@ def test_what_options_of_a_classifier_refuses():
     for count in (vesta.zeros(3).long(), vesta.full((8,), 9)):
         with pytest.raises((ValueError, RuntimeError, IndexError), match="cross_entropy"):
             F.linear_cross_entropy(x, w, count, options=options())
+
+
+def test_probabilities_have_no_class_to_ignore() -> None:
+    x, target = vesta.randn(3, 4), vesta.randn(3, 4).softmax(1)
+    assert F.cross_entropy(x, target, ignore_index=-1) == F.cross_entropy(x, target)
+    for index in (0, 1, 7):
+        with pytest.raises(RuntimeError, match="ignore_index is not supported for floating point target"):
+            F.cross_entropy(x, target, ignore_index=index)
