@@ -7,7 +7,14 @@ from typing import Any
 
 from vesta.as_torch.compiled import OptimizedModule, wrapped
 from vesta.as_torch.only._settings import Settings
-from vesta.as_torch.only.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from vesta.as_torch.only.compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
 
 __all__ = [
     "OptimizedModule",
@@ -70,8 +77,3 @@ def mark_static(t: Any, index: Any = None) -> None:
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
     """Does nothing: there is no graph that could rely on it."""
-
-
-def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """Returns an empty list."""
-    return []
