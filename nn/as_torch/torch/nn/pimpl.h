@@ -65,8 +65,8 @@ class ModuleHolder : torch::detail::ModuleHolderIndicator {
     return impl_;
   }
 
-  template <class... A>
-  auto operator()(A&&... arguments) -> decltype(std::declval<Contained&>().forward(std::forward<A>(arguments)...)) {
+  template <class... A, class M = Contained>
+  auto operator()(A&&... arguments) -> decltype(std::declval<M&>().forward(std::forward<A>(arguments)...)) {
     return get()->forward(std::forward<A>(arguments)...);
   }
   template <class A>
