@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include <torch/demangle.h>
 #include <torch/types.h>
 
 namespace torch::nn {

@@ -281,7 +281,7 @@ namespace detail {
 inline void print_parameters(std::ostream& to, const char* name, const OrderedDict<std::string, Tensor>& parameters) {
   to << name << "(\n";
   for (const auto& p : parameters) {
-    to << '(' << p.key() << "): Parameter containing: [" << c10::toString(p.value().dtype()) << " of size "
+    to << '(' << p.key() << "): Parameter containing: [" << torch::toString(p.value().dtype()) << " of size "
        << vesta::text(p.value().sizes()) << "]\n";
   }
   to << ')';

@@ -21,12 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include <vesta/autograd/accumulate_grad.h>
+#include <torch/types.h>
 
 #include <torch/nn/any_value.h>
 #include <torch/nn/pimpl.h>
 #include <torch/serialize/archive.h>
-#include <torch/types.h>
+
+#include <vesta/autograd/accumulate_grad.h>
 
 namespace torch::nn {
 
