@@ -45,7 +45,7 @@ void take(serialize::InputArchive& archive, const std::string& key, T& value) {
     const auto list = found.toTensorVector();
     value.assign(list.begin(), list.end());
   } else if constexpr (std::is_same_v<T, std::tuple<double, double>>) {
-    const auto& parts = found.toTupleRef().elements();
+    const auto& parts = found.elements();
     value = {parts.at(0).toDouble(), parts.at(1).toDouble()};
   } else {
     value = found.to<T>();
