@@ -1,6 +1,7 @@
 // How libtorch prints: tensors as aligned columns that share a scale, with type and sizes below; lists and devices.
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iomanip>
@@ -62,6 +63,15 @@ inline Columns columns_for(std::ostream& to, const Tensor& t) {
 inline void print_scale(std::ostream& to, double scale) {
   const SavedFormat saved(to);
   to << std::defaultfloat << scale << " *" << '\n';
+}
+
+/// Returns the shortest text that reads as this number; powers from 16 on and below -4 have exponents.
+inline std::string shortest(double v) {
+  char text[64];
+  const double size = std::abs(v);
+  const auto form = size != 0 && (size >= 1e16 || size < 1e-4) ? std::chars_format::scientific : std::chars_format::fixed;
+  return {text, std::isfinite(v) ? std::to_chars(text, text + sizeof text, v, form).ptr
+                                 : std::to_chars(text, text + sizeof text, v).ptr};
 }
 
 /// Prints a matrix of doubles, as many columns in a block as fit into the line.
@@ -138,7 +148,10 @@ std::ostream& operator<<(std::ostream& to, const T& type) {
 }
 template <std::same_as<DType> T>
 std::ostream& operator<<(std::ostream& to, const T& type) {
-  return to << torch::toString(type);
+  static constexpr const char* kNames[] = {"bool", "unsigned char", "signed char",   "short int", "int",    "long int",
+                                           "c10::Half", "c10::BFloat16", "float", "double", "c10::complex<float>",
+                                           "c10::complex<double>"};  // as libtorch prints what dtype() returns
+  return to << kNames[size_t(type)];
 }
 template <std::same_as<Scalar> T>
 std::ostream& operator<<(std::ostream& to, const T& number) {
@@ -157,7 +170,7 @@ inline std::ostream& print(std::ostream& to, const Tensor& given, int64_t line) 
   }
   const Tensor t = given.detach().to(DType::float64).to(Device()).contiguous();
   if (t.dim() == 0) {
-    to << std::defaultfloat << t.item<double>() << '\n';
+    to << torch::detail::shortest(t.item<double>()) << '\n';
   } else if (t.numel() > 0 && t.dim() == 1) {
     const torch::detail::Columns form = torch::detail::columns_for(to, t);
     if (form.scale != 1) torch::detail::print_scale(to, form.scale);

@@ -297,6 +297,7 @@ inline bool Tensor::is_signed() const { return dtype() != DType::bool_ && dtype(
 inline bool Tensor::is_same_size(const Tensor& other) const { return std::ranges::equal(sizes(), other.sizes()); }
 inline bool Tensor::is_alias_of(const Tensor& other) const { return impl_->storage() == other.impl_->storage(); }
 inline Tensor Tensor::pin_memory() const { return vesta::pin_memory(*this); }
+inline bool Tensor::is_pinned() const { return vesta::is_pinned(*this); }
 inline bool Tensor::retains_grad() const { return autograd::retains_grad(*this); }
 inline bool Tensor::is_view() const { return autograd::view_base(*this).defined(); }
 inline std::string Tensor::toString() const {

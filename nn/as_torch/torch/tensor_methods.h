@@ -1,4 +1,4 @@
-// The methods of libtorch's Tensor and Scalar that Vesta's have not: macros that core/tensor.h and core/scalar.h expand
+// The methods of libtorch's Tensor, Scalar and Error that Vesta's have not: macros that core/tensor.h and its like expand
 // in the classes. They are defined in tensor.h. Whoever includes this comes before all headers of Vesta.
 #pragma once
 #if defined(VESTA_TENSOR_WITHOUT_OPS)
@@ -27,6 +27,10 @@ class TensorAccessor;
 namespace vesta::autograd {
 class Node;
 }
+
+#define VESTA_ERROR_MORE_METHODS                                    \
+  const std::string& msg() const noexcept { return message_; }      \
+  const char* what_without_backtrace() const noexcept { return what(); }
 
 // clang-format off
 #define VESTA_SCALAR_MORE_METHODS                                                    \
@@ -89,6 +93,7 @@ class Node;
   Tensor cuda() const { return to(Device(DeviceType::cuda)); }                                                      \
   Tensor contiguous(::torch::MemoryFormat format) const;                                                            \
   Tensor clone(::torch::MemoryFormat format) const;                                                                 \
+  bool is_pinned() const;                                                                                           \
   Tensor pin_memory() const;                                                                                        \
   Tensor alias() const;                                                                                             \
   Tensor sum(DType dtype) const { return sum(MaybeDims(), false, dtype); }                                          \

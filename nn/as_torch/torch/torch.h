@@ -1,6 +1,7 @@
 // Everything that a program written for libtorch includes.
 #pragma once
 #include <torch/autograd.h>
+#include <torch/composites.h>
 #include <torch/data.h>
 #include <torch/functions.h>
 #include <torch/indexing.h>
@@ -9,3 +10,4 @@
 #include <torch/serialize.h>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <torch/version.h>
