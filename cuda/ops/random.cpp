@@ -203,7 +203,7 @@ Tensor checked_probabilities(const Tensor& input) {
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   const DType d = check_randperm(n, dtype);
   const Device on = resolved(*device);
-  DeviceGuard guard(on.index);
+  DeviceGuard guard(on.index());
   const bool wide = n >= int64_t(1) << 31;
   Tensor order = empty_tensor({{n}}, DType::int64, on);
   RandomLaunch l = launch_of("randperm", order, generator);

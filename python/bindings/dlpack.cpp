@@ -207,10 +207,10 @@ Tensor from_dlpack(PyObject* exporter) {
   auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
   const DlTensor& d = m->tensor;
   // 3 is page-locked host memory, to us the CPU's.
-  VESTA_CHECK(d.device.type() == 1 || d.device.type() == 2 || d.device.type() == 3, device,
-              "from_dlpack: expected memory of the CPU or of CUDA, got device type ", int64_t(d.device.type()), ".");
-  const Device device = d.device.type() == 2 ? Device(DeviceType::cuda, int8_t(d.device.id)) : Device();
-  if (d.device.type() == 2) backend(DeviceType::cuda);  // says so where there is none
+  VESTA_CHECK(d.device.type == 1 || d.device.type == 2 || d.device.type == 3, device,
+              "from_dlpack: expected memory of the CPU or of CUDA, got device type ", int64_t(d.device.type), ".");
+  const Device device = d.device.type == 2 ? Device(DeviceType::cuda, int8_t(d.device.id)) : Device();
+  if (d.device.type == 2) backend(DeviceType::cuda);  // says so where there is none
   VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims, " dimensions, got ",
               int64_t(d.ndim), ".");
   DType dtype = dtype_of_dl(d.dtype);

@@ -35,8 +35,7 @@ inline Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncO
   const Tensor loss = vesta::kl_div(input, target, batch ? "sum" : reduction, o.log_target());
   return batch && input.dim() > 0 ? vesta::div(loss, input.size(0)) : loss;
 }
-inline Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& o,
-                             double beta) {
+inline Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& o, double beta) {
   TORCH_CHECK(!o.beta(), "expected beta not to be provided in 'options', but got ", *o.beta());
   return vesta::smooth_l1_loss(input, target, detail::word(o.reduction()), beta);
 }

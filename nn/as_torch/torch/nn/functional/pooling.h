@@ -20,7 +20,7 @@ vesta::nn::MaxPoolOptions<D> pool_of(const MaxPoolOptions<D>& o) {
 }
 template <size_t D>
 vesta::nn::AvgPoolOptions<D> pool_of(const AvgPoolOptions<D>& o) {
-  return {ints(o.kernel_size()), ints(o.stride()),         ints(o.padding()),
+  return {ints(o.kernel_size()), ints(o.stride()),      ints(o.padding()),
           o.ceil_mode(),         o.count_include_pad(), o.divisor_override()};
 }
 template <size_t D>

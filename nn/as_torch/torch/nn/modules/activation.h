@@ -28,9 +28,8 @@ TORCH_PLAIN_LAYER(LeakyReLU, LeakyReLUOptions, functional::leaky_relu(input, opt
                   "negative_slope=", options.negative_slope(), detail::if_in_place(options.inplace()));
 TORCH_PLAIN_LAYER(Hardtanh, HardtanhOptions, functional::hardtanh(input, options), "min_val=", options.min_val(),
                   ", max_val=", options.max_val(), detail::if_in_place(options.inplace()));
-TORCH_PLAIN_LAYER(Threshold, ThresholdOptions, functional::threshold(input, options),
-                  "threshold=", options.threshold(), ", value=", options.value(),
-                  detail::if_in_place(options.inplace()));
+TORCH_PLAIN_LAYER(Threshold, ThresholdOptions, functional::threshold(input, options), "threshold=", options.threshold(),
+                  ", value=", options.value(), detail::if_in_place(options.inplace()));
 TORCH_PLAIN_LAYER(Hardshrink, HardshrinkOptions, functional::hardshrink(input, options), options.lambda());
 TORCH_PLAIN_LAYER(Softshrink, SoftshrinkOptions, functional::softshrink(input, options), options.lambda());
 TORCH_PLAIN_LAYER(Softplus, SoftplusOptions, functional::softplus(input, options), "beta=", options.beta(),
@@ -39,8 +38,7 @@ TORCH_PLAIN_LAYER(GELU, GELUOptions, functional::gelu(input, options));
 TORCH_PLAIN_LAYER(GLU, GLUOptions, functional::glu(input, options), "dim=", options.dim());
 TORCH_PLAIN_LAYER(Softmax, SoftmaxOptions, functional::softmax(input, options.dim()), "dim=", options.dim());
 TORCH_PLAIN_LAYER(Softmin, SoftminOptions, functional::softmin(input, options.dim()), "dim=", options.dim());
-TORCH_PLAIN_LAYER(LogSoftmax, LogSoftmaxOptions, functional::log_softmax(input, options.dim()),
-                  "dim=", options.dim());
+TORCH_PLAIN_LAYER(LogSoftmax, LogSoftmaxOptions, functional::log_softmax(input, options.dim()), "dim=", options.dim());
 
 namespace detail {
 inline const RReLUOptions& checked(const RReLUOptions& o) {
@@ -119,9 +117,9 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
                                      const Tensor& attn_mask = {}, bool average_attn_weights = true) {
     return functional::multi_head_attention_forward(
         query, key, value,
-        functional::MultiheadAttentionForwardFuncOptions(
-            options.embed_dim(), options.num_heads(), in_proj_weight, in_proj_bias, bias_k, bias_v,
-            options.add_zero_attn(), options.dropout(), out_proj->weight, out_proj->bias)
+        functional::MultiheadAttentionForwardFuncOptions(options.embed_dim(), options.num_heads(), in_proj_weight,
+                                                         in_proj_bias, bias_k, bias_v, options.add_zero_attn(),
+                                                         options.dropout(), out_proj->weight, out_proj->bias)
             .training(is_training())
             .key_padding_mask(key_padding_mask)
             .need_weights(need_weights)
@@ -132,6 +130,7 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
             .v_proj_weight(v_proj_weight)
             .average_attn_weights(average_attn_weights));
   }
+  void pretty_print(std::ostream& stream) const override { stream << "torch::nn::MultiheadAttention"; }
 
   bool _qkv_same_embed_dim = true;
   Tensor in_proj_weight, in_proj_bias, bias_k, bias_v;

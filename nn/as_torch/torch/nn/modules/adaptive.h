@@ -92,8 +92,7 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
     const Tensor scores = head(input), best = vesta::argmax(scores, 1);
     const Tensor rare = vesta::squeeze(vesta::nonzero(vesta::ge(best, shortlist_size)), 1);
     if (rare.numel() == 0) return best;
-    const Tensor all =
-        _get_full_log_prob(vesta::index_select(input, 0, rare), vesta::index_select(scores, 0, rare));
+    const Tensor all = _get_full_log_prob(vesta::index_select(input, 0, rare), vesta::index_select(scores, 0, rare));
     return vesta::index_copy(best, 0, rare, vesta::argmax(all, 1));
   }
   TORCH_LAYER_TEXT("AdaptiveLogSoftmaxWithLoss")

@@ -17,8 +17,8 @@ class NormImplBase : public Cloneable<Derived> {
     bias = this->register_parameter("bias", affine ? vesta::empty(sizes) : Tensor(), affine);
     running_mean = this->register_buffer("running_mean", track ? vesta::zeros(sizes) : Tensor());
     running_var = this->register_buffer("running_var", track ? vesta::ones(sizes) : Tensor());
-    num_batches_tracked = this->register_buffer(
-        "num_batches_tracked", track ? vesta::zeros(vesta::IntList(), vesta::DType::int64) : Tensor());
+    num_batches_tracked = this->register_buffer("num_batches_tracked",
+                                                track ? vesta::zeros(vesta::IntList(), vesta::DType::int64) : Tensor());
     reset_parameters();
   }
   void reset_running_stats() {
@@ -41,7 +41,10 @@ class BatchNormImplBase : public NormImplBase<D, Derived, BatchNormOptions> {
   using NormImplBase<D, Derived, BatchNormOptions>::NormImplBase;
   Tensor forward(const Tensor& input) {
     const int64_t dims = input.dim();
-    TORCH_CHECK(dims == int64_t(D) + 2 || (D == 1 && dims == 2), "expected ", D == 1 ? "2D or 3D" : D == 2 ? "4D" : "5D",
+    TORCH_CHECK(dims == int64_t(D) + 2 || (D == 1 && dims == 2), "expected ",
+                D == 1   ? "2D or 3D"
+                : D == 2 ? "4D"
+                         : "5D",
                 " input (got ", dims, "D input)");
     const bool track = this->options.track_running_stats(), training = this->is_training();
     double momentum = this->options.momentum().value_or(0);

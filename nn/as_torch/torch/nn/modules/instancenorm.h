@@ -14,16 +14,16 @@ class InstanceNormImpl : public NormImplBase<D, Derived, InstanceNormOptions> {
     const bool single = input.dim() == int64_t(D) + 1;
     TORCH_CHECK(single || input.dim() == int64_t(D) + 2, "expected ", D + 1, "D or ", D + 2, "D input (got ",
                 input.dim(), "D input)");
-    const Tensor y = functional::instance_norm(
-        single ? vesta::unsqueeze(input, 0) : input,
-        functional::InstanceNormFuncOptions()
-            .running_mean(this->running_mean)
-            .running_var(this->running_var)
-            .weight(this->weight)
-            .bias(this->bias)
-            .use_input_stats(this->is_training() || !this->options.track_running_stats())
-            .momentum(this->options.momentum())
-            .eps(this->options.eps()));
+    const Tensor y =
+        functional::instance_norm(single ? vesta::unsqueeze(input, 0) : input,
+                                  functional::InstanceNormFuncOptions()
+                                      .running_mean(this->running_mean)
+                                      .running_var(this->running_var)
+                                      .weight(this->weight)
+                                      .bias(this->bias)
+                                      .use_input_stats(this->is_training() || !this->options.track_running_stats())
+                                      .momentum(this->options.momentum())
+                                      .eps(this->options.eps()));
     return single ? vesta::squeeze(y, 0) : y;
   }
   void pretty_print(std::ostream& stream) const override {

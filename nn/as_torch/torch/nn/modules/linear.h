@@ -32,8 +32,8 @@ class LinearImpl : public Cloneable<LinearImpl> {
   TORCH_LAYER_OPTIONS(LinearImpl, LinearOptions);
   void reset() override {
     weight = register_parameter("weight", vesta::empty({options.out_features(), options.in_features()}));
-    bias = register_parameter("bias", options.bias() ? vesta::empty({options.out_features()}) : Tensor(),
-                              options.bias());
+    bias =
+        register_parameter("bias", options.bias() ? vesta::empty({options.out_features()}) : Tensor(), options.bias());
     reset_parameters();
   }
   /// Draws weight and bias from U(-1 / sqrt(in_features), 1 / sqrt(in_features)).
@@ -56,10 +56,11 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
  public:
   TORCH_LAYER_OPTIONS(BilinearImpl, BilinearOptions);
   void reset() override {
-    weight = register_parameter(
-        "weight", vesta::empty({options.out_features(), options.in1_features(), options.in2_features()}));
-    bias = register_parameter("bias", options.bias() ? vesta::empty({options.out_features()}) : Tensor(),
-                              options.bias());
+    TORCH_CHECK(options.in1_features() > 0, "in1_features must be > 0, but got ", options.in1_features());
+    weight = register_parameter("weight",
+                                vesta::empty({options.out_features(), options.in1_features(), options.in2_features()}));
+    bias =
+        register_parameter("bias", options.bias() ? vesta::empty({options.out_features()}) : Tensor(), options.bias());
     reset_parameters();
   }
   void reset_parameters() {

@@ -59,8 +59,8 @@ TORCH_SMOOTH_LOSS_LAYER(HuberLoss, huber_loss);
   TORCH_MODULE(Name)
 TORCH_WEIGHTED_LOSS_LAYER(BCELoss, binary_cross_entropy, BCELossOptions(options).weight(weight), weight, );
 TORCH_WEIGHTED_LOSS_LAYER(BCEWithLogitsLoss, binary_cross_entropy_with_logits,
-                          BCEWithLogitsLossOptions(options).weight(weight).pos_weight(pos_weight),
-                          weight; Tensor pos_weight, pos_weight = register_buffer("pos_weight", options.pos_weight()));
+                          BCEWithLogitsLossOptions(options).weight(weight).pos_weight(pos_weight), weight;
+                          Tensor pos_weight, pos_weight = register_buffer("pos_weight", options.pos_weight()));
 TORCH_WEIGHTED_LOSS_LAYER(MultiMarginLoss, multi_margin_loss, MultiMarginLossOptions(options).weight(weight), weight,
                           TORCH_CHECK(options.p() == 1 || options.p() == 2, "only p == 1 and p == 2 supported"),
                           "p=", options.p(), ", margin=", options.margin(), ", weight=", options.weight(),

@@ -194,8 +194,8 @@ class RNNCellImplBase : public Cloneable<Derived> {
     const auto& o = options_base;
     vesta::nn::Module made;
     cell_.emplace(made, kind_, o.num_chunks(),
-                  vesta::nn::RecurrentCellOptions{.input_size = o.input_size(), .hidden_size = o.hidden_size(),
-                                                  .bias = o.bias()});
+                  vesta::nn::RecurrentCellOptions{
+                      .input_size = o.input_size(), .hidden_size = o.hidden_size(), .bias = o.bias()});
     weight_ih = this->register_parameter("weight_ih", cell_->weight_ih);
     weight_hh = this->register_parameter("weight_hh", cell_->weight_hh);
     bias_ih = this->register_parameter("bias_ih", cell_->bias_ih, o.bias());

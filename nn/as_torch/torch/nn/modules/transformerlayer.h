@@ -25,8 +25,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
   void reset() override {
     const int64_t width = options.d_model();
     self_attn = register_module(
-        "self_attn",
-        MultiheadAttention(MultiheadAttentionOptions(width, options.nhead()).dropout(options.dropout())));
+        "self_attn", MultiheadAttention(MultiheadAttentionOptions(width, options.nhead()).dropout(options.dropout())));
     linear1 = register_module("linear1", Linear(width, options.dim_feedforward()));
     dropout = register_module("dropout", Dropout(options.dropout()));
     linear2 = register_module("linear2", Linear(options.dim_feedforward(), width));
@@ -72,16 +71,12 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
       return LayerNorm(register_module(name, LayerNorm(LayerNormOptions({width}))));
     };
     self_attn = attention("self_attn");
-    dropout1 = drop("dropout1");
-    norm1 = norm("norm1");
     multihead_attn = attention("multihead_attn");
-    dropout2 = drop("dropout2");
-    norm2 = norm("norm2");
     linear1 = register_module("linear1", Linear(width, options.dim_feedforward()));
     dropout = drop("dropout");
     linear2 = register_module("linear2", Linear(options.dim_feedforward(), width));
-    dropout3 = drop("dropout3");
-    norm3 = norm("norm3");
+    norm1 = norm("norm1"), norm2 = norm("norm2"), norm3 = norm("norm3");
+    dropout1 = drop("dropout1"), dropout2 = drop("dropout2"), dropout3 = drop("dropout3");
   }
   void reset_parameters() {
     self_attn->_reset_parameters(), multihead_attn->_reset_parameters();
@@ -93,8 +88,7 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
                  const Tensor& tgt_key_padding_mask = {}, const Tensor& memory_key_padding_mask = {}) {
     const Tensor own = std::get<0>(self_attn(tgt, tgt, tgt, tgt_key_padding_mask, false, tgt_mask));
     Tensor x = norm1(vesta::add(tgt, dropout1(own)));
-    const Tensor other =
-        std::get<0>(multihead_attn(x, memory, memory, memory_key_padding_mask, false, memory_mask));
+    const Tensor other = std::get<0>(multihead_attn(x, memory, memory, memory_key_padding_mask, false, memory_mask));
     x = norm2(vesta::add(x, dropout2(other)));
     const Tensor fed = linear2(dropout(activation(linear1(x))));
     return norm3(vesta::add(x, dropout3(fed)));

@@ -9,8 +9,8 @@
 namespace torch::nn {
 
 struct UpsampleOptions {
-  using mode_t =
-      std::variant<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic, enumtype::kTrilinear>;
+  using mode_t = std::variant<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic,
+                              enumtype::kTrilinear>;
   TORCH_ARG(std::optional<std::vector<int64_t>>, size) = std::nullopt;
   TORCH_ARG(std::optional<std::vector<double>>, scale_factor) = std::nullopt;
   TORCH_ARG(mode_t, mode) = torch::kNearest;
