@@ -16,6 +16,7 @@ class TransformerCoder : public Cloneable<Self> {
     requires OptionsFrom<Options, A...>
   explicit TransformerCoder(A&&... arguments) : TransformerCoder(Options(std::forward<A>(arguments)...)) {}
   void reset() override {
+    const vesta::nn::init::Skip skip;  // copies get the layer's values: they draw none
     layers = this->register_module("layers", ModuleList());
     for (int64_t i = 0; i < options.num_layers(); ++i) layers->push_back(Self::layer_of(options)->clone());
     if (options.norm().is_empty()) return;
