@@ -106,11 +106,15 @@ inline std::array<Tensor, 3> projected(const Tensor& query, const Tensor& key, c
           vesta::linear(value, weights[2], biases[2])};
 }
 
-/// Returns a mask as numbers to add: minus infinity where a boolean one is true.
-inline Tensor added_mask(const Tensor& mask, const Tensor& like) {
+/// Returns a mask of keys as numbers to add: minus infinity where a boolean one is true.
+inline Tensor key_mask(const Tensor& mask, const Tensor& like) {
   if (!mask.defined() || vesta::is_float(mask.dtype())) return mask;
   const Tensor zeros = vesta::zeros(mask.sizes(), like.dtype(), like.device());
   return vesta::masked_fill(zeros, mask.to(vesta::DType::bool_), -std::numeric_limits<double>::infinity());
+}
+/// Returns a mask of pairs as numbers to add. As in libtorch, and other than in Python, true is 1 and hides nothing.
+inline Tensor pair_mask(const Tensor& mask, const Tensor& like) {
+  return mask.defined() ? mask.to(like.dtype()) : mask;
 }
 /// Adds to a mask a last column that masks nothing.
 inline Tensor longer(const Tensor& mask) { return mask.defined() ? vesta::pad(mask, {0, 1}) : mask; }
@@ -132,7 +136,7 @@ inline std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& que
   const int64_t heads = o.num_heads(), size = width / heads;
   TORCH_CHECK(size * heads == width, "embed_dim must be divisible by num_heads");
   auto [q, k, v] = detail::projected(query, key, value, o);
-  Tensor mask = detail::added_mask(o.attn_mask(), q), padding = detail::added_mask(o.key_padding_mask(), q);
+  Tensor mask = detail::pair_mask(o.attn_mask(), q), padding = detail::key_mask(o.key_padding_mask(), q);
   if (mask.defined()) {
     TORCH_CHECK(mask.dim() == 2 || mask.dim() == 3, "attn_mask's dimension ", mask.dim(), " is not supported");
     if (mask.dim() == 2) mask = vesta::unsqueeze(mask, 0);
