@@ -1,5 +1,7 @@
 // The layers of torch::nn.
 #pragma once
+#include <torch/nn/any.h>
+#include <torch/nn/containers.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/adaptive.h>
 #include <torch/nn/modules/batchnorm.h>

@@ -40,8 +40,9 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
     tail = register_module("tail", ModuleList());
     for (int64_t i = 0; i < n_clusters; ++i) {
       const auto hidden = int64_t(std::floor(double(width) / std::pow(options.div_value(), double(i + 1))));
-      tail->push_back(Sequential(Linear(LinearOptions(width, hidden).bias(false)),
-                                 Linear(LinearOptions(hidden, cutoffs[i + 1] - cutoffs[i]).bias(false))));
+      Linear narrowed(LinearOptions(width, hidden).bias(false));  // one after the other: each draws its values
+      Linear scores(LinearOptions(hidden, cutoffs[i + 1] - cutoffs[i]).bias(false));
+      tail->push_back(Sequential(narrowed, scores));
     }
   }
   void reset_parameters() {

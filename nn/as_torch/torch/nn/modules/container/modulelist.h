@@ -1,0 +1,3 @@
+// The name that libtorch has for this.
+#pragma once
+#include <torch/nn/containers.h>
