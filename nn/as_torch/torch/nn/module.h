@@ -30,6 +30,9 @@
 #include <vesta/autograd/accumulate_grad.h>
 
 namespace torch::nn {
+namespace detail {
+class CloneableBase;
+}
 
 /// The base of modules: parameters, buffers and submodules by name.
 class Module : public std::enable_shared_from_this<Module> {
@@ -231,8 +234,7 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, Tensor> parameters_{"Parameter"};
 
  private:
-  template <class Derived>
-  friend class Cloneable;
+  friend class detail::CloneableBase;
   friend struct ModuleAccess;
   friend std::ostream& operator<<(std::ostream& to, const Module& module) {
     module.print_tree(to, "");

@@ -17,8 +17,11 @@ struct AdamState : StateOf<Derived> {
   TORCH_ARG(Tensor, max_exp_avg_sq);
 
  public:
-  VESTA_FIELDS(step_, exp_avg_, exp_avg_sq_, max_exp_avg_sq_)
-  Counter counter;
+  Fields fields() override {
+    return {
+        {"step", &step_}, {"exp_avg", &exp_avg_}, {"exp_avg_sq", &exp_avg_sq_}, {"max_exp_avg_sq", &max_exp_avg_sq_}};
+  }
+  int64_t* count() override { return &step_; }
 };
 
 template <class Options>
@@ -32,11 +35,13 @@ void check_adam(const Options& o) {
 }
 
 template <class State, class Options>
-void update_adam(const Lists<State>& lists, const Options& o, bool decoupled) {
-  const auto means = lists.zeros([](State& s) -> Tensor& { return s.exp_avg(); });
-  const auto squares = lists.zeros([](State& s) -> Tensor& { return s.exp_avg_sq(); });
+void update_adam(const Lists& lists, const OptimizerOptions& options, bool decoupled) {
+  const auto& o = static_cast<const Options&>(options);
+  namespace detail = optim::detail;
+  const auto means = lists.zeros(VESTA_TORCH_STATE(State, exp_avg));
+  const auto squares = lists.zeros(VESTA_TORCH_STATE(State, exp_avg_sq));
   std::vector<Tensor> largest;
-  if (o.amsgrad()) largest = lists.zeros([](State& s) -> Tensor& { return s.max_exp_avg_sq(); });
+  if (o.amsgrad()) largest = lists.zeros(VESTA_TORCH_STATE(State, max_exp_avg_sq));
   const auto [beta1, beta2] = o.betas();
   vesta::_fused_adam_(lists.parameters, lists.grads, means, squares, largest, lists.steps(), o.lr(), beta1, beta2,
                       o.weight_decay(), o.eps(), o.amsgrad(), false, decoupled);
@@ -54,18 +59,23 @@ struct AdamOptions : detail::OptionsOf<AdamOptions> {
   TORCH_ARG(bool, amsgrad) = false;
 
  public:
-  VESTA_FIELDS(lr_, betas_, eps_, weight_decay_, amsgrad_)
+  detail::Fields fields() override {
+    return {{"lr", &lr_}, {"betas", &betas_}, {"eps", &eps_}, {"weight_decay", &weight_decay_}, {"amsgrad", &amsgrad_}};
+  }
 };
 
 struct AdamParamState : detail::AdamState<AdamParamState> {};
 
-class Adam : public detail::FusedOptimizer<Adam, AdamOptions, AdamParamState> {
+class Adam : public detail::FusedOptimizer {
  public:
-  using FusedOptimizer::FusedOptimizer;
-  static void check(const AdamOptions& o) { detail::check_adam(o); }
-  static void update(const detail::Lists<AdamParamState>& lists, const AdamOptions& o) {
-    detail::update_adam(lists, o, false);
+  VESTA_TORCH_OPTIMIZER(Adam, = {})
+
+  void update(const detail::Lists& lists, const OptimizerOptions& options) override {
+    detail::update_adam<AdamParamState, AdamOptions>(lists, options, false);
   }
+
+ private:
+  static void check(const AdamOptions& o) { detail::check_adam(o); }
 };
 
 struct AdamWOptions : detail::OptionsOf<AdamWOptions> {
@@ -78,18 +88,23 @@ struct AdamWOptions : detail::OptionsOf<AdamWOptions> {
   TORCH_ARG(bool, amsgrad) = false;
 
  public:
-  VESTA_FIELDS(lr_, betas_, eps_, weight_decay_, amsgrad_)
+  detail::Fields fields() override {
+    return {{"lr", &lr_}, {"betas", &betas_}, {"eps", &eps_}, {"weight_decay", &weight_decay_}, {"amsgrad", &amsgrad_}};
+  }
 };
 
 struct AdamWParamState : detail::AdamState<AdamWParamState> {};
 
-class AdamW : public detail::FusedOptimizer<AdamW, AdamWOptions, AdamWParamState> {
+class AdamW : public detail::FusedOptimizer {
  public:
-  using FusedOptimizer::FusedOptimizer;
-  static void check(const AdamWOptions& o) { detail::check_adam(o); }
-  static void update(const detail::Lists<AdamWParamState>& lists, const AdamWOptions& o) {
-    detail::update_adam(lists, o, true);
+  VESTA_TORCH_OPTIMIZER(AdamW, = {})
+
+  void update(const detail::Lists& lists, const OptimizerOptions& options) override {
+    detail::update_adam<AdamWParamState, AdamWOptions>(lists, options, true);
   }
+
+ private:
+  static void check(const AdamWOptions& o) { detail::check_adam(o); }
 };
 
 }  // namespace torch::optim

@@ -17,26 +17,17 @@ namespace torch::optim::detail {
 /// Returns a tensor as the fused ops take it: complex ones as pairs of real numbers, which share their memory.
 inline Tensor part(const Tensor& t) { return vesta::is_complex(t.dtype()) ? vesta::view_as_real(t) : t; }
 
-/// The count of steps of a state with `step`, as a tensor, which the fused ops increment.
-struct Counter {
-  Tensor tensor;
-  int64_t counted = -1;
-  Tensor& at(int64_t step) {
-    if (counted != step) tensor = vesta::full(vesta::IntList(), double(step), vesta::DType::float32);
-    counted = step;
-    return tensor;
-  }
-};
+inline void check_not_negative(double value, const char* what) {
+  TORCH_CHECK(value >= 0, "Invalid ", what, ": ", value);
+}
 
 /// The parameters of a group that have a gradient, each once, and lists of their states for a fused op.
-template <class State>
 struct Lists {
   std::vector<Tensor> owners, parameters, grads;
-  std::vector<State*> states;
+  std::vector<FieldState*> states;
 
-  /// Returns the tensors that `field` is in each state, zeros where they are new.
-  template <class F>
-  std::vector<Tensor> zeros(const F& field) const {
+  /// Returns the tensors that `field` finds in each state, zeros where they are new.
+  std::vector<Tensor> zeros(Tensor& (*field)(FieldState&)) const {
     std::vector<Tensor> r;
     r.reserve(states.size());
     for (size_t i = 0; i < states.size(); ++i) {
@@ -46,38 +37,49 @@ struct Lists {
     }
     return r;
   }
-  /// Returns the counts of steps, which the op increments, and increments `step`.
+  /// Returns the counts of steps, which the op increments, and increments the states' own.
   std::vector<Tensor> steps() const {
     std::vector<Tensor> r;
     r.reserve(states.size());
-    for (State* s : states) {
-      r.push_back(s->counter.at(s->step()));
-      s->step(s->step() + 1);
-      s->counter.counted = s->step();
+    for (FieldState* s : states) {
+      int64_t& count = *s->count();
+      if (s->counted != count) s->counter = vesta::full(vesta::IntList(), double(count), vesta::DType::float32);
+      s->counted = ++count;
+      r.push_back(s->counter);
+    }
+    return r;
+  }
+  /// Returns the entries of these numbers.
+  Lists some(const std::vector<size_t>& which) const {
+    Lists r;
+    for (size_t i : which) {
+      r.owners.push_back(owners[i]);
+      r.parameters.push_back(parameters[i]);
+      r.grads.push_back(grads[i]);
+      r.states.push_back(states[i]);
     }
     return r;
   }
 };
 
-/// The base of an optimizer `Self` with these options and states. Self has `check(options)` and `update(lists,
-/// options)`.
-template <class Self, class Options, class State>
+/// The base of optimizers whose step is a fused op.
 class FusedOptimizer : public Optimizer {
  public:
-  explicit FusedOptimizer(const std::vector<OptimizerParamGroup>& param_groups, Options defaults = {})
-      : Optimizer(param_groups, std::make_unique<Options>(defaults)) {
-    Self::check(defaults);
-  }
-  explicit FusedOptimizer(std::vector<Tensor> params, Options defaults = {})
-      : FusedOptimizer({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+  using Optimizer::Optimizer;
 
   Tensor step(LossClosure closure = nullptr) override {
     return updated(closure, [&] {
       for (OptimizerParamGroup& group : param_groups_) step_group(group);
     });
   }
-  void save(serialize::OutputArchive& archive) const override { optim::serialize<State, Options>(archive, *this); }
-  void load(serialize::InputArchive& archive) override { optim::serialize<State, Options>(archive, *this); }
+  void save(serialize::OutputArchive& archive) const override { write_optimizer(archive, *this); }
+  void load(serialize::InputArchive& archive) override { read_optimizer(archive, *this, state_maker()); }
+
+ protected:
+  /// Returns the function that makes a state.
+  virtual std::unique_ptr<OptimizerParamState> (*state_maker() const)() = 0;
+  /// Takes a step of the listed parameters.
+  virtual void update(const Lists& lists, const OptimizerOptions& options) = 0;
 
  private:
   /// Takes a step of the parameters of a group. One that is listed twice takes two, one after the other.
@@ -89,41 +91,53 @@ class FusedOptimizer : public Optimizer {
     while (!now.empty()) {
       if (has_repeated(now)) {
         std::vector<Tensor> first;
-        for (Tensor& p : now) {
+        for (const Tensor& p : now) {
           const bool seen = std::any_of(first.begin(), first.end(), [&](const Tensor& q) { return q.is_same(p); });
           (seen ? later : first).push_back(p);
         }
         now = std::move(first);
       }
-      step_each(now, static_cast<const Options&>(group.options()));
+      step_each(now, group.options());
       now = std::exchange(later, {});
     }
   }
   static bool has_repeated(const std::vector<Tensor>& tensors) {
     std::vector<const void*> impls;
+    impls.reserve(tensors.size());
     for (const Tensor& t : tensors) impls.push_back(t.impl());
     std::sort(impls.begin(), impls.end());
     return std::adjacent_find(impls.begin(), impls.end()) != impls.end();
   }
-  void step_each(const std::vector<Tensor>& parameters, const Options& options) {
-    Lists<State> lists;
+  void step_each(const std::vector<Tensor>& parameters, const OptimizerOptions& options) {
+    Lists lists;
     for (const Tensor& p : parameters) {
       const Tensor g = p.grad();
-      TORCH_CHECK(!g.is_sparse(), c10::demangle(typeid(Self).name()),
+      TORCH_CHECK(!g.is_sparse(), c10::demangle(typeid(*this).name()),
                   " does not support sparse gradients. Give embeddings sparse(false).");
       std::unique_ptr<OptimizerParamState>& state = state_[p.impl()];
-      if (!state) state = std::make_unique<State>();
+      if (!state) state = state_maker()();
       lists.owners.push_back(p);
       lists.parameters.push_back(part(p));
       lists.grads.push_back(part(g));
-      lists.states.push_back(static_cast<State*>(state.get()));
+      lists.states.push_back(static_cast<FieldState*>(state.get()));
     }
-    Self::update(lists, options);
+    update(lists, options);
   }
 };
 
-inline void check_not_negative(double value, const char* what) {
-  TORCH_CHECK(value >= 0, "Invalid ", what, ": ", value);
-}
-
 }  // namespace torch::optim::detail
+
+/// Defines the constructors of an optimizer, and what FusedOptimizer asks of it, but update().
+#define VESTA_TORCH_OPTIMIZER(Name, ...)                                                                         \
+  explicit Name(const std::vector<OptimizerParamGroup>& param_groups, Name##Options defaults __VA_ARGS__)        \
+      : FusedOptimizer(param_groups, std::unique_ptr<OptimizerOptions>(new Name##Options(defaults))) {           \
+    check(defaults);                                                                                             \
+  }                                                                                                              \
+  explicit Name(std::vector<Tensor> params, Name##Options defaults __VA_ARGS__)                                  \
+      : Name(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}   \
+                                                                                                                 \
+ protected:                                                                                                      \
+  std::unique_ptr<OptimizerParamState> (*state_maker() const)() override { return detail::new_state<Name##ParamState>; }
+
+/// Finds a tensor of a state of class State: a function of a detail::FieldState.
+#define VESTA_TORCH_STATE(State, name) [](detail::FieldState& s) -> Tensor& { return static_cast<State&>(s).name(); }

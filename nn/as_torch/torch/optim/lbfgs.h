@@ -26,7 +26,15 @@ struct LBFGSOptions : detail::OptionsOf<LBFGSOptions> {
   TORCH_ARG(std::optional<std::string>, line_search_fn) = std::nullopt;
 
  public:
-  VESTA_FIELDS(lr_, max_iter_, max_eval_, tolerance_grad_, tolerance_change_, history_size_, line_search_fn_)
+  detail::Fields fields() override {
+    return {{"lr", &lr_},
+            {"max_iter", &max_iter_},
+            {"max_eval", &max_eval_},
+            {"tolerance_grad", &tolerance_grad_},
+            {"tolerance_change", &tolerance_change_},
+            {"history_size", &history_size_},
+            {"line_search_fn", &line_search_fn_}};
+  }
 };
 
 struct LBFGSParamState : detail::StateOf<LBFGSParamState> {
@@ -43,7 +51,19 @@ struct LBFGSParamState : detail::StateOf<LBFGSParamState> {
   TORCH_ARG(std::optional<std::vector<Tensor>>, al) = std::nullopt;
 
  public:
-  VESTA_FIELDS(func_evals_, n_iter_, t_, prev_loss_, d_, H_diag_, prev_flat_grad_, old_dirs_, old_stps_, ro_, al_)
+  detail::Fields fields() override {
+    return {{"func_evals", &func_evals_},
+            {"n_iter", &n_iter_},
+            {"t", &t_},
+            {"prev_loss", &prev_loss_},
+            {"d", &d_},
+            {"H_diag", &H_diag_},
+            {"prev_flat_grad", &prev_flat_grad_},
+            {"old_dirs", &old_dirs_},
+            {"old_stps", &old_stps_},
+            {"ro", &ro_},
+            {"al", &al_}};
+  }
 };
 
 namespace detail {
@@ -101,11 +121,9 @@ class LBFGS : public Optimizer {
     const vesta::NoGrad off;
     return minimize(closure, o);
   }
-  void save(serialize::OutputArchive& archive) const override {
-    optim::serialize<LBFGSParamState, LBFGSOptions>(archive, *this);
-  }
+  void save(serialize::OutputArchive& archive) const override { detail::write_optimizer(archive, *this); }
   void load(serialize::InputArchive& archive) override {
-    optim::serialize<LBFGSParamState, LBFGSOptions>(archive, *this);
+    detail::read_optimizer(archive, *this, detail::new_state<LBFGSParamState>);
   }
 
  private:

@@ -14,7 +14,14 @@ struct RMSpropOptions : detail::OptionsOf<RMSpropOptions> {
   TORCH_ARG(bool, centered) = false;
 
  public:
-  VESTA_FIELDS(lr_, alpha_, eps_, weight_decay_, momentum_, centered_)
+  detail::Fields fields() override {
+    return {{"lr", &lr_},
+            {"alpha", &alpha_},
+            {"eps", &eps_},
+            {"weight_decay", &weight_decay_},
+            {"momentum", &momentum_},
+            {"centered", &centered_}};
+  }
 };
 
 struct RMSpropParamState : detail::StateOf<RMSpropParamState> {
@@ -24,28 +31,36 @@ struct RMSpropParamState : detail::StateOf<RMSpropParamState> {
   TORCH_ARG(Tensor, grad_avg);
 
  public:
-  VESTA_FIELDS(step_, square_avg_, momentum_buffer_, grad_avg_)
-  detail::Counter counter;
+  detail::Fields fields() override {
+    return {{"step", &step_},
+            {"square_avg", &square_avg_},
+            {"momentum_buffer", &momentum_buffer_},
+            {"grad_avg", &grad_avg_}};
+  }
+  int64_t* count() override { return &step_; }
 };
 
-class RMSprop : public detail::FusedOptimizer<RMSprop, RMSpropOptions, RMSpropParamState> {
+class RMSprop : public detail::FusedOptimizer {
  public:
-  using FusedOptimizer::FusedOptimizer;
+  VESTA_TORCH_OPTIMIZER(RMSprop, = {})
+
+  void update(const detail::Lists& lists, const OptimizerOptions& options) override {
+    const auto& o = static_cast<const RMSpropOptions&>(options);
+    const auto squares = lists.zeros(VESTA_TORCH_STATE(RMSpropParamState, square_avg));
+    std::vector<Tensor> means, buffers;
+    if (o.centered()) means = lists.zeros(VESTA_TORCH_STATE(RMSpropParamState, grad_avg));
+    if (o.momentum() > 0) buffers = lists.zeros(VESTA_TORCH_STATE(RMSpropParamState, momentum_buffer));
+    vesta::_fused_rmsprop_(lists.parameters, lists.grads, squares, means, buffers, lists.steps(), o.lr(), o.alpha(),
+                           o.eps(), o.weight_decay(), o.momentum(), o.centered(), false);
+  }
+
+ private:
   static void check(const RMSpropOptions& o) {
     detail::check_not_negative(o.lr(), "learning rate");
     detail::check_not_negative(o.eps(), "epsilon value");
     detail::check_not_negative(o.momentum(), "momentum value");
     detail::check_not_negative(o.weight_decay(), "weight_decay value");
     detail::check_not_negative(o.alpha(), "alpha value");
-  }
-  static void update(const detail::Lists<RMSpropParamState>& lists, const RMSpropOptions& o) {
-    using State = RMSpropParamState;
-    const auto squares = lists.zeros([](State& s) -> Tensor& { return s.square_avg(); });
-    std::vector<Tensor> means, buffers;
-    if (o.centered()) means = lists.zeros([](State& s) -> Tensor& { return s.grad_avg(); });
-    if (o.momentum() > 0) buffers = lists.zeros([](State& s) -> Tensor& { return s.momentum_buffer(); });
-    vesta::_fused_rmsprop_(lists.parameters, lists.grads, squares, means, buffers, lists.steps(), o.lr(), o.alpha(),
-                           o.eps(), o.weight_decay(), o.momentum(), o.centered(), false);
   }
 };
 

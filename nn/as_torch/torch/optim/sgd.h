@@ -13,19 +13,41 @@ struct SGDOptions : detail::OptionsOf<SGDOptions> {
   TORCH_ARG(bool, nesterov) = false;
 
  public:
-  VESTA_FIELDS(lr_, momentum_, dampening_, weight_decay_, nesterov_)
+  detail::Fields fields() override {
+    return {{"lr", &lr_},
+            {"momentum", &momentum_},
+            {"dampening", &dampening_},
+            {"weight_decay", &weight_decay_},
+            {"nesterov", &nesterov_}};
+  }
 };
 
 struct SGDParamState : detail::StateOf<SGDParamState> {
   TORCH_ARG(Tensor, momentum_buffer);
 
  public:
-  VESTA_FIELDS(momentum_buffer_)
+  detail::Fields fields() override { return {{"momentum_buffer", &momentum_buffer_}}; }
 };
 
-class SGD : public detail::FusedOptimizer<SGD, SGDOptions, SGDParamState> {
+class SGD : public detail::FusedOptimizer {
  public:
-  using FusedOptimizer::FusedOptimizer;
+  VESTA_TORCH_OPTIMIZER(SGD)
+
+  void update(const detail::Lists& all, const OptimizerOptions& options) override {
+    const auto& o = static_cast<const SGDOptions&>(options);
+    if (o.momentum() == 0) return call(all, {}, o, false);
+    // Parameters that get their first gradient now start their momentum with it; the others continue theirs.
+    constexpr auto buffer = VESTA_TORCH_STATE(SGDParamState, momentum_buffer);
+    std::vector<size_t> fresh, going;
+    for (size_t i = 0; i < all.states.size(); ++i) (buffer(*all.states[i]).defined() ? going : fresh).push_back(i);
+    for (const auto* which : {&fresh, &going}) {
+      if (which->empty()) continue;
+      const detail::Lists some = all.some(*which);
+      call(some, some.zeros(buffer), o, which == &fresh);
+    }
+  }
+
+ private:
   static void check(const SGDOptions& o) {
     detail::check_not_negative(o.lr(), "learning rate");
     detail::check_not_negative(o.momentum(), "momentum value");
@@ -33,26 +55,7 @@ class SGD : public detail::FusedOptimizer<SGD, SGDOptions, SGDParamState> {
     TORCH_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0),
                 "Nesterov momentum requires a momentum and zero dampening");
   }
-  static void update(const detail::Lists<SGDParamState>& all, const SGDOptions& o) {
-    if (o.momentum() == 0) return call(all, {}, o, false);
-    // Parameters that get their first gradient now start their momentum with it; the others continue theirs.
-    detail::Lists<SGDParamState> fresh, going;
-    for (size_t i = 0; i < all.states.size(); ++i) {
-      auto& to = all.states[i]->momentum_buffer().defined() ? going : fresh;
-      to.owners.push_back(all.owners[i]);
-      to.parameters.push_back(all.parameters[i]);
-      to.grads.push_back(all.grads[i]);
-      to.states.push_back(all.states[i]);
-    }
-    for (const auto* some : {&fresh, &going}) {
-      if (some->states.empty()) continue;
-      const auto buffers = some->zeros([](SGDParamState& s) -> Tensor& { return s.momentum_buffer(); });
-      call(*some, buffers, o, some == &fresh);
-    }
-  }
-
- private:
-  static void call(const detail::Lists<SGDParamState>& lists, const std::vector<Tensor>& buffers, const SGDOptions& o,
+  static void call(const detail::Lists& lists, const std::vector<Tensor>& buffers, const SGDOptions& o,
                    bool is_first_step) {
     vesta::_fused_sgd_(lists.parameters, lists.grads, buffers, o.weight_decay(), o.momentum(), o.lr(), o.dampening(),
                        o.nesterov(), false, is_first_step);
