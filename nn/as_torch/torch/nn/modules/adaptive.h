@@ -96,7 +96,7 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
     const Tensor all = _get_full_log_prob(vesta::index_select(input, 0, rare), vesta::index_select(scores, 0, rare));
     return vesta::index_copy(best, 0, rare, vesta::argmax(all, 1));
   }
-  TORCH_LAYER_TEXT("AdaptiveLogSoftmaxWithLoss")
+  void pretty_print(std::ostream& stream) const override { stream << "torch::nn::AdaptiveLogSoftmaxWithLoss"; }
 
   std::vector<int64_t> cutoffs;
   int64_t shortlist_size = 0, n_clusters = 0, head_size = 0;
