@@ -6,9 +6,8 @@
 #include <tuple>
 #include <variant>
 
-#include <torch/types.h>
+#include <torch/nn/functional/arguments.h>
 
-#include <vesta/core/ops/ops.h>
 #include <vesta/nn/init.h>
 
 namespace torch::nn::init {
@@ -29,6 +28,7 @@ inline std::string name_of(const NonlinearityType& nonlinearity) {
 inline vesta::nn::init::Fan fan_of(const FanModeType& mode) {
   return std::holds_alternative<enumtype::kFanIn>(mode) ? vesta::nn::init::Fan::in : vesta::nn::init::Fan::out;
 }
+using functional::detail::defined;
 }  // namespace detail
 
 /// Returns the factor by which initial values are larger in front of a nonlinearity.
@@ -37,42 +37,49 @@ inline double calculate_gain(NonlinearityType nonlinearity, double param = 0.01)
 }
 /// Returns (fan_in, fan_out) of a weight [out, in, ...].
 inline std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
-  const auto [in, out] = vesta::nn::init::fans(tensor);
+  const auto [in, out] = vesta::nn::init::fans(detail::defined(tensor, "init"));
   return {in, out};
 }
 
 inline Tensor constant_(Tensor tensor, Scalar value) {
   const vesta::NoGrad off;
-  return vesta::fill_(tensor, value);
+  return vesta::fill_(detail::defined(tensor, "init"), value);
 }
-inline Tensor ones_(Tensor tensor) { return vesta::nn::init::ones_(tensor); }
-inline Tensor zeros_(Tensor tensor) { return vesta::nn::init::zeros_(tensor); }
+inline Tensor ones_(Tensor tensor) { return vesta::nn::init::ones_(detail::defined(tensor, "init")); }
+inline Tensor zeros_(Tensor tensor) { return vesta::nn::init::zeros_(detail::defined(tensor, "init")); }
 inline Tensor normal_(Tensor tensor, double mean = 0, double std = 1) {
-  return vesta::nn::init::normal_(tensor, mean, std);
+  return vesta::nn::init::normal_(detail::defined(tensor, "init"), mean, std);
 }
 inline Tensor uniform_(Tensor tensor, double low = 0, double high = 1) {
-  return vesta::nn::init::uniform_(tensor, low, high);
+  return vesta::nn::init::uniform_(detail::defined(tensor, "init"), low, high);
 }
 inline Tensor kaiming_normal_(Tensor tensor, double a = 0, FanModeType mode = torch::kFanIn,
                               NonlinearityType nonlinearity = torch::kLeakyReLU) {
-  return vesta::nn::init::kaiming_normal_(tensor, a, detail::fan_of(mode), detail::name_of(nonlinearity));
+  return vesta::nn::init::kaiming_normal_(detail::defined(tensor, "init"), a, detail::fan_of(mode),
+                                          detail::name_of(nonlinearity));
 }
 inline Tensor kaiming_uniform_(Tensor tensor, double a = 0, FanModeType mode = torch::kFanIn,
                                NonlinearityType nonlinearity = torch::kLeakyReLU) {
-  return vesta::nn::init::kaiming_uniform_(tensor, a, detail::fan_of(mode), detail::name_of(nonlinearity));
+  return vesta::nn::init::kaiming_uniform_(detail::defined(tensor, "init"), a, detail::fan_of(mode),
+                                           detail::name_of(nonlinearity));
 }
-inline Tensor xavier_normal_(Tensor tensor, double gain = 1) { return vesta::nn::init::xavier_normal_(tensor, gain); }
-inline Tensor xavier_uniform_(Tensor tensor, double gain = 1) { return vesta::nn::init::xavier_uniform_(tensor, gain); }
+inline Tensor xavier_normal_(Tensor tensor, double gain = 1) {
+  return vesta::nn::init::xavier_normal_(detail::defined(tensor, "init"), gain);
+}
+inline Tensor xavier_uniform_(Tensor tensor, double gain = 1) {
+  return vesta::nn::init::xavier_uniform_(detail::defined(tensor, "init"), gain);
+}
 
 /// Fills a matrix with the identity.
 inline Tensor eye_(Tensor matrix) {
-  TORCH_CHECK(matrix.dim() == 2, "Only tensors with 2 dimensions are supported");
+  TORCH_CHECK(detail::defined(matrix, "init").dim() == 2, "Only tensors with 2 dimensions are supported");
   const vesta::NoGrad off;
   return vesta::copy_(matrix, vesta::eye(matrix.size(0), matrix.size(1)));
 }
 /// Fills the weight of a convolution so that it passes channels through.
 inline Tensor dirac_(Tensor tensor) {
-  TORCH_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, "Only tensors with 3, 4, or 5 dimensions are supported");
+  TORCH_CHECK(detail::defined(tensor, "init").dim() >= 3 && tensor.dim() <= 5,
+              "Only tensors with 3, 4, or 5 dimensions are supported");
   const vesta::NoGrad off;
   vesta::fill_(tensor, 0);
   for (int64_t channel = 0; channel < std::min(tensor.size(0), tensor.size(1)); ++channel) {
@@ -84,7 +91,7 @@ inline Tensor dirac_(Tensor tensor) {
 }
 /// Fills a tensor, read as a matrix, with orthogonal rows or columns (the fewer), times `gain`.
 inline Tensor orthogonal_(Tensor tensor, double gain = 1) {
-  TORCH_CHECK(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
+  TORCH_CHECK(detail::defined(tensor, "init").dim() >= 2, "Only tensors with 2 or more dimensions are supported");
   if (tensor.numel() == 0) return tensor;
   const vesta::NoGrad off;
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
@@ -97,7 +104,7 @@ inline Tensor orthogonal_(Tensor tensor, double gain = 1) {
 }
 /// Fills a matrix with normal values and zeroes the fraction `sparsity` of each column.
 inline Tensor sparse_(Tensor tensor, double sparsity, double std = 0.01) {
-  TORCH_CHECK(tensor.dim() == 2, "Only tensors with 2 dimensions are supported");
+  TORCH_CHECK(detail::defined(tensor, "init").dim() == 2, "Only tensors with 2 dimensions are supported");
   const auto zeros = int64_t(std::ceil(sparsity * double(tensor.size(0))));
   init::normal_(tensor, 0, std);
   const vesta::NoGrad off;

@@ -48,7 +48,8 @@ inline Tensor rrelu(const Tensor& input, const RReLUFuncOptions& o = {}) {
                      : vesta::rrelu(input, o.lower(), o.upper(), o.training());
 }
 inline Tensor glu(const Tensor& input, const GLUFuncOptions& o = {}) {
-  TORCH_CHECK(input.dim() != 0, "glu does not support scalars because halving size must be even");
+  TORCH_CHECK(detail::defined(input, "glu").dim() != 0,
+              "glu does not support scalars because halving size must be even");
   return vesta::glu(input, o.dim());
 }
 inline Tensor gelu(const Tensor& input, const GELUFuncOptions& o = {}) { return vesta::gelu(input, o.approximate()); }
@@ -126,6 +127,10 @@ inline Tensor longer(const Tensor& mask) { return mask.defined() ? vesta::pad(ma
 inline std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, const Tensor& key,
                                                                const Tensor& value,
                                                                const MultiheadAttentionForwardFuncOptions& o) {
+  constexpr const char* op = "multi_head_attention_forward";
+  detail::defined(query, op, "query"), detail::defined(key, op, "key"), detail::defined(value, op, "value");
+  TORCH_CHECK(key.dim() == 3 && value.dim() == 3, op, ": expected key and value [S, N, *], got ", key.sizes(), " and ",
+              value.sizes());
   TORCH_CHECK(query.dim() == 3, "multi_head_attention_forward: expected a query [L, N, E], got ", query.sizes());
   const int64_t length = query.size(0), batch = query.size(1), width = query.size(2);
   TORCH_CHECK(width == o.embed_dim_to_check(), "multi_head_attention_forward: expected embed_dim ",

@@ -10,6 +10,12 @@
 
 namespace torch::nn::functional::detail {
 
+/// Returns the tensor. Error: it is undefined.
+inline const Tensor& defined(const Tensor& t, const char* op, const char* argument = "input") {
+  TORCH_CHECK(t.defined(), op, ": expected a tensor, got an undefined one (", argument, ").");
+  return t;
+}
+
 /// Returns the word that Vesta has for a tag: "mean" for kMean, "nearest-exact" for kNearestExact.
 template <class... Tags>
 std::string word(const std::variant<Tags...>& tag) {

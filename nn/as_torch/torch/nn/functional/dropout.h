@@ -20,16 +20,20 @@ inline Tensor dropout(const Tensor& input, const DropoutFuncOptions& o = {}) {
   return vesta::nn::detail::dropped(input, detail::dropout_of(o), o.training());
 }
 inline Tensor dropout2d(const Tensor& input, const Dropout2dFuncOptions& o = {}) {
-  return vesta::nn::detail::dropped_channels("dropout2d", input, 0, detail::dropout_of(o), o.training());
+  return vesta::nn::detail::dropped_channels("dropout2d", detail::defined(input, "dropout2d"), 0, detail::dropout_of(o),
+                                             o.training());
 }
 inline Tensor dropout3d(const Tensor& input, const Dropout3dFuncOptions& o = {}) {
-  return vesta::nn::detail::dropped_channels("dropout3d", input, 0, detail::dropout_of(o), o.training());
+  return vesta::nn::detail::dropped_channels("dropout3d", detail::defined(input, "dropout3d"), 0, detail::dropout_of(o),
+                                             o.training());
 }
 inline Tensor alpha_dropout(const Tensor& input, const AlphaDropoutFuncOptions& o = {}) {
-  return vesta::nn::detail::alpha_dropped("alpha_dropout", input, false, detail::dropout_of(o), o.training());
+  return vesta::nn::detail::alpha_dropped("alpha_dropout", detail::defined(input, "alpha_dropout"), false,
+                                          detail::dropout_of(o), o.training());
 }
 inline Tensor feature_alpha_dropout(const Tensor& input, const FeatureAlphaDropoutFuncOptions& o = {}) {
-  return vesta::nn::detail::alpha_dropped("feature_alpha_dropout", input, true, detail::dropout_of(o), o.training());
+  return vesta::nn::detail::alpha_dropped("feature_alpha_dropout", detail::defined(input, "feature_alpha_dropout"),
+                                          true, detail::dropout_of(o), o.training());
 }
 
 }  // namespace torch::nn::functional

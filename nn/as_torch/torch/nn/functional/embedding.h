@@ -41,6 +41,7 @@ inline Tensor with_scaled_gradient(const Tensor& x, const Tensor& share) {
 }  // namespace detail
 
 inline Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& o = {}) {
+  detail::defined(input, "embedding"), detail::defined(weight, "embedding", "weight");
   detail::renormalize(weight, input, o.max_norm(), o.norm_type());
   const int64_t padding = detail::padding_row(o.padding_idx(), weight.size(0));
   const Tensor found = vesta::embedding(weight, input, padding, false, o.sparse());
@@ -52,6 +53,7 @@ inline Tensor embedding(const Tensor& input, const Tensor& weight, const Embeddi
 
 /// Reduces bags of rows of `weight`: `input` is [bags, n], or [n] with offsets.
 inline Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& o = {}) {
+  detail::defined(input, "embedding_bag"), detail::defined(weight, "embedding_bag", "weight");
   detail::renormalize(weight, input, o.max_norm(), o.norm_type());
   const vesta::nn::init::Skip skip;
   vesta::nn::EmbeddingBag bags(vesta::nn::EmbeddingBagOptions{.num_embeddings = weight.size(0),

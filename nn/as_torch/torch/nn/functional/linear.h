@@ -5,7 +5,7 @@
 namespace torch::nn::functional {
 
 inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
-  return vesta::linear(input, weight, bias);
+  return vesta::linear(detail::defined(input, "linear"), detail::defined(weight, "linear", "weight"), bias);
 }
 inline Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {}) {
   return vesta::bilinear(input1, input2, weight, bias);

@@ -77,6 +77,7 @@ inline Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tens
 
 namespace detail {
 inline std::vector<int64_t> lengths(const Tensor& t) {
+  defined(t, "ctc_loss", "input_lengths, target_lengths");
   const Tensor values = vesta::contiguous(t.to(vesta::DType::int64).to(vesta::Device()));
   return {values.data_ptr<int64_t>(), values.data_ptr<int64_t>() + values.numel()};
 }

@@ -18,7 +18,8 @@ inline Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
   return vesta::group_norm(input, o.num_groups(), o.weight(), o.bias(), o.eps());
 }
 inline Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
-  return vesta::nn::LocalResponseNorm(o.size(), o.alpha(), o.beta(), o.k()).forward(input);
+  return vesta::nn::LocalResponseNorm(o.size(), o.alpha(), o.beta(), o.k())
+      .forward(detail::defined(input, "local_response_norm"));
 }
 
 }  // namespace torch::nn::functional

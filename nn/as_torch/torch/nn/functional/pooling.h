@@ -52,6 +52,8 @@ vesta::nn::FractionalMaxPoolOptions<D> pool_of(const FractionalMaxPoolOptions<D>
   }
   return r;
 }
+/// Returns a tensor to pool. Error: it is undefined.
+inline const Tensor& given(const Tensor& t, const char* argument = "input") { return defined(t, "pool", argument); }
 /// Returns a shape, or none.
 inline std::optional<vesta::nn::Shape> shape_of(const std::optional<std::vector<int64_t>>& sizes) {
   if (!sizes) return std::nullopt;
@@ -61,45 +63,46 @@ inline std::optional<vesta::nn::Shape> shape_of(const std::optional<std::vector<
 }  // namespace detail
 
 /// Defines the poolings of D dimensions.
-#define TORCH_POOLING(D)                                                                                            \
-  inline Tensor avg_pool##D##d(const Tensor& input, const AvgPool##D##dFuncOptions& o) {                            \
-    return vesta::nn::detail::avg_pooled(input, detail::pool_of<D>(o));                                             \
-  }                                                                                                                 \
-  inline Tensor max_pool##D##d(const Tensor& input, const MaxPool##D##dFuncOptions& o) {                            \
-    return std::get<0>(vesta::nn::detail::max_pooled(input, detail::pool_of<D>(o), false));                         \
-  }                                                                                                                 \
-  inline std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(const Tensor& input,                                \
-                                                                const MaxPool##D##dFuncOptions& o) {                \
-    return vesta::nn::detail::max_pooled(input, detail::pool_of<D>(o), true);                                       \
-  }                                                                                                                 \
-  inline Tensor adaptive_avg_pool##D##d(const Tensor& input, const AdaptiveAvgPool##D##dFuncOptions& o) {           \
-    return std::get<0>(vesta::nn::detail::adaptive_pooled(input, detail::adaptive_of<D>(o), false));                \
-  }                                                                                                                 \
-  inline Tensor adaptive_max_pool##D##d(const Tensor& input, const AdaptiveMaxPool##D##dFuncOptions& o) {           \
-    return std::get<0>(vesta::nn::detail::adaptive_pooled(input, detail::adaptive_of<D>(o), true));                 \
-  }                                                                                                                 \
-  inline std::tuple<Tensor, Tensor> adaptive_max_pool##D##d_with_indices(                                           \
-      const Tensor& input, const AdaptiveMaxPool##D##dFuncOptions& o) {                                             \
-    return vesta::nn::detail::adaptive_pooled(input, detail::adaptive_of<D>(o), true);                              \
-  }                                                                                                                 \
-  inline Tensor max_unpool##D##d(const Tensor& input, const Tensor& indices, const MaxUnpool##D##dFuncOptions& o) { \
-    return vesta::nn::detail::max_unpooled(input, indices, detail::pool_of<D>(o), detail::shape_of(o.output_size())); \
-  }                                                                                                                 \
-  inline Tensor lp_pool##D##d(const Tensor& input, const LPPool##D##dFuncOptions& o) {                              \
-    return vesta::nn::detail::lp_pooled(input, detail::pool_of<D>(o));                                              \
+#define TORCH_POOLING(D)                                                                                              \
+  inline Tensor avg_pool##D##d(const Tensor& input, const AvgPool##D##dFuncOptions& o) {                              \
+    return vesta::nn::detail::avg_pooled(detail::given(input), detail::pool_of<D>(o));                                \
+  }                                                                                                                   \
+  inline Tensor max_pool##D##d(const Tensor& input, const MaxPool##D##dFuncOptions& o) {                              \
+    return std::get<0>(vesta::nn::detail::max_pooled(detail::given(input), detail::pool_of<D>(o), false));            \
+  }                                                                                                                   \
+  inline std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(const Tensor& input,                                  \
+                                                                const MaxPool##D##dFuncOptions& o) {                  \
+    return vesta::nn::detail::max_pooled(detail::given(input), detail::pool_of<D>(o), true);                          \
+  }                                                                                                                   \
+  inline Tensor adaptive_avg_pool##D##d(const Tensor& input, const AdaptiveAvgPool##D##dFuncOptions& o) {             \
+    return std::get<0>(vesta::nn::detail::adaptive_pooled(detail::given(input), detail::adaptive_of<D>(o), false));   \
+  }                                                                                                                   \
+  inline Tensor adaptive_max_pool##D##d(const Tensor& input, const AdaptiveMaxPool##D##dFuncOptions& o) {             \
+    return std::get<0>(vesta::nn::detail::adaptive_pooled(detail::given(input), detail::adaptive_of<D>(o), true));    \
+  }                                                                                                                   \
+  inline std::tuple<Tensor, Tensor> adaptive_max_pool##D##d_with_indices(                                             \
+      const Tensor& input, const AdaptiveMaxPool##D##dFuncOptions& o) {                                               \
+    return vesta::nn::detail::adaptive_pooled(detail::given(input), detail::adaptive_of<D>(o), true);                 \
+  }                                                                                                                   \
+  inline Tensor max_unpool##D##d(const Tensor& input, const Tensor& indices, const MaxUnpool##D##dFuncOptions& o) {   \
+    return vesta::nn::detail::max_unpooled(detail::given(input), detail::given(indices, "indices"),                   \
+                                           detail::pool_of<D>(o), detail::shape_of(o.output_size()));                 \
+  }                                                                                                                   \
+  inline Tensor lp_pool##D##d(const Tensor& input, const LPPool##D##dFuncOptions& o) {                                \
+    return vesta::nn::detail::lp_pooled(detail::given(input), detail::pool_of<D>(o));                                 \
   }
 TORCH_POOLING(1)
 TORCH_POOLING(2)
 TORCH_POOLING(3)
 #undef TORCH_POOLING
 
-#define TORCH_FRACTIONAL_POOLING(D)                                                                            \
-  inline std::tuple<Tensor, Tensor> fractional_max_pool##D##d_with_indices(                                    \
-      const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {                                      \
-    return vesta::nn::detail::fractional_pooled(input, detail::pool_of<D>(o), o._random_samples());            \
-  }                                                                                                            \
-  inline Tensor fractional_max_pool##D##d(const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {  \
-    return std::get<0>(fractional_max_pool##D##d_with_indices(input, o));                                      \
+#define TORCH_FRACTIONAL_POOLING(D)                                                                                   \
+  inline std::tuple<Tensor, Tensor> fractional_max_pool##D##d_with_indices(                                           \
+      const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {                                             \
+    return vesta::nn::detail::fractional_pooled(detail::given(input), detail::pool_of<D>(o), o._random_samples());    \
+  }                                                                                                                   \
+  inline Tensor fractional_max_pool##D##d(const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {         \
+    return std::get<0>(fractional_max_pool##D##d_with_indices(input, o));                                             \
   }
 TORCH_FRACTIONAL_POOLING(2)
 TORCH_FRACTIONAL_POOLING(3)

@@ -15,7 +15,7 @@ inline Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o =
   r.mode = detail::word(o.mode());
   r.align_corners = o.align_corners();
   r.recompute_scale_factor = o.recompute_scale_factor();
-  return vesta::nn::functional::interpolate(input, r, o.antialias());
+  return vesta::nn::functional::interpolate(detail::defined(input, "interpolate"), r, o.antialias());
 }
 
 }  // namespace torch::nn::functional

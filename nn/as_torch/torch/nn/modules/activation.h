@@ -59,7 +59,8 @@ class Softmax2dImpl : public detail::PlainLayer<Softmax2dImpl> {
  public:
   using PlainLayer::PlainLayer;
   Tensor forward(const Tensor& input) {
-    TORCH_CHECK(input.dim() == 4 || input.dim() == 3, "Softmax2d requires a 3D or 4D tensor as input");
+    TORCH_CHECK(functional::detail::defined(input, "Softmax2d").dim() == 4 || input.dim() == 3,
+                "Softmax2d requires a 3D or 4D tensor as input");
     return functional::softmax(input, input.dim() - 3);
   }
   TORCH_LAYER_TEXT("Softmax2d")

@@ -52,6 +52,8 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
     }
   }
   ASMoutput forward(const Tensor& given, const Tensor& wanted) {
+    functional::detail::defined(given, "AdaptiveLogSoftmaxWithLoss");
+    functional::detail::defined(wanted, "AdaptiveLogSoftmaxWithLoss", "target");
     const bool batched = wanted.dim() == 1;
     TORCH_CHECK(wanted.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     TORCH_CHECK(given.dim() == wanted.dim() + 1, wanted.dim(), "D target tensor expects ", wanted.dim() + 1,

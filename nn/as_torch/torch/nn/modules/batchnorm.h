@@ -40,7 +40,7 @@ class BatchNormImplBase : public NormImplBase<D, Derived, BatchNormOptions> {
  public:
   using NormImplBase<D, Derived, BatchNormOptions>::NormImplBase;
   Tensor forward(const Tensor& input) {
-    const int64_t dims = input.dim();
+    const int64_t dims = functional::detail::defined(input, "BatchNorm").dim();
     TORCH_CHECK(dims == int64_t(D) + 2 || (D == 1 && dims == 2), "expected ",
                 D == 1   ? "2D or 3D"
                 : D == 2 ? "4D"

@@ -95,7 +95,7 @@ class ConvImplBase : public ConvNdImpl<D, Derived> {
     } else {
       v.padding.word = std::holds_alternative<enumtype::kSame>(o.padding()) ? "same" : "valid";
     }
-    return vesta::nn::detail::convolved(input, this->weight, this->bias, v);
+    return vesta::nn::detail::convolved(functional::detail::defined(input, "conv"), this->weight, this->bias, v);
   }
   void pretty_print(std::ostream& stream) const override { this->print(stream, "Conv"); }
 };
@@ -134,7 +134,8 @@ class ConvTransposeNdImpl : public ConvNdImpl<D, Derived> {
         .dilation = functional::detail::ints(o.dilation())};
     std::optional<std::vector<int64_t>> wanted;
     if (output_size) wanted.emplace(output_size->begin(), output_size->end());
-    return vesta::nn::detail::convolved(input, this->weight, this->bias, v, wanted);
+    return vesta::nn::detail::convolved(functional::detail::defined(input, "conv"), this->weight, this->bias, v,
+                                        wanted);
   }
   void pretty_print(std::ostream& stream) const override { this->print(stream, "ConvTranspose"); }
 };

@@ -74,7 +74,8 @@ class Embedding : public ModuleHolder<EmbeddingImpl> {
   using Impl [[maybe_unused]] = EmbeddingImpl;
   /// Makes a layer with this table, which is trained unless `freeze`.
   static Embedding from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& o = {}) {
-    TORCH_CHECK(embeddings.dim() == 2, "Embeddings parameter is expected to be 2-dimensional");
+    TORCH_CHECK(functional::detail::defined(embeddings, "from_pretrained", "embeddings").dim() == 2,
+                "Embeddings parameter is expected to be 2-dimensional");
     Embedding layer(EmbeddingOptions(embeddings.size(0), embeddings.size(1))
                         ._weight(embeddings)
                         .padding_idx(o.padding_idx())
@@ -132,7 +133,8 @@ class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
   using Impl [[maybe_unused]] = EmbeddingBagImpl;
   /// Makes a layer with this table, which is trained unless `freeze`.
   static EmbeddingBag from_pretrained(const Tensor& embeddings, const EmbeddingBagFromPretrainedOptions& o = {}) {
-    TORCH_CHECK(embeddings.dim() == 2, "Embeddings parameter is expected to be 2-dimensional");
+    TORCH_CHECK(functional::detail::defined(embeddings, "from_pretrained", "embeddings").dim() == 2,
+                "Embeddings parameter is expected to be 2-dimensional");
     EmbeddingBag layer(EmbeddingBagOptions(embeddings.size(0), embeddings.size(1))
                            ._weight(embeddings)
                            .max_norm(o.max_norm())

@@ -11,7 +11,7 @@ class InstanceNormImpl : public NormImplBase<D, Derived, InstanceNormOptions> {
  public:
   using NormImplBase<D, Derived, InstanceNormOptions>::NormImplBase;
   Tensor forward(const Tensor& input) {
-    const bool single = input.dim() == int64_t(D) + 1;
+    const bool single = functional::detail::defined(input, "InstanceNorm").dim() == int64_t(D) + 1;
     TORCH_CHECK(single || input.dim() == int64_t(D) + 2, "expected ", D + 1, "D or ", D + 2, "D input (got ",
                 input.dim(), "D input)");
     const Tensor y =

@@ -43,7 +43,7 @@ class LinearImpl : public Cloneable<LinearImpl> {
     const double bound = 1 / std::sqrt(double(options.in_features()));
     init::uniform_(bias, -bound, bound);
   }
-  Tensor forward(const Tensor& input) { return vesta::linear(input, weight, bias); }
+  Tensor forward(const Tensor& input) { return functional::linear(input, weight, bias); }
   TORCH_LAYER_TEXT("Linear", "in_features=", options.in_features(), ", out_features=", options.out_features(),
                    ", bias=", options.bias())
 

@@ -37,10 +37,10 @@ TORCH_MODULE(LayerNorm);
 
 TORCH_PLAIN_LAYER(LocalResponseNorm, LocalResponseNormOptions, functional::local_response_norm(input, options),
                   options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(), ", k=", options.k());
-TORCH_PLAIN_LAYER(
-    CrossMapLRN2d, CrossMapLRN2dOptions,
-    vesta::nn::CrossMapLRN2d(options.size(), options.alpha(), options.beta(), double(options.k())).forward(input),
-    options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(), ", k=", options.k());
+TORCH_PLAIN_LAYER(CrossMapLRN2d, CrossMapLRN2dOptions,
+                  vesta::nn::CrossMapLRN2d(options.size(), options.alpha(), options.beta(), double(options.k()))
+                      .forward(functional::detail::defined(input, "CrossMapLRN2d")),
+                  options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(), ", k=", options.k());
 
 /// The normalisation of groups of channels of each example [N, C, ...].
 class GroupNormImpl : public Cloneable<GroupNormImpl> {

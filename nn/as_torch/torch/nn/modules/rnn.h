@@ -81,7 +81,7 @@ class RNNImplBase : public Cloneable<Derived> {
   template <class Op>
   std::tuple<Tensor, Tensor> run(const Op& op, const Tensor& input, const Tensor& hx) {
     const auto& o = options_base;
-    const auto call = recurrence_->prepare(input, states(hx), 1);
+    const auto call = recurrence_->prepare(functional::detail::defined(input, "recurrent layer"), states(hx), 1);
     auto [y, h] = op(call.input, call.states[0], recurrence_->weights, o.bias(), o.num_layers(), o.dropout(),
                      this->is_training(), o.bidirectional(), o.batch_first());
     return {recurrence_->output(call, y), Recurrence::state(call, h)};
@@ -143,7 +143,7 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
       : RNNImplBase(base_of(torch::kLSTM, o).proj_size(o.proj_size())), options(o) {}
   std::tuple<Tensor, State> forward(const Tensor& input, std::optional<State> hx_opt = {}) {
     const auto& o = options;
-    const auto call = recurrence_->prepare(input, states(hx_opt), 2);
+    const auto call = recurrence_->prepare(functional::detail::defined(input, "LSTM"), states(hx_opt), 2);
     auto [y, h, c] = vesta::lstm(call.input, call.states, recurrence_->weights, o.bias(), o.num_layers(), o.dropout(),
                                  is_training(), o.bidirectional(), o.batch_first());
     return {recurrence_->output(call, y), {Recurrence::state(call, h), Recurrence::state(call, c)}};
@@ -217,7 +217,8 @@ class RNNCellImplBase : public Cloneable<Derived> {
   /// Calls an op of one state.
   template <class Op>
   Tensor run(const Op& op, const Tensor& input, const Tensor& hx) {
-    const Tensor h = op(cell_->batched(input), cell_->state(input, hx), weight_ih, weight_hh, bias_ih, bias_hh);
+    const Tensor h = op(cell_->batched(functional::detail::defined(input, kind_.c_str())), cell_->state(input, hx),
+                        weight_ih, weight_hh, bias_ih, bias_hh);
     return input.dim() == 2 ? h : vesta::squeeze(h, 0);
   }
 
@@ -253,6 +254,7 @@ class LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
   explicit LSTMCellImpl(const LSTMCellOptions& o)
       : RNNCellImplBase("LSTMCell", {o.input_size(), o.hidden_size(), o.bias(), 4}), options(o) {}
   std::tuple<Tensor, Tensor> forward(const Tensor& input, std::optional<std::tuple<Tensor, Tensor>> hx_opt = {}) {
+    functional::detail::defined(input, "LSTMCell");
     const Tensor h = cell_->state(input, hx_opt ? std::get<0>(*hx_opt) : Tensor());
     const Tensor c = cell_->state(input, hx_opt ? std::get<1>(*hx_opt) : Tensor());
     auto [h1, c1] = vesta::lstm_cell(cell_->batched(input), {h, c}, weight_ih, weight_hh, bias_ih, bias_hh);
