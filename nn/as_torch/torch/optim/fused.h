@@ -80,6 +80,11 @@ class FusedOptimizer : public Optimizer {
   virtual std::unique_ptr<OptimizerParamState> (*state_maker() const)() = 0;
   /// Takes a step of the listed parameters.
   virtual void update(const Lists& lists, const OptimizerOptions& options) = 0;
+  /// Takes a step of a parameter with a sparse gradient; returns whether there is one.
+  virtual bool update_sparse(const Tensor& p, const Tensor& grad, const OptimizerOptions& options) {
+    (void)p, (void)grad, (void)options;
+    return false;
+  }
 
  private:
   /// Takes a step of the parameters of a group. One that is listed twice takes two, one after the other.
@@ -112,8 +117,11 @@ class FusedOptimizer : public Optimizer {
     Lists lists;
     for (const Tensor& p : parameters) {
       const Tensor g = p.grad();
-      TORCH_CHECK(!g.is_sparse(), c10::demangle(typeid(*this).name()),
-                  " does not support sparse gradients. Give embeddings sparse(false).");
+      if (g.is_sparse()) {
+        TORCH_CHECK(update_sparse(p, g, options), c10::demangle(typeid(*this).name()),
+                    " does not support sparse gradients with these options. Give embeddings sparse(false).");
+        continue;
+      }
       std::unique_ptr<OptimizerParamState>& state = state_[p.impl()];
       if (!state) state = state_maker()();
       lists.owners.push_back(p);
@@ -121,7 +129,7 @@ class FusedOptimizer : public Optimizer {
       lists.grads.push_back(part(g));
       lists.states.push_back(static_cast<FieldState*>(state.get()));
     }
-    update(lists, options);
+    if (!lists.states.empty()) update(lists, options);
   }
 };
 

@@ -46,6 +46,12 @@ class SGD : public detail::FusedOptimizer {
       call(some, some.zeros(buffer), o, which == &fresh);
     }
   }
+  bool update_sparse(const Tensor& p, const Tensor& grad, const OptimizerOptions& options) override {
+    const auto& o = static_cast<const SGDOptions&>(options);
+    if (o.momentum() != 0 || o.weight_decay() != 0) return false;
+    p.add_(grad, -o.lr());
+    return true;
+  }
 
  private:
   static void check(const SGDOptions& o) {
