@@ -97,6 +97,16 @@ inline Tensor normal(double mean, double std, IntArrayRef size, optional<Generat
   return o.finish(vesta::empty(size, o.dtype_opt(), o.device_opt()).normal_(mean, std, generator.value_or(nullptr)));
 }
 
+namespace detail {
+/// Returns the dtype that tensors of C++ values of type T have: the default one for reals, int64 for int.
+template <class T>
+Dtype dtype_of_values() {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return vesta::default_dtype();
+  else if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) return kLong;
+  else return vesta::dtype_of<T>;
+}
+}  // namespace detail
+
 /// Makes a tensor of nested lists of numbers.
 inline Tensor tensor(const vesta::TensorData& data, const TensorOptions& o = {}) {
   return o.finish(vesta::tensor(data, o.dtype_opt(), o.device_opt()));
@@ -104,8 +114,7 @@ inline Tensor tensor(const vesta::TensorData& data, const TensorOptions& o = {})
 template <class T>
   requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
 Tensor tensor(T value, const TensorOptions& o = {}) {
-  const TensorOptions typed = o.has_dtype() ? o : o.dtype(std::is_floating_point_v<T> ? vesta::default_dtype()
-                                                                                        : vesta::dtype_of<T>);
+  const TensorOptions typed = o.has_dtype() ? o : o.dtype(detail::dtype_of_values<T>());
   return typed.finish(vesta::tensor(vesta::TensorData(value), typed.dtype(), o.device_opt()));
 }
 template <class T>
@@ -115,15 +124,17 @@ Tensor tensor(const std::vector<T>& values, const TensorOptions& o = {}) {
     const std::vector<uint8_t> bytes(values.begin(), values.end());
     return o.finish(vesta::tensor(bytes, o.dtype_opt().value_or(kBool), o.device_opt()));
   } else {
-    const Dtype own = std::is_floating_point_v<T> ? vesta::default_dtype() : vesta::dtype_of<T>;
-    return o.finish(vesta::tensor(values, o.dtype_opt().value_or(own), o.device_opt()));
+    return o.finish(vesta::tensor(values, o.dtype_opt().value_or(detail::dtype_of_values<T>()), o.device_opt()));
   }
 }
 template <class T>
 Tensor tensor(Values<T> values, const TensorOptions& o = {}) {
   return tensor(values.vec(), o);
 }
-inline Tensor tensor(IntArrayRef values, const TensorOptions& o) { return tensor(values.vec(), o); }
+template <std::same_as<IntArrayRef> List>  // not a list in braces
+Tensor tensor(const List& values, const TensorOptions& o = {}) {
+  return tensor(values.vec(), o);
+}
 
 /// Makes a tensor over memory that somebody else keeps; `deleter` runs when nobody uses the tensor any more.
 inline Tensor from_blob(void* data, IntArrayRef size, const std::function<void(void*)>& deleter,

@@ -404,15 +404,15 @@ inline void Tensor::set_data(const Tensor& from) const {
   impl()->versions = std::move(versions);
   autograd::replace_memory(*this, from, "set_data");
 }
-inline unsigned Tensor::register_hook(std::function<void(Tensor)> hook) const {
-  return unsigned(autograd::register_hook(*this, autograd::tensor_hook([hook](const Tensor& grad) {
-                                            hook(grad);
-                                            return Tensor();
-                                          })));
-}
-inline unsigned Tensor::register_hook(std::function<Tensor(Tensor)> hook) const {
-  return unsigned(autograd::register_hook(*this, autograd::tensor_hook([hook](const Tensor& grad) {
-                                            return hook(grad);
+template <class Hook>
+unsigned Tensor::register_hook(Hook hook) const {
+  return unsigned(autograd::register_hook(*this, autograd::tensor_hook([hook](const Tensor& grad) mutable {
+                                            if constexpr (std::is_void_v<std::invoke_result_t<Hook&, Tensor>>) {
+                                              hook(grad);
+                                              return Tensor();
+                                            } else {
+                                              return Tensor(hook(grad));
+                                            }
                                           })));
 }
 inline void Tensor::remove_hook(unsigned id) const { autograd::remove_hook(*this, id); }
@@ -421,6 +421,14 @@ inline void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_
   const std::vector<Tensor> grads = gradient.defined() ? std::vector<Tensor>{gradient} : std::vector<Tensor>{};
   vesta::backward({*this}, grads, retain_graph, create_graph, inputs ? TensorList(*inputs) : TensorList());
 }
+
+inline const Tensor& operator+=(const Tensor& t, const Operand& other) { return t.add_(other); }
+inline const Tensor& operator-=(const Tensor& t, const Operand& other) { return t.sub_(other); }
+inline const Tensor& operator*=(const Tensor& t, const Operand& other) { return t.mul_(other); }
+inline const Tensor& operator/=(const Tensor& t, const Operand& other) { return t.div_(other); }
+inline const Tensor& operator&=(const Tensor& t, const Operand& other) { return t.bitwise_and_(other); }
+inline const Tensor& operator|=(const Tensor& t, const Operand& other) { return t.bitwise_or_(other); }
+inline const Tensor& operator^=(const Tensor& t, const Operand& other) { return t.bitwise_xor_(other); }
 
 }  // namespace vesta
 

@@ -48,6 +48,14 @@ class Node;
   DType type() const { return kind_; }
 
 #define VESTA_TENSOR_MORE_METHODS                                                                                   \
+  /* Assignment to a temporary writes its elements: x[0] = y. */                                                    \
+  Tensor(const Tensor&) = default;                                                                                  \
+  Tensor(Tensor&&) noexcept = default;                                                                              \
+  Tensor& operator=(const Tensor&) & = default;                                                                     \
+  Tensor& operator=(Tensor&&) & noexcept = default;                                                                 \
+  const Tensor& operator=(const Tensor& from) && { return copy_(from); }                                            \
+  const Tensor& operator=(Tensor&& from) && { return copy_(from); }                                                 \
+  const Tensor& operator=(Scalar value) && { return fill_(value); }                                                 \
   /* Facts. */                                                                                                      \
   DType scalar_type() const { return dtype(); }                                                                     \
   ::torch::TensorOptions options() const;                                                                           \
@@ -125,8 +133,8 @@ class Node;
   Tensor data() const { return variable_data(); }                                                                   \
   Tensor tensor_data() const { return variable_data(); }                                                            \
   void set_data(const Tensor& data) const;                                                                          \
-  unsigned register_hook(std::function<void(Tensor)> hook) const;                                                   \
-  unsigned register_hook(std::function<Tensor(Tensor)> hook) const;                                                 \
+  template <class Hook>                                                                                             \
+  unsigned register_hook(Hook hook) const;                                                                          \
   void remove_hook(unsigned id) const;                                                                              \
   void backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph = false,                \
                 const std::optional<std::vector<Tensor>>& inputs = {}) const;                                       \

@@ -1,0 +1,154 @@
+// Tensors as libtorch programs use them: options, subscripts, printing, gradients, functions, archives.
+#include <torch/torch.h>
+
+#include "check.h"
+
+using torch::indexing::Ellipsis;
+using torch::indexing::None;
+using torch::indexing::Slice;
+
+bool same(const torch::Tensor& a, const torch::Tensor& b) { return torch::equal(a, b) && a.dtype() == b.dtype(); }
+
+void options() {
+  const auto wanted = torch::dtype(torch::kFloat64).device(torch::kCPU).requires_grad(true);
+  torch::Tensor t = torch::zeros({2, 3}, wanted);
+  CHECK(t.dtype() == torch::kDouble && t.requires_grad() && t.device().is_cpu() && t.options().dtype() == torch::kDouble);
+  CHECK(torch::ones(3, torch::kLong).scalar_type() == torch::kInt64 && torch::full({2}, 7, torch::kByte).sum().item<int>() == 14);
+  CHECK(torch::tensor({1, 2, 3}).dtype() == torch::kLong && torch::tensor({1.5, 2.0}).dtype() == torch::kFloat);
+  CHECK(torch::tensor(std::vector<int>{1, 2}).dtype() == torch::kLong && torch::tensor(2).dtype() == torch::kLong);
+  CHECK(torch::tensor({{1, 2}, {3, 4}}, torch::kFloat).sizes() == torch::IntArrayRef({2, 2}));
+  CHECK(torch::arange(2, 8, 2).sizes().vec() == std::vector<int64_t>{3} && torch::eye(3).sum().item<float>() == 3);
+  CHECK(t.to(torch::kInt).dtype() == torch::kInt32 && t.to(torch::kCPU, torch::kHalf).dtype() == torch::kFloat16);
+  CHECK(t.to(torch::ones(1, torch::kBool)).dtype() == torch::kBool && t.new_zeros({2}, torch::kLong).dtype() == torch::kLong);
+  CHECK(torch::zeros_like(t, torch::kInt).dtype() == torch::kInt && torch::randint(5, {4}).max().item<int64_t>() < 5);
+  float memory[] = {1, 2, 3, 4};
+  torch::Tensor view = torch::from_blob(memory, {2, 2}, torch::kFloat32);
+  view[0][1] = 9;  // written, as in Python
+  CHECK(view.data_ptr<float>() == memory && view.accessor<float, 2>()[1][1] == 4 && memory[1] == 9);
+  view.index_put_({0, 1}, 2);
+  view[1] = torch::tensor({7.0, 8.0});
+  CHECK(memory[1] == 2 && memory[3] == 8 && view.nbytes() == 16 && view.use_count() == 1);
+  torch::DeviceType kind;
+  kind = torch::kCPU;
+  CHECK(torch::Device(kind) == torch::Device("cpu") && kind == torch::kCPU && torch::Device(torch::kCUDA, 1).str() == "cuda:1");
+  CHECK(t.sum().item().isFloatingPoint());
+}
+
+void subscripts() {
+  const torch::Tensor t = torch::arange(24).reshape({2, 3, 4});
+  CHECK(t.index({1, 2, 3}).item<int>() == 23 && same(t.index({Slice(), 0}), t.select(1, 0)));
+  CHECK(same(t.index({Ellipsis, Slice(None, None, 2)}), t.slice(2, 0, 4, 2)) && same(t.index({"...", 1}), t.select(2, 1)));
+  CHECK(t.index({None, 0}).sizes() == torch::IntArrayRef({1, 3, 4}) && same(t.index({t > 20}), torch::tensor({21, 22, 23})));
+  CHECK(same(t.index({torch::tensor({1, 0}), 0, 0}), torch::tensor({12, 0})) && same(t[torch::tensor(1)], t[1]));
+  torch::Tensor u = torch::zeros({3, 3});
+  u.index_put_({Slice(1, None), 0}, torch::tensor({5.0, 6.0}));
+  u += 1;
+  u *= 2;
+  CHECK(u.sum().item<float>() == 40);
+  CHECK_RAISES(t.index({5}), "index");
+  CHECK_RAISES(torch::ones({2}).view({3}), "view");
+}
+
+void printing() {
+  CHECK_TEXT(torch::ones({2, 2}), " 1  1\n 1  1\n[ CPUFloatType{2,2} ]");
+  CHECK_TEXT(torch::tensor({0.5, -2.25}), " 0.5000\n-2.2500\n[ CPUFloatType{2} ]");
+  CHECK_TEXT(torch::tensor(1.1), "1.100000023841858\n[ CPUFloatType{} ]");
+  CHECK_TEXT(torch::tensor({1000.5, 0.25}), " 1000.5000\n    0.2500\n[ CPUFloatType{2} ]");
+  CHECK_TEXT(torch::tensor({1e6, 1.5}), " 1.0000e+06\n 1.5000e+00\n[ CPUFloatType{2} ]");
+  CHECK_TEXT(torch::zeros({2, 1, 2}, torch::kInt), "(1,.,.) = \n  0  0\n\n(2,.,.) = \n  0  0\n[ CPUIntType{2,1,2} ]");
+  CHECK_TEXT(torch::Tensor(), "[ Tensor (undefined) ]");
+  CHECK_TEXT(torch::zeros({0}), "[ CPUFloatType{0} ]");
+  CHECK_TEXT(torch::zeros({2, 3}).sizes(), "[2, 3]");
+  CHECK_TEXT(torch::zeros({2}).dtype(), "float");
+  CHECK_TEXT(torch::Device(torch::kCUDA, 0), "cuda:0");
+}
+
+struct Scaled : torch::autograd::Function<Scaled> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* ctx, torch::Tensor x, double by, torch::Tensor none) {
+    CHECK(!none.defined());
+    ctx->save_for_backward({x});
+    ctx->saved_data["by"] = by;
+    return x * by;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::tensor_list grads) {
+    CHECK(ctx->get_saved_variables()[0].defined());
+    return {grads[0] * ctx->saved_data["by"].toDouble(), torch::Tensor(), torch::Tensor()};
+  }
+};
+
+void gradients() {
+  torch::Tensor x = torch::tensor({1.0, 2.0}).requires_grad_();
+  CHECK((x + 2).grad_fn()->name().find("Add") == 0 && x.grad_fn() == nullptr && !x.grad().defined());
+  Scaled::apply(x, 3.0, torch::Tensor()).sum().backward();
+  CHECK(same(x.grad(), torch::tensor({3.0, 3.0})));
+  x.mutable_grad().reset();
+  const auto once = torch::autograd::grad({(x * x * x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+  CHECK(same(torch::autograd::grad({once.sum()}, {x})[0], 6 * x.detach()));
+  int calls = 0;
+  x.register_hook([&](torch::Tensor grad) {
+    ++calls;
+    return grad * 2;
+  });
+  (x * 5).sum().backward();
+  CHECK(calls == 1 && same(x.grad(), torch::tensor({10.0, 10.0})));
+  {
+    torch::NoGradGuard off;
+    CHECK(!(x * 2).requires_grad());
+    x -= 1;
+  }
+  CHECK(x.is_leaf() && x[0].item<float>() == 0);
+  CHECK_RAISES(x.sum().detach().backward(), "require");
+}
+
+void functions() {
+  const torch::Tensor a = torch::arange(6, torch::TensorOptions(torch::kFloat)).reshape({2, 3}), b = a + 1;
+  CHECK(same(torch::einsum("ij,kj->ik", {a, b}), a.mm(b.t())) && same(torch::einsum("ij", {a}), a));
+  CHECK(torch::einsum("...i,...i->...", {a, b}).sizes() == torch::IntArrayRef({2}) && same(torch::tensordot(a, b, {1}, {1}), a.mm(b.t())));
+  CHECK_RAISES(torch::einsum("ij,jk", {a}), "fewer");
+  CHECK(torch::linalg_norm(a).item<float>() == a.norm().item<float>() && torch::meshgrid({a[0], a[0]})[1].sizes()[0] == 3);
+  CHECK(torch::nll_loss(torch::log_softmax(a, 1), torch::tensor({0, 1}), {}, torch::Reduction::Sum).dim() == 0);
+  CHECK(torch::mse_loss(a, b).item<float>() == 1 && torch::smooth_l1_loss(a, b, torch::Reduction::None).sizes() == a.sizes());
+  const auto [values, indices] = a.max(1);
+  CHECK(same(indices, torch::tensor({2, 2})) && std::get<0>(a.sort(1, true))[0][0].item<float>() == 2);
+  CHECK(torch::hann_window(4)[2].item<float>() == 1 && torch::cat({a, b}).sizes()[0] == 4);
+  CHECK(torch::dropout(a, 0.5, false).is_same(a) || same(torch::dropout(a, 0.5, false), a));
+}
+
+void archives(const std::string& folder) {
+  const torch::Tensor t = torch::randn({3}), u = torch::arange(4);
+  torch::save(t, folder + "/tensor.pt");
+  torch::Tensor read;
+  torch::load(read, folder + "/tensor.pt");
+  CHECK(same(read, t));
+  std::stringstream stream;
+  torch::save(std::vector<torch::Tensor>{t, u}, stream);
+  std::vector<torch::Tensor> both;
+  torch::load(both, stream);
+  CHECK(both.size() == 2 && same(both[1], u));
+  torch::serialize::OutputArchive archive;
+  archive.write("name", torch::IValue("a\nb"));
+  archive.write("list", torch::IValue(std::vector<double>{0.1, 1e300}));
+  archive.write("undefined", torch::Tensor());
+  archive.save_to(folder + "/values.pt");
+  torch::serialize::InputArchive input;
+  input.load_from(folder + "/values.pt");
+  torch::IValue name, list;
+  input.read("name", name), input.read("list", list);
+  CHECK(name.toStringRef() == "a\nb" && list.toDoubleVector()[0] == 0.1 && input.keys().size() == 3);
+  CHECK_RAISES(name.toDouble(), "expected a double, got String");
+  CHECK_RAISES(torch::load(read, folder + "/missing.pt"), "open file failed");
+  torch::Tensor other = torch::zeros({7});
+  CHECK_RAISES(torch::load(other, folder + "/tensor.pt"), "shape");
+}
+
+int main(int, char** argv) {
+  torch::manual_seed(1);
+  options();
+  subscripts();
+  printing();
+  gradients();
+  functions();
+  archives(argv[1]);
+  CHECK_RAISES([] { TORCH_CHECK(1 > 2, "one is ", 1); }(), "one is 1");
+  std::cout << "tensors: all as expected\n";
+}

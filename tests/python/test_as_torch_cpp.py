@@ -1,0 +1,62 @@
+"""Programs written for libtorch: found by CMake as PyTorch's are, compiled as they are, run to their end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import vesta
+from sanitized import SANITIZED
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "cpp" / "as_torch"
+DIGITS = ROOT / "examples" / "data" / "digits"
+
+pytestmark = [
+    pytest.mark.skipif(SANITIZED, reason="the programs are built without sanitizers"),
+    pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("ninja"), reason="CMake is not installed"),
+]
+
+
+def run(*command: object) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("as_torch")
+    prefix = run(sys.executable, "-m", "vesta", "--cmake-prefix").strip()
+    run("cmake", "-S", PROGRAMS, "-B", folder, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder, "-j", 1)
+    return folder
+
+
+def test_tensors(built: Path, tmp_path: Path) -> None:
+    assert run(built / "tensors", tmp_path) == "tensors: all as expected\n"
+
+
+def test_training_and_its_checkpoint_in_python(built: Path, tmp_path: Path) -> None:
+    assert run(built / "training", DIGITS, tmp_path).startswith("training: accuracy 0.9")
+    state = vesta.load(tmp_path / "net.pt")
+    names = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    assert set(state) == {"scale", "calls", "conv.weight", "conv.bias", "fc.weight", "fc.bias"} | {
+        f"norm.{name}" for name in names
+    }
+    assert state["conv.weight"].shape == (8, 1, 3, 3)
+
+
+def test_a_layer_alone_compiles(tmp_path: Path) -> None:
+    """Headers of one topic are enough, and Vesta's own before them are refused with the reason."""
+    include = [f"-I{ROOT / 'nn' / 'as_torch'}", f"-I{Path(vesta._C.__file__ or "").parents[2] / 'include'}"]
+    compiler = ["g++", "-std=c++20", "-fsyntax-only", *include, "-x", "c++", "-"]
+    source = "#include <torch/nn/pimpl.h>\n#include <torch/types.h>\ntorch::Tensor t;"
+    assert subprocess.run(compiler, input=source, text=True, capture_output=True).returncode == 0
+    wrong = subprocess.run(
+        compiler, input="#include <vesta/vesta.h>\n#include <torch/types.h>", text=True, capture_output=True
+    )
+    assert "Include <torch/torch.h> before the headers of Vesta." in wrong.stderr
