@@ -247,7 +247,8 @@ namespace {
 Tensor nll_of_rows(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                    const Tensor& counted) {
   Tensor classes = where(counted, target, wrapped(int64_t(0)));
-  const bool on_host = classes.device().type() == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
+  const bool on_host =
+      classes.device().type() == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
   if (const int64_t c = input.sizes()[1]; on_host && classes.numel() > 0) {
     const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
     VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,

@@ -136,8 +136,8 @@ bool is_pinned(const Tensor& t) {
 }
 
 Tensor pin_memory(const Tensor& t) {
-  VESTA_CHECK(t.device().type() == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
-              ". Only host memory can be page-locked.");
+  VESTA_CHECK(t.device().type() == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ",
+              t.device(), ". Only host memory can be page-locked.");
   Backend& b = backend(DeviceType::cuda);
   if (is_pinned(t)) return t;
   const size_t nbytes = size_t(t.numel() * t.element_size());
@@ -151,7 +151,8 @@ Tensor pin_memory(const Tensor& t) {
 }
 
 void record_stream(const Tensor& t, uint32_t stream) {
-  VESTA_CHECK(t.device().type() != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
+  VESTA_CHECK(t.device().type() != DeviceType::cpu, device,
+              "record_stream: expected a CUDA tensor, got one on the CPU.");
   backend(t.device().type()).record_use(*t.impl()->storage(), stream);
 }
 

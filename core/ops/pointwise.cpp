@@ -459,8 +459,8 @@ Tensor small_truth(const PointwiseInfo& info, const Tensor* const* in, const dou
   LoopArgs args;
   for (int i = 0; i < info.inputs; ++i) {
     const TensorImpl* t = in[i]->impl();
-    if (!t || t->wrapped_number || !t->contiguous() || t->device().type() != DeviceType::cpu || t->numel() > kFewTruths ||
-        (i > 0 && !same_sizes(first, *t))) {
+    if (!t || t->wrapped_number || !t->contiguous() || t->device().type() != DeviceType::cpu ||
+        t->numel() > kFewTruths || (i > 0 && !same_sizes(first, *t))) {
       return {};
     }
     if (t->dtype() != DType::bool_) truth_of_elements(t->data(), t->dtype(), t->numel(), truth[i]);

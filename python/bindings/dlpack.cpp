@@ -142,7 +142,8 @@ struct DlpackDevice {
   static PyObject* run(const Table&, Bound& b) {
     Device d = unwrap(b.slot[0]).device();
     if (refuse_meta(unwrap(b.slot[0]))) return nullptr;
-    return Py_BuildValue("(ii)", d.type() == DeviceType::cuda ? 2 : 1, d.type() == DeviceType::cuda ? int(d.index()) : 0);
+    return Py_BuildValue("(ii)", d.type() == DeviceType::cuda ? 2 : 1,
+                         d.type() == DeviceType::cuda ? int(d.index()) : 0);
   }
 };
 

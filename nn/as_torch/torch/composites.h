@@ -1,5 +1,5 @@
-// Functions that libtorch has and Vesta's C++ library has not, written with its ops: einsum, meshgrid, windows, norms of
-// matrices, other names.
+// Functions that libtorch has and Vesta's C++ library has not, written with its ops: einsum, meshgrid, windows, norms
+// of matrices, other names.
 #pragma once
 #include <torch/exceptions.h>
 #include <torch/functions.h>
@@ -40,7 +40,8 @@ Labelled simplified(Labelled x, Keep keep) {
   }
   std::vector<int64_t> order(x.labels.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = int64_t(i);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return x.labels[size_t(a)] < x.labels[size_t(b)]; });
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return x.labels[size_t(a)] < x.labels[size_t(b)]; });
   if (!order.empty()) x.tensor = x.tensor.permute(order);
   std::sort(x.labels.begin(), x.labels.end());
   return x;
@@ -176,7 +177,8 @@ inline Tensor einsum(std::string_view equation, TensorList operands) {
     result = detail::contracted(result, detail::simplified(parts[i], here), needed(i + 1));
   }
   std::vector<int64_t> order;
-  for (int l : output) order.push_back(std::find(result.labels.begin(), result.labels.end(), l) - result.labels.begin());
+  for (int l : output)
+    order.push_back(std::find(result.labels.begin(), result.labels.end(), l) - result.labels.begin());
   return order.empty() ? result.tensor : result.tensor.permute(order);
 }
 
@@ -189,7 +191,8 @@ inline std::vector<Tensor> broadcast_tensors(TensorList tensors) {
 }
 /// Returns the coordinates of a grid: "ij" has the first list along the first dimension, "xy" along the second.
 inline std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing = "ij") {
-  TORCH_CHECK(indexing == "ij" || indexing == "xy", "meshgrid: expected indexing \"ij\" or \"xy\", got \"", indexing, '"');
+  TORCH_CHECK(indexing == "ij" || indexing == "xy", "meshgrid: expected indexing \"ij\" or \"xy\", got \"", indexing,
+              '"');
   const bool swap = indexing == "xy" && tensors.size() >= 2;
   std::vector<int64_t> sizes;
   for (const Tensor& t : tensors) {
@@ -212,7 +215,8 @@ inline Tensor tensordot(const Tensor& a, const Tensor& b, IntArrayRef dims_a, In
   for (int64_t d = 0; d < a.dim(); ++d) x.labels.push_back(int(d));
   for (int64_t d = 0; d < b.dim(); ++d) y.labels.push_back(int(a.dim() + d));
   for (size_t i = 0; i < dims_a.size(); ++i) {
-    const int64_t da = dims_a[i] < 0 ? dims_a[i] + a.dim() : dims_a[i], db = dims_b[i] < 0 ? dims_b[i] + b.dim() : dims_b[i];
+    const int64_t da = dims_a[i] < 0 ? dims_a[i] + a.dim() : dims_a[i],
+                  db = dims_b[i] < 0 ? dims_b[i] + b.dim() : dims_b[i];
     TORCH_CHECK_INDEX(da >= 0 && da < a.dim() && db >= 0 && db < b.dim(), "tensordot: a dimension is out of range");
     y.labels[size_t(db)] = int(da);
   }
@@ -318,7 +322,8 @@ inline Tensor matrix_norm(const Tensor& t, Scalar ord, IntArrayRef dim = {-2, -1
 inline Tensor norm(const Tensor& t, const optional<Scalar>& ord, OptionalIntArrayRef dim, bool keepdim) {
   const bool matrices = dim ? (*dim).size() == 2 : ord && t.dim() == 2;
   if (matrices && ord) return matrix_norm(t, *ord, dim ? IntArrayRef(*dim) : IntArrayRef({-2, -1}), keepdim);
-  TORCH_CHECK(dim || !ord || t.dim() == 1, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D.");
+  TORCH_CHECK(dim || !ord || t.dim() == 1,
+              "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D.");
   return vesta::linalg_vector_norm(t, ord ? ord->real() : 2, dim, keepdim);
 }
 inline Tensor norm(const Tensor& t, std::string_view ord, OptionalIntArrayRef dim = {}, bool keepdim = false) {
@@ -329,16 +334,18 @@ inline Tensor norm(const Tensor& t, std::string_view ord, OptionalIntArrayRef di
 inline Tensor pinv(const Tensor& t, optional<double> rcond = {}, bool hermitian = false) {
   (void)hermitian;  // the same values, by the general way
   const auto [u, s, vh] = vesta::linalg_svd(t, false);
-  const double eps = t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps =
+      t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const double limit = rcond.value_or(eps * double(std::max(t.size(-1), t.size(-2))));
   const Tensor inverse = vesta::where(s > s.amax(-1, true) * limit, s.reciprocal(), 0.0);
   return (vh.mT().conj() * inverse.unsqueeze(-2)).matmul(u.mT().conj());
 }
 inline Tensor matrix_rank(const Tensor& t, optional<double> tol = {}) {
   const Tensor s = vesta::linalg_svdvals(t);
-  const double eps = t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const Tensor limit = tol ? torch::full({1}, *tol, s.options())
-                           : s.amax(-1, true) * (eps * double(std::max(t.size(-1), t.size(-2))));
+  const double eps =
+      t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const Tensor limit =
+      tol ? torch::full({1}, *tol, s.options()) : s.amax(-1, true) * (eps * double(std::max(t.size(-1), t.size(-2))));
   return (s > limit).sum(-1);
 }
 inline Tensor multi_dot(TensorList tensors) { return chain_matmul(tensors); }
@@ -374,8 +381,8 @@ using vesta::erfinv;
 using vesta::exp2;
 using vesta::expm1;
 using vesta::log1p;
-using vesta::logit;
 using vesta::log_softmax;
+using vesta::logit;
 using vesta::logsumexp;
 using vesta::polygamma;
 using vesta::round;

@@ -19,16 +19,15 @@ std::string str(const Parts&... parts) {
 namespace detail {
 template <class E = Error, class... Parts>
 [[noreturn]] void check_failed(vesta::Cause cause, const char* condition, const Parts&... parts) {
-  if constexpr (sizeof...(parts) == 0) throw E(cause, std::string("Expected ") + condition + " to be true, but got false.");
+  if constexpr (sizeof...(parts) == 0)
+    throw E(cause, std::string("Expected ") + condition + " to be true, but got false.");
   else throw E(cause, str(parts...));
 }
 }  // namespace detail
 
 }  // namespace c10
 
-namespace torch {
-using c10::str;
-}
+namespace torch { using c10::str; }
 
 #define VESTA_TORCH_CHECK(E, cause, cond, ...)                                                                       \
   do {                                                                                                               \

@@ -154,6 +154,4 @@ inline Tensor from_blob(void* data, IntArrayRef size, IntArrayRef strides, const
 
 }  // namespace torch
 
-namespace at {
-using namespace torch;
-}
+namespace at { using namespace torch; }

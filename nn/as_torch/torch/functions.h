@@ -61,8 +61,8 @@ inline Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, co
                                   int64_t reduction = Reduction::Mean) {
   return vesta::margin_ranking_loss(input1, input2, target, margin, detail::text_of_reduction(reduction));
 }
-inline Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                                    double margin = 0, int64_t reduction = Reduction::Mean) {
+inline Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,
+                                    int64_t reduction = Reduction::Mean) {
   return vesta::cosine_embedding_loss(input1, input2, target, margin, detail::text_of_reduction(reduction));
 }
 inline Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1,

@@ -39,9 +39,8 @@ inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
 namespace cuda {
 /// Returns the number of GPUs that can be used.
 inline size_t device_count() {
-  return vesta::has_backend(vesta::DeviceType::cuda)
-             ? size_t(vesta::backend(vesta::DeviceType::cuda).device_count())
-             : 0;
+  return vesta::has_backend(vesta::DeviceType::cuda) ? size_t(vesta::backend(vesta::DeviceType::cuda).device_count())
+                                                     : 0;
 }
 inline bool is_available() { return device_count() > 0; }
 /// Returns whether cuDNN could be used; Vesta loads it when an op needs it.

@@ -12,9 +12,5 @@ using EllipsisIndexType = vesta::EllipsisIndex;
 
 }  // namespace torch::indexing
 
-namespace torch {
-using indexing::TensorIndex;
-}
-namespace at::indexing {
-using namespace torch::indexing;
-}
+namespace torch { using indexing::TensorIndex; }
+namespace at::indexing { using namespace torch::indexing; }

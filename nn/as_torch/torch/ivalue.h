@@ -81,8 +81,8 @@ class IValue {
   }
   /// Returns what it holds, as messages name it ("Double").
   std::string tagKind() const {
-    static constexpr const char* kNames[] = {"None",       "Tensor",     "Bool",       "Int",   "Double",
-                                             "String",     "IntList",    "DoubleList", "TensorList", "Tuple"};
+    static constexpr const char* kNames[] = {"None",   "Tensor",  "Bool",       "Int",        "Double",
+                                             "String", "IntList", "DoubleList", "TensorList", "Tuple"};
     return kNames[value_.index()];
   }
 
@@ -104,6 +104,4 @@ class IValue {
 
 }  // namespace c10
 
-namespace torch {
-using c10::IValue;
-}
+namespace torch { using c10::IValue; }

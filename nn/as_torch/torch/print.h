@@ -69,7 +69,8 @@ inline void print_scale(std::ostream& to, double scale) {
 inline std::string shortest(double v) {
   char text[64];
   const double size = std::abs(v);
-  const auto form = size != 0 && (size >= 1e16 || size < 1e-4) ? std::chars_format::scientific : std::chars_format::fixed;
+  const auto form =
+      size != 0 && (size >= 1e16 || size < 1e-4) ? std::chars_format::scientific : std::chars_format::fixed;
   return {text, std::isfinite(v) ? std::to_chars(text, text + sizeof text, v, form).ptr
                                  : std::to_chars(text, text + sizeof text, v).ptr};
 }
@@ -148,8 +149,17 @@ std::ostream& operator<<(std::ostream& to, const T& type) {
 }
 template <std::same_as<DType> T>
 std::ostream& operator<<(std::ostream& to, const T& type) {
-  static constexpr const char* kNames[] = {"bool", "unsigned char", "signed char",   "short int", "int",    "long int",
-                                           "c10::Half", "c10::BFloat16", "float", "double", "c10::complex<float>",
+  static constexpr const char* kNames[] = {"bool",
+                                           "unsigned char",
+                                           "signed char",
+                                           "short int",
+                                           "int",
+                                           "long int",
+                                           "c10::Half",
+                                           "c10::BFloat16",
+                                           "float",
+                                           "double",
+                                           "c10::complex<float>",
                                            "c10::complex<double>"};  // as libtorch prints what dtype() returns
   return to << kNames[size_t(type)];
 }
@@ -221,8 +231,8 @@ std::ostream& operator<<(std::ostream& to, const Values<T>& values) {
   return to << ']';
 }
 inline std::ostream& operator<<(std::ostream& to, const TensorOptions& o) {
-  return to << "TensorOptions(dtype=" << o.dtype() << ", device=" << o.device() << ", requires_grad="
-            << (o.requires_grad() ? "true" : "false") << ')';
+  return to << "TensorOptions(dtype=" << o.dtype() << ", device=" << o.device()
+            << ", requires_grad=" << (o.requires_grad() ? "true" : "false") << ')';
 }
 inline std::ostream& operator<<(std::ostream& to, Layout l) { return to << (l == kSparse ? "Sparse" : "Strided"); }
 

@@ -26,8 +26,6 @@ struct Module {
 inline Module load(const std::string& /*path*/, optional<Device> = {}) { Module::refuse(); }
 inline Module load(std::istream& /*from*/, optional<Device> = {}) { Module::refuse(); }
 
-namespace script {
-using jit::Module;
-}
+namespace script { using jit::Module; }
 
 }  // namespace torch::jit

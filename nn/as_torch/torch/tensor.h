@@ -113,9 +113,9 @@ struct DeviceType {
 /// An element type, with PyTorch's enumerators.
 struct ScalarType {
   static constexpr Dtype Byte = Dtype::uint8, Char = Dtype::int8, Short = Dtype::int16, Int = Dtype::int32,
-                         Long = Dtype::int64, Half = Dtype::float16, BFloat16 = Dtype::bfloat16,
-                         Float = Dtype::float32, Double = Dtype::float64, Bool = Dtype::bool_,
-                         ComplexFloat = Dtype::complex64, ComplexDouble = Dtype::complex128;
+                         Long = Dtype::int64, Half = Dtype::float16, BFloat16 = Dtype::bfloat16, Float = Dtype::float32,
+                         Double = Dtype::float64, Bool = Dtype::bool_, ComplexFloat = Dtype::complex64,
+                         ComplexDouble = Dtype::complex128;
   Dtype value = Float;
   constexpr ScalarType() = default;
   constexpr ScalarType(Dtype v) : value(v) {}
@@ -132,7 +132,7 @@ inline constexpr Dtype kByte = kUInt8, kU8 = kUInt8, kChar = kInt8, kI8 = kInt8,
 
 /// Returns PyTorch's C++ name of an element type ("Float").
 inline const char* toString(Dtype d) {
-  static constexpr const char* kNames[] = {"Bool",     "Byte",  "Char",   "Short",        "Int",          "Long",
+  static constexpr const char* kNames[] = {"Bool", "Byte",     "Char",  "Short",  "Int",          "Long",
                                            "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble"};
   return kNames[size_t(d)];
 }
@@ -169,17 +169,25 @@ struct TensorOptions {
   TensorOptions(Layout l) : layout_(l) {}
   TensorOptions(MemoryFormat f) : memory_format_(f) {}
 
-  TensorOptions dtype(optional<Dtype> d) const { return with([&](TensorOptions& o) { o.dtype_ = d; }); }
-  TensorOptions device(optional<Device> d) const { return with([&](TensorOptions& o) { o.device_ = d; }); }
+  TensorOptions dtype(optional<Dtype> d) const {
+    return with([&](TensorOptions& o) { o.dtype_ = d; });
+  }
+  TensorOptions device(optional<Device> d) const {
+    return with([&](TensorOptions& o) { o.device_ = d; });
+  }
   TensorOptions device(vesta::DeviceType d, DeviceIndex index = 0) const { return device(Device(d, index)); }
   TensorOptions device(const DeviceType& d) const { return device(Device(d.value)); }
   TensorOptions device(const char* d) const { return device(Device(d)); }
   TensorOptions device_index(DeviceIndex i) const { return device(Device(kCUDA, i)); }
-  TensorOptions layout(optional<Layout> l) const { return with([&](TensorOptions& o) { o.layout_ = l; }); }
+  TensorOptions layout(optional<Layout> l) const {
+    return with([&](TensorOptions& o) { o.layout_ = l; });
+  }
   TensorOptions requires_grad(optional<bool> on) const {
     return with([&](TensorOptions& o) { o.requires_grad_ = on; });
   }
-  TensorOptions pinned_memory(optional<bool> on) const { return with([&](TensorOptions& o) { o.pinned_ = on; }); }
+  TensorOptions pinned_memory(optional<bool> on) const {
+    return with([&](TensorOptions& o) { o.pinned_ = on; });
+  }
   TensorOptions memory_format(optional<MemoryFormat> f) const {
     return with([&](TensorOptions& o) { o.memory_format_ = f; });
   }
@@ -254,7 +262,8 @@ TensorOptions dtype() {
 template <class T, size_t N>
 class TensorAccessor {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data), sizes_(sizes), strides_(strides) {}
+  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
   decltype(auto) operator[](int64_t i) const {
     T* at = data_ + i * strides_[0];
     if constexpr (N == 1) return static_cast<T&>(*at);
@@ -407,13 +416,13 @@ inline void Tensor::set_data(const Tensor& from) const {
 template <class Hook>
 unsigned Tensor::register_hook(Hook hook) const {
   return unsigned(autograd::register_hook(*this, autograd::tensor_hook([hook](const Tensor& grad) mutable {
-                                            if constexpr (std::is_void_v<std::invoke_result_t<Hook&, Tensor>>) {
-                                              hook(grad);
-                                              return Tensor();
-                                            } else {
-                                              return Tensor(hook(grad));
-                                            }
-                                          })));
+    if constexpr (std::is_void_v<std::invoke_result_t<Hook&, Tensor>>) {
+      hook(grad);
+      return Tensor();
+    } else {
+      return Tensor(hook(grad));
+    }
+  })));
 }
 inline void Tensor::remove_hook(unsigned id) const { autograd::remove_hook(*this, id); }
 inline void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,

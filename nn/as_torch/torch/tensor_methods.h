@@ -1,5 +1,5 @@
-// The methods of libtorch's Tensor, Scalar and Error that Vesta's have not: macros that core/tensor.h and its like expand
-// in the classes. They are defined in tensor.h. Whoever includes this comes before all headers of Vesta.
+// The methods of libtorch's Tensor, Scalar and Error that Vesta's have not: macros that core/tensor.h and its like
+// expand in the classes. They are defined in tensor.h. Whoever includes this comes before all headers of Vesta.
 #pragma once
 #if defined(VESTA_TENSOR_WITHOUT_OPS)
 #error "<torch/torch.h> is for programs: it needs a Tensor with the methods of ops."
@@ -24,9 +24,7 @@ enum class MemoryFormat : int8_t;
 template <class T, size_t N>
 class TensorAccessor;
 }  // namespace torch
-namespace vesta::autograd {
-class Node;
-}
+namespace vesta::autograd { class Node; }
 
 #define VESTA_ERROR_MORE_METHODS                                    \
   const std::string& msg() const noexcept { return message_; }      \

@@ -33,7 +33,7 @@
       message = e.what();                                                                                \
     }                                                                                                    \
     if (message.find(part) == std::string::npos) {                                                       \
-      std::cerr << __FILE__ << ':' << __LINE__ << ": expected an error with \"" << (part) << "\", got " << message << '\n'; \
+      std::cerr << __FILE__ << ':' << __LINE__ << ": no error with \"" << (part) << "\": " << message << '\n'; \
       std::exit(1);                                                                                      \
     }                                                                                                    \
   } while (false)

@@ -12,14 +12,17 @@ bool same(const torch::Tensor& a, const torch::Tensor& b) { return torch::equal(
 void options() {
   const auto wanted = torch::dtype(torch::kFloat64).device(torch::kCPU).requires_grad(true);
   torch::Tensor t = torch::zeros({2, 3}, wanted);
-  CHECK(t.dtype() == torch::kDouble && t.requires_grad() && t.device().is_cpu() && t.options().dtype() == torch::kDouble);
-  CHECK(torch::ones(3, torch::kLong).scalar_type() == torch::kInt64 && torch::full({2}, 7, torch::kByte).sum().item<int>() == 14);
+  CHECK(t.dtype() == torch::kDouble && t.requires_grad() && t.device().is_cpu() &&
+        t.options().dtype() == torch::kDouble);
+  CHECK(torch::ones(3, torch::kLong).scalar_type() == torch::kInt64 &&
+        torch::full({2}, 7, torch::kByte).sum().item<int>() == 14);
   CHECK(torch::tensor({1, 2, 3}).dtype() == torch::kLong && torch::tensor({1.5, 2.0}).dtype() == torch::kFloat);
   CHECK(torch::tensor(std::vector<int>{1, 2}).dtype() == torch::kLong && torch::tensor(2).dtype() == torch::kLong);
   CHECK(torch::tensor({{1, 2}, {3, 4}}, torch::kFloat).sizes() == torch::IntArrayRef({2, 2}));
   CHECK(torch::arange(2, 8, 2).sizes().vec() == std::vector<int64_t>{3} && torch::eye(3).sum().item<float>() == 3);
   CHECK(t.to(torch::kInt).dtype() == torch::kInt32 && t.to(torch::kCPU, torch::kHalf).dtype() == torch::kFloat16);
-  CHECK(t.to(torch::ones(1, torch::kBool)).dtype() == torch::kBool && t.new_zeros({2}, torch::kLong).dtype() == torch::kLong);
+  CHECK(t.to(torch::ones(1, torch::kBool)).dtype() == torch::kBool &&
+        t.new_zeros({2}, torch::kLong).dtype() == torch::kLong);
   CHECK(torch::zeros_like(t, torch::kInt).dtype() == torch::kInt && torch::randint(5, {4}).max().item<int64_t>() < 5);
   float memory[] = {1, 2, 3, 4};
   torch::Tensor view = torch::from_blob(memory, {2, 2}, torch::kFloat32);
@@ -30,15 +33,18 @@ void options() {
   CHECK(memory[1] == 2 && memory[3] == 8 && view.nbytes() == 16 && view.use_count() == 1);
   torch::DeviceType kind;
   kind = torch::kCPU;
-  CHECK(torch::Device(kind) == torch::Device("cpu") && kind == torch::kCPU && torch::Device(torch::kCUDA, 1).str() == "cuda:1");
+  CHECK(torch::Device(kind) == torch::Device("cpu") && kind == torch::kCPU &&
+        torch::Device(torch::kCUDA, 1).str() == "cuda:1");
   CHECK(t.sum().item().isFloatingPoint());
 }
 
 void subscripts() {
   const torch::Tensor t = torch::arange(24).reshape({2, 3, 4});
   CHECK(t.index({1, 2, 3}).item<int>() == 23 && same(t.index({Slice(), 0}), t.select(1, 0)));
-  CHECK(same(t.index({Ellipsis, Slice(None, None, 2)}), t.slice(2, 0, 4, 2)) && same(t.index({"...", 1}), t.select(2, 1)));
-  CHECK(t.index({None, 0}).sizes() == torch::IntArrayRef({1, 3, 4}) && same(t.index({t > 20}), torch::tensor({21, 22, 23})));
+  CHECK(same(t.index({Ellipsis, Slice(None, None, 2)}), t.slice(2, 0, 4, 2)) &&
+        same(t.index({"...", 1}), t.select(2, 1)));
+  CHECK(t.index({None, 0}).sizes() == torch::IntArrayRef({1, 3, 4}) &&
+        same(t.index({t > 20}), torch::tensor({21, 22, 23})));
   CHECK(same(t.index({torch::tensor({1, 0}), 0, 0}), torch::tensor({12, 0})) && same(t[torch::tensor(1)], t[1]));
   torch::Tensor u = torch::zeros({3, 3});
   u.index_put_({Slice(1, None), 0}, torch::tensor({5.0, 6.0}));
@@ -70,7 +76,8 @@ struct Scaled : torch::autograd::Function<Scaled> {
     ctx->saved_data["by"] = by;
     return x * by;
   }
-  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::tensor_list grads) {
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
+                                               torch::autograd::tensor_list grads) {
     CHECK(ctx->get_saved_variables()[0].defined());
     return {grads[0] * ctx->saved_data["by"].toDouble(), torch::Tensor(), torch::Tensor()};
   }
@@ -82,7 +89,8 @@ void gradients() {
   Scaled::apply(x, 3.0, torch::Tensor()).sum().backward();
   CHECK(same(x.grad(), torch::tensor({3.0, 3.0})));
   x.mutable_grad().reset();
-  const auto once = torch::autograd::grad({(x * x * x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+  const auto once =
+      torch::autograd::grad({(x * x * x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
   CHECK(same(torch::autograd::grad({once.sum()}, {x})[0], 6 * x.detach()));
   int calls = 0;
   x.register_hook([&](torch::Tensor grad) {
@@ -103,11 +111,14 @@ void gradients() {
 void functions() {
   const torch::Tensor a = torch::arange(6, torch::TensorOptions(torch::kFloat)).reshape({2, 3}), b = a + 1;
   CHECK(same(torch::einsum("ij,kj->ik", {a, b}), a.mm(b.t())) && same(torch::einsum("ij", {a}), a));
-  CHECK(torch::einsum("...i,...i->...", {a, b}).sizes() == torch::IntArrayRef({2}) && same(torch::tensordot(a, b, {1}, {1}), a.mm(b.t())));
+  CHECK(torch::einsum("...i,...i->...", {a, b}).sizes() == torch::IntArrayRef({2}) &&
+        same(torch::tensordot(a, b, {1}, {1}), a.mm(b.t())));
   CHECK_RAISES(torch::einsum("ij,jk", {a}), "fewer");
-  CHECK(torch::linalg_norm(a).item<float>() == a.norm().item<float>() && torch::meshgrid({a[0], a[0]})[1].sizes()[0] == 3);
+  CHECK(torch::linalg_norm(a).item<float>() == a.norm().item<float>() &&
+        torch::meshgrid({a[0], a[0]})[1].sizes()[0] == 3);
   CHECK(torch::nll_loss(torch::log_softmax(a, 1), torch::tensor({0, 1}), {}, torch::Reduction::Sum).dim() == 0);
-  CHECK(torch::mse_loss(a, b).item<float>() == 1 && torch::smooth_l1_loss(a, b, torch::Reduction::None).sizes() == a.sizes());
+  CHECK(torch::mse_loss(a, b).item<float>() == 1 &&
+        torch::smooth_l1_loss(a, b, torch::Reduction::None).sizes() == a.sizes());
   const auto [values, indices] = a.max(1);
   CHECK(same(indices, torch::tensor({2, 2})) && std::get<0>(a.sort(1, true))[0][0].item<float>() == 2);
   CHECK(torch::hann_window(4)[2].item<float>() == 1 && torch::cat({a, b}).sizes()[0] == 4);

@@ -41,12 +41,14 @@ int main(int, char** argv) {
   const std::string data = argv[1], folder = argv[2];
   torch::manual_seed(3);
   using torch::data::datasets::MNIST;
-  auto train = MNIST(data).map(torch::data::transforms::Normalize<>(0.1307, 0.3081)).map(torch::data::transforms::Stack<>());
+  auto train =
+      MNIST(data).map(torch::data::transforms::Normalize<>(0.1307, 0.3081)).map(torch::data::transforms::Stack<>());
   auto test = MNIST(data, MNIST::Mode::kTest)
                   .map(torch::data::transforms::Normalize<>(0.1307, 0.3081))
                   .map(torch::data::transforms::Stack<>());
   CHECK(train.size().value() > test.size().value());
-  auto loader = torch::data::make_data_loader(std::move(train), torch::data::DataLoaderOptions().batch_size(32).workers(2));
+  auto loader =
+      torch::data::make_data_loader(std::move(train), torch::data::DataLoaderOptions().batch_size(32).workers(2));
   auto test_loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(std::move(test), 100);
 
   Net net(10);
@@ -97,8 +99,9 @@ int main(int, char** argv) {
   const double before = lbfgs.step(closure).item<double>();
   CHECK(closure().item<double>() < before / 10);
   CHECK_TEXT(model[0]->name().empty(), "0");
-  CHECK_TEXT(net, "NetImpl(\n  (conv): torch::nn::Conv2d(1, 8, kernel_size=[3, 3], stride=[1, 1], padding=[1, 1])\n"
-                  "  (norm): torch::nn::BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)\n"
-                  "  (fc): torch::nn::Linear(in_features=128, out_features=10, bias=true)\n)");
+  CHECK_TEXT(net,
+             "NetImpl(\n  (conv): torch::nn::Conv2d(1, 8, kernel_size=[3, 3], stride=[1, 1], padding=[1, 1])\n"
+             "  (norm): torch::nn::BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)\n"
+             "  (fc): torch::nn::Linear(in_features=128, out_features=10, bias=true)\n)");
   std::cout << "training: accuracy " << reached << '\n';
 }

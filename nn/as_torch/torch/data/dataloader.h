@@ -158,9 +158,7 @@ class StatelessDataLoader {
       reading_ = false;
       return {};
     }
-    const auto is_there = [&] {
-      return options_.enforce_ordering() ? results_.count(given_) > 0 : !results_.empty();
-    };
+    const auto is_there = [&] { return options_.enforce_ordering() ? results_.count(given_) > 0 : !results_.empty(); };
     if (options_.timeout()) {
       TORCH_CHECK(changed_.wait_for(lock, *options_.timeout(), is_there), "DataLoader: timeout in ",
                   options_.timeout()->count(), " ms while waiting for a batch");

@@ -15,9 +15,7 @@ struct Example {
   Target target;
 };
 
-namespace example {
-using NoTarget = void;
-}
+namespace example { using NoTarget = void; }
 
 /// Data without a target.
 template <class Data>

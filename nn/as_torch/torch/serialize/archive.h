@@ -225,9 +225,10 @@ class InputArchive final {
     prefix_.clear();
     std::ifstream file(filename, std::ios::binary);
     TORCH_CHECK(file, "open file failed, file path: ", filename);
-    TORCH_CHECK(file.get() != 'P' || file.get() != 'K', "load: ", filename,
-                " was written by PyTorch. Save its state_dict in the safetensors format, which vesta::io::load_safetensors "
-                "and torch::load read.");
+    TORCH_CHECK(
+        file.get() != 'P' || file.get() != 'K', "load: ", filename,
+        " was written by PyTorch. Save its state_dict in the safetensors format, which vesta::io::load_safetensors "
+        "and torch::load read.");
     vesta::io::Metadata metadata;
     for (auto& [name, t] : vesta::io::load_safetensors(filename, &metadata)) contents_->tensors[name] = t;
     for (auto& [name, v] : metadata) {
