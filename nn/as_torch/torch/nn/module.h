@@ -30,9 +30,7 @@
 #include <vesta/autograd/accumulate_grad.h>
 
 namespace torch::nn {
-namespace detail {
-class CloneableBase;
-}
+namespace detail { class CloneableBase; }
 
 /// The base of modules: parameters, buffers and submodules by name.
 class Module : public std::enable_shared_from_this<Module> {
