@@ -48,11 +48,20 @@ def ptx(source: Path, architecture: str, to: Path) -> str:
 
 
 def widest_access(text: str) -> int:
-    """Returns the bytes of the widest load or store of global memory."""
+    """Returns the bytes of the widest load or store of global memory, or of memory that may be global."""
     widest = 0
-    for count, bits in re.findall(r"\b(?:ld|st)\.global[.\w]*?(?:\.v([248]))?\.[bfsu](8|16|32|64|128)\b", text):
-        widest = max(widest, int(count or 1) * int(bits) // 8)
+    for modifiers, count, bits in re.findall(
+        r"\b(?:ld|ldu|st)((?:\.\w+(?:::\w+)*)*?)(?:\.v([248]))?\.[bfsu](8|16|32|64|128)\b", text
+    ):
+        if not re.search(r"\.(?:shared|param|local|const)\b", modifiers):
+            widest = max(widest, int(count or 1) * int(bits) // 8)
     return widest
+
+
+def gpus_that_nvcc_knows() -> list[int]:
+    """Returns the architectures for which the kernels can be compiled: 80, 86, ..."""
+    known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
+    return sorted(number for name in known if (number := int(name.removeprefix("compute_"))) >= 80)
 
 
 PROBE = """
@@ -81,17 +90,19 @@ void probe(const PointwiseLaunch& l) {
 def test_no_access_is_wider_than_what_the_host_checks(tmp_path: Path) -> None:
     source = tmp_path / "probe.cu"
     source.write_text(PROBE)
-    known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
-    wanted = [name for name in known if int(name.removeprefix("compute_")) in (80, 90, 100, 120)]
+    wanted = gpus_that_nvcc_knows()
     assert wanted
     for architecture in wanted:
-        assert widest_access(ptx(source, architecture, tmp_path / "probe.ptx")) == 16, architecture
+        assert widest_access(ptx(source, f"compute_{architecture}", tmp_path / "probe.ptx")) == 16, architecture
 
 
 def test_accesses_are_read_from_ptx() -> None:
     assert widest_access("ld.global.nc.v4.f32 {%f1}, [%rd1];\nst.global.u8 [%rd2], %rs1;") == 16
     assert widest_access("ld.global.v8.b32 {%r1}, [%rd1];") == 32 == widest_access("st.global.v4.f64 [%rd1], {%fd1};")
-    assert widest_access("ld.param.u64 %rd1, [p];") == 0
+    assert widest_access("ld.v4.b64 {%rd1}, [%rd9];") == 32 == widest_access("st.relaxed.gpu.v8.f32 [%rd1], {%f1};")
+    assert widest_access("ld.global.nc.L1::no_allocate.L2::256B.v8.f32 {%f1}, [%rd1];") == 32
+    assert widest_access("ld.param.u64 %rd1, [p];\nld.param::entry.v4.b64 {%rd1}, [p];") == 0
+    assert widest_access("ld.shared.v8.f32 {%f1}, [%r1];\nst.shared::cta.v4.b64 [%r1], {%rd1};\nst.local.v8.b32 ") == 0
 
 
 @pytest.mark.campaign
@@ -104,15 +115,23 @@ def test_no_access_of_any_kernel_is_wider(source: str, tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @needs_nvcc
+@pytest.mark.parametrize("whose", ["of a wheel", "of none"])
 @pytest.mark.parametrize("source", sorted(path.name for path in (ROOT / "cuda" / "kernels").glob("*.cu")))
-def test_every_kernel_compiles_for_every_gpu_of_a_wheel_without_a_warning(source: str, tmp_path: Path) -> None:
-    """Machine code of each architecture, as in the wheel: ptxas has its own warnings. pytest -n runs many at once."""
+def test_every_kernel_compiles_for_every_gpu_without_a_warning(source: str, whose: str, tmp_path: Path) -> None:
+    """Machine code of each architecture, those of the wheel as in the wheel, and those that nvcc knows beyond them
+    (Jetson, DGX Spark, ...): ptxas has its own warnings. pytest -n runs many at once."""
     options: list[str] = []
-    for architecture in architectures(tmp_path, None, wheel=True):
+    wheel = architectures(tmp_path, None, wheel=True)
+    for architecture in wheel:
         number, _, real = architecture.partition("-")
         code = f"sm_{number}" if real else f"[sm_{number},compute_{number}]"
         options.append(f"--generate-code=arch=compute_{number},code={code}")
     assert len(options) >= 4
+    if whose == "of none":
+        others = [number for number in gpus_that_nvcc_knows() if not {str(number), f"{number}-real"} & set(wheel)]
+        if not others:
+            return  # an older nvcc
+        options = [f"--generate-code=arch=compute_{number},code=sm_{number}" for number in others]
     object_file = tmp_path / "kernel.o"
     command = [*compiler(source), "-Werror", "all-warnings", *options, "-c", str(ROOT / "cuda" / "kernels" / source)]
     done = subprocess.run([*command, "-o", str(object_file)], capture_output=True, text=True, cwd=BUILD)
