@@ -174,6 +174,13 @@ def test_attention_uses_tensor_cores(source: str, tmp_path: Path) -> None:
     assert all(f"mma.sync.aligned.{step[source]}" in kernel and "cp.async" in kernel for kernel in kernels)
 
 
+def test_what_kernels_report_is_text_of_the_host() -> None:
+    """A literal in device code lies on the device: the host would read it at that address."""
+    for path in sorted((ROOT / "cuda" / "kernels").glob("*.cu*")):
+        for call in re.findall(r"\breport\([^;]*;", path.read_text()):
+            assert '"' not in call, (path.name, call)
+
+
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
 
 
