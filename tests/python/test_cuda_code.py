@@ -240,22 +240,36 @@ def test_a_wheel_of_cuda_needs_nvcc(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not EMULATED, reason="a GPU has the capability that it has")
 @pytest.mark.parametrize(
-    "capability, expected",
+    "built, runs, refused",
     [
-        (75, ["the kernels need 8.0 or later"]),
-        (80, ["built for 90", "CMAKE_CUDA_ARCHITECTURES=80"]),
-        (90, []),
-        (100, []),
+        ("90", [90, 100, 121], [75, 80, 89]),  # machine code, and PTX for what comes later
+        (
+            "80-real,86-real,89-real,90-real,100-real,120",
+            [80, 86, 87, 89, 90, 100, 103, 120, 121],
+            [75, 110],
+        ),  # a wheel
+        ("80-real,90-real", [80, 89, 90], [75, 100, 120]),  # nothing for what comes later
+        ("90a", [90], [75, 89, 100]),
+        ("100f", [100, 103], [75, 90, 120]),
     ],
 )
-def test_a_device_without_code_is_refused_at_once(capability: int, expected: list[str]) -> None:
+def test_a_device_without_code_is_refused_at_once(built: str, runs: list[int], refused: list[int]) -> None:
+    for capability in runs:
+        check_capability(built, capability, [])
+    for capability in refused:
+        named = [f"built for {built}", f"CMAKE_CUDA_ARCHITECTURES={capability}"]
+        check_capability(built, capability, named if capability >= 80 else ["the kernels need 8.0 or later"])
+
+
+def check_capability(built: str, capability: int, expected: list[str]) -> None:
+    """Checks that a device runs, or is refused with these words, with kernels that are built for some architectures."""
     program = (
         "import vesta\ntry: print(vesta.zeros(2, device='cuda:1').tolist())\nexcept vesta.DeviceError as e: print(e)"
     )
-    environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability)}
+    environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability), "VESTA_EMULATION_ARCHITECTURES": built}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     if not expected:
-        assert done.stdout.strip() == "[0.0, 0.0]"
+        assert done.stdout.strip() == "[0.0, 0.0]", (built, capability, done.stdout)
     else:
         for words in ("cuda:1 (Emulated H200)", f"compute capability {capability / 10}", *expected):
             assert words in done.stdout, done.stdout
