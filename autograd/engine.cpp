@@ -112,7 +112,7 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
   VESTA_CHECK(broadcasts, runtime, from ? from->name() : "backward", ": returned an invalid gradient at index ", i,
               ": expected a shape that sums to ", to, ", got ", is, ".");
   // A number on the CPU may be an operand of a call on another device.
-  const bool at_home = g.device() == meta.device() || (to.empty() && meta.device().type == DeviceType::cpu);
+  const bool at_home = g.device() == meta.device() || (to.empty() && meta.device().type() == DeviceType::cpu);
   VESTA_CHECK(is_differentiable(g.dtype()) && at_home, runtime, from ? from->name() : "backward",
               ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(),
               ", got ", form(g), ".");
@@ -135,7 +135,7 @@ void add_to(Tensor& sum, Tensor g, bool may_change) {
 class OnStream {
  public:
   OnStream(Device device, uint32_t stream)
-      : backend_(backend(device.type)), device_(device), before_(backend_.current_stream(device)) {
+      : backend_(backend(device.type())), device_(device), before_(backend_.current_stream(device)) {
     backend_.set_current_stream(device, stream);
   }
   ~OnStream() { backend_.set_current_stream(device_, before_); }
@@ -345,7 +345,7 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
     const TensorMeta& meta = edge.node->input_meta(edge.input_nr);
     if (!meta.fits(g)) g = reform(std::move(g), meta, from, i);
     task.grads.grow(edge.node->num_inputs());
-    if (g.device().type == DeviceType::cpu) [[likely]] {
+    if (g.device().type() == DeviceType::cpu) [[likely]] {
       task.join_pieces();
       add_to(task.grads[edge.input_nr], std::move(g), true);
     } else {
@@ -363,7 +363,7 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
 
 /// Makes `g`, which was computed on the current stream of its device, ready for use on stream `to`.
 void Run::cross_over(const Tensor& g, uint32_t to) {
-  Backend& b = backend(g.device().type);
+  Backend& b = backend(g.device().type());
   const uint32_t from = b.current_stream(g.device());
   if (from == to) return;
   b.order(g.device(), to, from);
@@ -376,7 +376,7 @@ uint32_t Run::home(Device device) const {
   for (auto& [d, stream] : homes_) {
     if (d == device) return stream;
   }
-  return backend(device.type).current_stream(device);
+  return backend(device.type()).current_stream(device);
 }
 
 void Run::loop(bool retain_graph) {
@@ -500,7 +500,7 @@ GradList Run::apply(Node& node, GradList grads, const Neighbours& with, Needs ne
 std::optional<PendingGradient> Run::reach(const Node& node, const GradList& grads, Needs needs) {
   const Edge& edge = node.edges()[0];
   if (!edge.node || edge.input_nr != 0 || !needs[0] || GradMode::enabled() || !grads[0].defined()) return {};
-  if (grads[0].device().type == DeviceType::cpu) return {};
+  if (grads[0].device().type() == DeviceType::cpu) return {};
   Task& task = tasks_[index_.find(edge.node.get())];
   const bool seen = task.waiting != 1 || task.has_gradient() || task.capture != kNone || task.node->hooks();
   if (seen || !task.needed || !task.runs || edge.node->stream() != node.stream()) return {};
@@ -516,7 +516,7 @@ bool Run::postpone(uint32_t index, Tensor& grad, bool retain_graph) {
   Node& node = *tasks_[index].node;
   const Edge& edge = node.edges()[0];
   if (!edge.node || edge.input_nr != 0 || GradMode::enabled() || !edge.node->takes(*node.postponable())) return false;
-  if (!grad.defined() || grad.device().type != DeviceType::cpu) return false;
+  if (!grad.defined() || grad.device().type() != DeviceType::cpu) return false;
   const uint32_t next = index_.find(edge.node.get());
   Task& task = tasks_[next];
   const bool seen = task.waiting != 1 || task.has_gradient() || task.capture != kNone || task.node->hooks();
@@ -545,7 +545,7 @@ void Run::run_task(uint32_t index, bool retain_graph) {
 void Run::run_on_device(uint32_t index, bool retain_graph) {
   Node& node = *tasks_[index].node;
   const Device device = node.input_meta(0).device();
-  if (device.type == DeviceType::cpu) [[likely]]
+  if (device.type() == DeviceType::cpu) [[likely]]
     return run_here(index, retain_graph);
   const uint32_t home_stream = home(device);
   const uint32_t stream = node.accumulates() ? home_stream : node.stream();
@@ -574,7 +574,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   for (uint32_t c = tasks_[index].capture; c != kNone; c = captures_[c].next) {
     if (captures_[c].input_nr >= grads.size()) continue;
     Tensor& g = captures_[c].grad = grads[captures_[c].input_nr];
-    if (g.defined() && g.device().type != DeviceType::cpu) cross_over(g, home(g.device()));
+    if (g.defined() && g.device().type() != DeviceType::cpu) cross_over(g, home(g.device()));
   }
   GradList result;
   bool runs = tasks_[index].runs && (node.runs_without_gradient() || pending || grads.any_defined());
@@ -625,10 +625,10 @@ Task* Run::only_task() {
 
 /// Returns whether gradients of a device for that task are summed on the stream that the current node runs on.
 bool Run::sums_here(Device device) const {
-  if (device.type == DeviceType::cpu) return true;
+  if (device.type() == DeviceType::cpu) return true;
   const Node& to = *only_edge_->node;
   const uint32_t wanted = to.accumulates() ? home(device) : to.stream();
-  return backend(device.type).current_stream(device) == wanted;
+  return backend(device.type()).current_stream(device) == wanted;
 }
 
 /// Returns whether `t` is summed on the stream that the current node runs on.
@@ -675,7 +675,7 @@ Tensor root_gradient(const Tensor& root, const Tensor& given, size_t i) {
   VESTA_CHECK(!is_complex(root.dtype()), runtime,
               "grad can be implicitly created only for real scalar outputs but got ", root.dtype());
   Tensor one = empty_tensor(root.sizes(), root.dtype(), root.device());
-  if (root.dtype() == DType::float32 && root.device().type == DeviceType::cpu) {  // nearly always
+  if (root.dtype() == DType::float32 && root.device().type() == DeviceType::cpu) {  // nearly always
     *static_cast<float*>(one.data_ptr()) = 1;
     return one;
   }

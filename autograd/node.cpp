@@ -108,7 +108,7 @@ void Node::leave(bool release) noexcept {
 }
 
 void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
-  if (count > 1 || output.device().type != DeviceType::cpu) [[unlikely]]
+  if (count > 1 || output.device().type() != DeviceType::cpu) [[unlikely]]
     return set_any_meta(i, count, output);
   num_metas_ = count;
   meta_.set(output);
@@ -118,8 +118,8 @@ void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
   if (count > 1 && !more_metas_) more_metas_ = new TensorMeta[count - 1];
   num_metas_ = count;
   (i == 0 ? meta_ : more_metas_[i - 1]).set(output);
-  if (output.device().type != DeviceType::cpu)
-    stream_ = uint16_t(backend(output.device().type).current_stream(output.device()));
+  if (output.device().type() != DeviceType::cpu)
+    stream_ = uint16_t(backend(output.device().type()).current_stream(output.device()));
 }
 
 NodeHooks& Node::ensure_hooks() {

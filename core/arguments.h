@@ -21,6 +21,8 @@ class IntList : public IntSpan {
   IntList(const std::vector<int64_t>& v) : IntSpan(v) {}
   IntList(std::initializer_list<int64_t> l) : IntSpan(l.begin(), l.size()) {}
   IntList(const int64_t& one) : IntSpan(&one, 1) {}
+  /// Returns a copy.
+  std::vector<int64_t> vec() const { return {begin(), end()}; }
 };
 
 /// An IntList whose place takes no single int in Python, as PyTorch's `int[]` (`int[1]` takes one).

@@ -78,7 +78,7 @@ void* backend_symbol(DeviceType type, const char* symbol) {
   return found;
 }
 
-Device resolved(Device d) { return d.index >= 0 ? d : Device(d.type, int8_t(backend(d.type).current_device())); }
+Device resolved(Device d) { return d.index() >= 0 ? d : Device(d.type(), int8_t(backend(d.type()).current_device())); }
 
 void Backend::transfer(void*, Device to, const void*, Device from, size_t, bool) {
   fail(Cause::not_implemented, "copy: ", name(), " cannot copy from ", from, " to ", to, ".");

@@ -30,9 +30,14 @@ struct Index {
   Tensor tensor;        // of integers, or a mask
 
   Index(NewAxis) : kind(Kind::newaxis) {}
+  Index(std::nullopt_t) : kind(Kind::newaxis) {}  // Python's None
   Index(EllipsisIndex) : kind(Kind::ellipsis) {}
   Index(std::integral auto i) : kind(std::is_same_v<decltype(i), bool> ? Kind::boolean : Kind::integer), integer(i) {}
   Index(const Slice& s) : kind(Kind::slice), slice(s) {}
+  /// Takes "...", the ellipsis.
+  Index(const char* text) : kind(Kind::ellipsis) {
+    VESTA_CHECK(std::string_view(text) == "...", value, "index: expected \"...\", got \"", text, "\".");
+  }
   Index(const Tensor& t) : kind(Kind::tensor), tensor(t) {}
 };
 

@@ -165,8 +165,8 @@ bool follows_from_values(DType d) {
 /// Lists what the values do not tell: device, shape if empty, dtype unless it follows from the values.
 std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   std::vector<std::string> list;
-  if (t.device().type != DeviceType::cpu) list.push_back("device='" + str(t.device()) + "'");
-  const bool meta = t.device().type == DeviceType::meta, empty = t.numel() == 0 || meta;
+  if (t.device().type() != DeviceType::cpu) list.push_back("device='" + str(t.device()) + "'");
+  const bool meta = t.device().type() == DeviceType::meta, empty = t.numel() == 0 || meta;
   if (meta || (empty && t.dim() != 1) || (!empty && o.edgeitems == 0)) list.push_back(shape_text(t.sizes()));
   DType d = t.dtype();
   bool plain = empty ? d == default_dtype() : follows_from_values(d);
@@ -178,7 +178,7 @@ std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
 std::string part_text(const Tensor& t, const std::string& prefix) {
   NoGrad off;
   if (t.numel() == 0) return prefix + "[], " + shape_text(t.sizes()) + ")";
-  const Tensor host = t.device().type == DeviceType::cpu ? t : t.to(Device());
+  const Tensor host = t.device().type() == DeviceType::cpu ? t : t.to(Device());
   return prefix + Printer(host, print_options()).text(int64_t(prefix.size())) + ")";
 }
 
@@ -195,7 +195,7 @@ std::string sparse_text(const Tensor& t, std::string_view suffix, std::string_vi
     s += part_text(p.plain, margin + (by_rows ? "col_indices=tensor(" : "row_indices=tensor(")) + ",\n";
   }
   s += part_text(p.values, margin + "values=tensor(") + ",\n" + margin;
-  if (t.device().type != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
+  if (t.device().type() != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
   s += shape_text(t.sizes()) + ", nnz=" + std::to_string(nnz(p));
   if (!follows_from_values(t.dtype())) s += ", dtype=vesta." + std::string(name(t.dtype()));
   constexpr const char* kLayouts[] = {"sparse_coo", "sparse_csr", "sparse_csc"};
@@ -225,12 +225,12 @@ std::string repr(const Tensor& t, std::string_view suffix, std::string_view pref
   NoGrad off;
   int64_t indent = int64_t(prefix.size());
   std::string s(prefix);
-  if (t.device().type == DeviceType::meta) {
+  if (t.device().type() == DeviceType::meta) {
     s += "...";
   } else if (t.numel() == 0) {
     s += "[]";
   } else {
-    Tensor host = t.device().type == DeviceType::cpu ? t : t.to(Device());
+    Tensor host = t.device().type() == DeviceType::cpu ? t : t.to(Device());
     s += Printer(host, o).text(indent);
   }
   std::vector<std::string> list = facts(t, o);

@@ -44,7 +44,7 @@ Tensor Generator::get_state() const {
 void Generator::set_state(const Tensor& state) {
   uint64_t words[3];
   VESTA_CHECK(state.defined() && state.dtype() == DType::uint8 && state.numel() == int64_t(sizeof words) &&
-                  state.is_contiguous() && state.device().type == DeviceType::cpu,
+                  state.is_contiguous() && state.device().type() == DeviceType::cpu,
               type, "set_state: expected a contiguous uint8 tensor of ", sizeof words, " elements on the CPU (state).");
   std::memcpy(words, state.data_ptr(), sizeof words);
   VESTA_CHECK(words[0] == kFormat, value, "set_state: expected a state of get_state(), got other bytes (state).");
@@ -73,10 +73,10 @@ Generator& default_generator() { return default_generator(Device()); }
 
 Generator& default_generator(Device device) {
   device = resolved(device);
-  VESTA_CHECK(device.index >= 0 && device.index < kMaxNumbers, device, "default_generator: expected a device, got ",
+  VESTA_CHECK(device.index() >= 0 && device.index() < kMaxNumbers, device, "default_generator: expected a device, got ",
               device, ".");
   Defaults& d = defaults();
-  std::atomic<Generator*>& slot = d.made[int(device.type)][device.index];
+  std::atomic<Generator*>& slot = d.made[int(device.type())][device.index()];
   if (Generator* g = slot.load(std::memory_order_acquire)) [[likely]]
     return *g;
   std::lock_guard lock(d.mutex);

@@ -42,6 +42,9 @@ class Scalar {
   double real() const { return is_integral() ? double(i_) : d_; }
   double imag() const { return imag_; }
   int64_t integer() const { return i_; }  // only where is_integral()
+#ifdef VESTA_SCALAR_MORE_METHODS
+  VESTA_SCALAR_MORE_METHODS  // of a front end over this one (core/tensor.h)
+#endif
 
  private:
   VESTA_API int64_t to_integer(const char* op, int64_t low, int64_t high, DType target) const;

@@ -15,7 +15,7 @@ const Tensor kNoTensor;
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
   int64_t n = numel_of(sizes, "empty");
   checked_mul(n, itemsize(dtype), "empty");
-  if (device.index < 0) [[unlikely]]
+  if (device.index() < 0) [[unlikely]]
     device = resolved(device);
   return Tensor(TensorImpl::make_contiguous(sizes, n, dtype, device));
 }
@@ -65,9 +65,9 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DT
 Scalar Tensor::item() const {
   check_dense(*this, "item");
   VESTA_CHECK(numel() == 1, runtime, "item: a Tensor with ", numel(), " elements cannot be converted to Scalar.");
-  VESTA_CHECK(device().type != DeviceType::meta, runtime,
+  VESTA_CHECK(device().type() != DeviceType::meta, runtime,
               "item: Tensor.item() cannot be called on meta tensors: they have no values.");
-  Tensor host = device().type == DeviceType::cpu ? *this : to(Device());
+  Tensor host = device().type() == DeviceType::cpu ? *this : to(Device());
   return visit(dtype(), [&]<class T>() -> Scalar {
     T v;
     std::memcpy(&v, host.impl()->data(), sizeof v);

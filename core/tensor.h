@@ -53,8 +53,8 @@ class VESTA_API Tensor {
   intrusive_ptr<TensorImpl> take() && { return std::move(impl_); }
   bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
 
-  IntSpan sizes() const { return impl_->sizes(); }
-  IntSpan strides() const { return impl_->strides(); }
+  IntList sizes() const { return impl_->sizes(); }
+  IntList strides() const { return impl_->strides(); }
   int64_t size(int64_t dim) const { return sizes()[size_t(existing_dim(dim, this->dim(), "size"))]; }
   int64_t stride(int64_t dim) const { return strides()[size_t(existing_dim(dim, this->dim(), "stride"))]; }
   int64_t dim() const { return impl_->ndim(); }
@@ -62,7 +62,7 @@ class VESTA_API Tensor {
   int64_t storage_offset() const { return impl_->offset(); }
   DType dtype() const { return impl_->dtype(); }
   Device device() const { return impl_->device(); }
-  int64_t element_size() const { return itemsize(dtype()); }
+  int64_t element_size() const { return vesta::itemsize(dtype()); }
   bool is_contiguous() const { return impl_->contiguous(); }
   /// Returns whether it is a sparse tensor, which has indices and values (core/sparse.h) and no memory of its own.
   bool is_sparse() const { return impl_->is_sparse(); }
@@ -117,6 +117,9 @@ class VESTA_API Tensor {
   // defined in core/ops/methods.cpp.
   VESTA_TENSOR_METHODS
 #endif
+#ifdef VESTA_TENSOR_MORE_METHODS
+  VESTA_TENSOR_MORE_METHODS  // of a front end over this one, which declares them as a macro and defines them inline
+#endif
 
  private:
   intrusive_ptr<TensorImpl> impl_;
@@ -149,6 +152,8 @@ VESTA_API Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t 
 
 /// Prints as Python's repr does.
 VESTA_API std::string repr(const Tensor& t);
+#ifndef VESTA_TENSOR_MORE_METHODS  // a front end that has them prints in its own form
 VESTA_API std::ostream& operator<<(std::ostream& to, const Tensor& t);
+#endif
 
 }  // namespace vesta

@@ -74,7 +74,7 @@ void copy_between_devices(void* to, int to_index, const void* from, int from_ind
 void CudaBackend::transfer(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
                            bool non_blocking) {
   if (!nbytes) return;
-  const bool to_cuda = to_device.type == DeviceType::cuda, from_cuda = from_device.type == DeviceType::cuda;
+  const bool to_cuda = to_device.type() == DeviceType::cuda, from_cuda = from_device.type() == DeviceType::cuda;
   if (to_cuda && from_cuda) return copy_between_devices(to, index_of(to_device), from, index_of(from_device), nbytes);
   const Device device = to_cuda ? to_device : from_device;
   const void* host = to_cuda ? from : to;

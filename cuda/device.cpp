@@ -136,8 +136,8 @@ bool has_code_for(const std::string& architectures, int major, int minor) {
 }
 
 int index_of(Device device) {
-  VESTA_CHECK(device.type == DeviceType::cuda, device, "cuda: expected a CUDA device, got ", device, ".");
-  return device.index < 0 ? current_device() : device.index;
+  VESTA_CHECK(device.type() == DeviceType::cuda, device, "cuda: expected a CUDA device, got ", device, ".");
+  return device.index() < 0 ? current_device() : device.index();
 }
 
 }  // namespace vesta::cuda

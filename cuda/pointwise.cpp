@@ -57,7 +57,7 @@ bool is_number(const PointwisePlan& p, int i) {
 PointwiseLaunch launch_of(const PointwisePlan& p) {
   PointwiseLaunch l;
   l.name = p.op;
-  l.stream = current_stream(p.device.index).handle();
+  l.stream = current_stream(p.device.index()).handle();
   l.numel = p.numel, l.inputs = p.inputs;
   l.out = p.out.data, l.second = p.second;
   for (int i = 0; i < p.inputs; ++i) {
@@ -190,7 +190,7 @@ AnyKernel mixed_kernel(const PointwisePlan& p) {
 }  // namespace
 
 void run_plan(const PointwisePlan& plan) {
-  DeviceGuard guard(plan.device.index);
+  DeviceGuard guard(plan.device.index());
   if (!plan.kernel) return run_copy(plan);
   PointwisePlan p = plan;
   const AnyKernel mixed = mixed_kernel(p);

@@ -82,7 +82,7 @@ class GroupByDevice final : public ProcessGroup {
  private:
   ProcessGroup& of(const std::vector<Tensor>& tensors) {
     if (tensors.empty() || !tensors[0].defined()) return *members_[0].group;  // it reports what is wrong
-    const std::string_view device = vesta::name(tensors[0].device().type);
+    const std::string_view device = vesta::name(tensors[0].device().type());
     for (Member& m : members_) {
       if (m.device == device) return *m.group;
     }

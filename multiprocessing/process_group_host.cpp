@@ -24,9 +24,9 @@ struct Staged {
   /// `filled`: the values are needed; otherwise the memory only receives.
   static Staged of(const Tensor& t, bool filled) {
     Tensor plain = t.detach();
-    if (plain.is_contiguous() && plain.device().type == DeviceType::cpu) return {plain, plain};
+    if (plain.is_contiguous() && plain.device().type() == DeviceType::cpu) return {plain, plain};
     if (!filled) return {plain, empty_tensor(plain.sizes(), plain.dtype())};
-    Tensor host = plain.device().type == DeviceType::cpu ? plain : plain.to(Device(DeviceType::cpu));
+    Tensor host = plain.device().type() == DeviceType::cpu ? plain : plain.to(Device(DeviceType::cpu));
     return {plain, contiguous(host)};
   }
   void give_back() const {
@@ -47,7 +47,7 @@ Tensor scratch(int64_t numel, DType dtype) {
 }
 
 void check_device(Collective what, const Tensor& t) {
-  VESTA_CHECK(t.device().type == DeviceType::cpu || t.device().type == DeviceType::cuda, device, name(what),
+  VESTA_CHECK(t.device().type() == DeviceType::cpu || t.device().type() == DeviceType::cuda, device, name(what),
               ": expected a tensor with values, got one on ", t.device(), ".");
 }
 

@@ -294,7 +294,7 @@ StoragePtr Arena::allocate(uint64_t nbytes) { return allocate_in(*state_, nbytes
 StoragePtr allocate_shared(uint64_t nbytes) { return allocate_in(Registry::get().own, nbytes); }
 
 bool is_shared(const Storage& storage) {
-  if (storage.device().type != DeviceType::cpu || storage.resizable()) return false;  // blocks are lent to a storage
+  if (storage.device().type() != DeviceType::cpu || storage.resizable()) return false;  // blocks are lent to a storage
   Registry& r = Registry::get();
   std::lock_guard lock(r.mutex);
   uint64_t offset = 0;
@@ -303,7 +303,7 @@ bool is_shared(const Storage& storage) {
 
 void share(Storage& storage, Memory* old) {
   if (old) *old = {};
-  VESTA_CHECK(storage.device().type == DeviceType::cpu, device,
+  VESTA_CHECK(storage.device().type() == DeviceType::cpu, device,
               "share_memory_: expected memory of the CPU, got one on ", storage.device(), ".");
   if (is_shared(storage)) return;
   Registry& r = Registry::get();

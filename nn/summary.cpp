@@ -105,7 +105,7 @@ class LeftAsItWas {
   /// Keeps the random state of a device.
   void keep(Device d) {
     const bool known = std::ranges::any_of(random_, [&](const auto& entry) { return entry.first == d; });
-    const bool has_generator = d.type == DeviceType::cpu || d.type == DeviceType::cuda;
+    const bool has_generator = d.type() == DeviceType::cpu || d.type() == DeviceType::cuda;
     if (has_generator && !known) random_.emplace_back(d, default_generator(d).get_state());
   }
 

@@ -22,6 +22,9 @@ class VESTA_API Error : public std::exception {
   const char* what() const noexcept override { return message_.c_str(); }
   Cause cause() const noexcept { return cause_; }
   const std::string& message() const noexcept { return message_; }
+#ifdef VESTA_ERROR_MORE_METHODS
+  VESTA_ERROR_MORE_METHODS  // of a front end over this one (core/tensor.h)
+#endif
 
  private:
   Cause cause_;

@@ -79,7 +79,7 @@ struct Call {
   bool first_eligible = false;  // the first tensor is one that may be cast
 
   bool eligible(const Tensor& t) const {
-    return t.defined() && is_float(t.dtype()) && t.dtype() != DType::float64 && t.device().type == device &&
+    return t.defined() && is_float(t.dtype()) && t.dtype() != DType::float64 && t.device().type() == device &&
            !t.impl()->wrapped_number;
   }
   void see(const Tensor& t) {
@@ -149,7 +149,7 @@ struct Held<MaybeDType> {
 
 /// Finds the device type of a call: the first operand's that is not the CPU.
 inline void find_device(DeviceType& type, const Tensor& t) {
-  if (t.defined() && t.device().type != DeviceType::cpu) type = t.device().type;
+  if (t.defined() && t.device().type() != DeviceType::cpu) type = t.device().type();
 }
 inline void find_device(DeviceType& type, const TensorList& l) {
   for (const Tensor& t : l) find_device(type, t);

@@ -77,7 +77,7 @@ void watch_memory(bool on, uint64_t generation) {
 
 Block block_of(const Storage& storage) {
   const uint64_t generation = watching.load(std::memory_order_relaxed);
-  if (generation == 0 || storage.device().type != DeviceType::cpu || !storage.resizable()) return {};
+  if (generation == 0 || storage.device().type() != DeviceType::cpu || !storage.resizable()) return {};
   std::lock_guard lock(changing);  // another thread may see it first at the same time
   if (storage.deleter() == &freed) {
     auto* watch = static_cast<Watch*>(storage.context());

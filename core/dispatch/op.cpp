@@ -36,9 +36,9 @@ DeviceType OpBase::resolve_device(std::span<const dispatch::TensorArgument> give
                   ": expected a tensor, got None (", name_of(g), ").");
       continue;
     }
-    if (type == DeviceType::cpu) type = t.device().type;
+    if (type == DeviceType::cpu) type = t.device().type();
     // A number in a tensor, 0-dimensional and on the CPU, joins any device.
-    if (schema->any_device || (t.dim() == 0 && t.device().type == DeviceType::cpu)) continue;
+    if (schema->any_device || (t.dim() == 0 && t.device().type() == DeviceType::cpu)) continue;
     if (!first) first = &g;
     VESTA_CHECK(t.device() == first->tensor->device(), device, known_name(name),
                 ": expected all tensors on one device, got ", first->tensor->device(), " (", name_of(*first), ") and ",

@@ -116,7 +116,7 @@ struct Devices {
       return;
     }
     const Device d = t.impl()->device();
-    const unsigned code = unsigned(d.type) << 8 | uint8_t(d.index);
+    const unsigned code = unsigned(d.type()) << 8 | uint8_t(d.index());
     irregular = irregular | (first != kNone && code != first);
     first = code;
   }
@@ -127,9 +127,9 @@ struct Devices {
     for (const Tensor& t : l) see(t);
   }
   void see(const MaybeDevice& d) {
-    if (d) requested = d->type;
+    if (d) requested = d->type();
   }
-  void see(const Device& d) { requested = d.type; }
+  void see(const Device& d) { requested = d.type(); }
   void see(const Out&) {}
   template <Plain T>
     requires(!std::is_same_v<T, MaybeDevice> && !std::is_same_v<T, Device>)

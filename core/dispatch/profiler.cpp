@@ -157,7 +157,7 @@ void add_shape(Trace& trace, const Tensor& t, int parameter, uint32_t index, boo
   for (int64_t size : t.sizes()) trace.sizes.push_back(size);
   const uint32_t block = watches_memory() ? note_block(trace, t, index, result) : 0;
   trace.shapes.push_back({at, uint8_t(t.dim()), t.dtype(), int16_t(parameter), block});
-  if (t.device().type != DeviceType::cpu) trace.events[index].on_device = true;
+  if (t.device().type() != DeviceType::cpu) trace.events[index].on_device = true;
 }
 
 /// Returns whether a log that the calling thread locked belongs to the sessions that run, and makes it so.

@@ -22,7 +22,7 @@ void check_places_of(const Tensor& self, TensorList indices, const char* op) {
               self.device(), ", got a meta tensor. Move all to one device with .to().");
   for (size_t i = 0; i < indices.size(); ++i) {
     if (!indices[i].defined()) continue;
-    const DeviceType d = indices[i].device().type;
+    const DeviceType d = indices[i].device().type();
     VESTA_CHECK(d == DeviceType::meta || d == DeviceType::cpu, device, op,
                 ": expected indices on the CPU or on the indexed tensor's device meta, got ", indices[i].device(),
                 " (index ", i, "). Move it with .to().");
@@ -46,7 +46,7 @@ bool is_mask(const Tensor& t) { return t.defined() && (t.dtype() == DType::bool_
 Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, bool) {
   check_defined(values, "index_put_", "values");
   check_places_of(self, indices, "index_put_");
-  VESTA_CHECK(!has_values(values) || (values.device().type == DeviceType::cpu && values.dim() == 0), device,
+  VESTA_CHECK(!has_values(values) || (values.device().type() == DeviceType::cpu && values.dim() == 0), device,
               "index_put_: expected values on the meta device or a number, got a tensor on ", values.device(),
               ". Move it with .to().");
   // How many values a mask takes is not known; the tensor's shape stays the same.

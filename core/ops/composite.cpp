@@ -411,7 +411,7 @@ Tensor _prod_backward_composite(const Tensor& grad, const Tensor& input, const T
   Tensor ordinary = div(mul(grad, conj(result)), conj(rest));  // 0 in a line that has a zero
   Tensor at_zero = where(is_one, mul(grad, conj(prod(rest, dim, true))), wrapped(0.0));
   // The host does not wait for a device to learn whether there is such a line.
-  const bool on_host = result.device().type == DeviceType::cpu;
+  const bool on_host = result.device().type() == DeviceType::cpu;
   if (has_values(result) && (!on_host || any(isnan(result)).item<bool>())) {
     const Tensor wild = logical_not(isfinite(input)).to(DType::int64);
     const Tensor has_wild = gt(sub(sum(wild, MaybeDims(dim), true), wild), 0);  // among the others
@@ -635,7 +635,7 @@ Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
   VESTA_CHECK(value.dim() == 0, runtime, "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
   // A number of the host that nothing is recorded of is checked against the range of an integer dtype.
-  const bool plain = value.device().type == DeviceType::cpu && !(layer_state.grad_enabled && value.requires_grad());
+  const bool plain = value.device().type() == DeviceType::cpu && !(layer_state.grad_enabled && value.requires_grad());
   return plain ? fill_(input, as_element(value.item(), input.dtype())) : copy_(input, value);
 }
 

@@ -38,7 +38,7 @@ constexpr const char* kOp = "scaled_dot_product_attention";
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// Returns how many scores are computed at a time.
-int64_t scores_at_once(Device device) { return device.type == DeviceType::cpu ? int64_t(1) << 20 : int64_t(1) << 26; }
+int64_t scores_at_once(Device device) { return device.type() == DeviceType::cpu ? int64_t(1) << 20 : int64_t(1) << 26; }
 constexpr int64_t kFewestRows = 64;  // of a block: products of fewer are slow
 
 }  // namespace
@@ -98,14 +98,14 @@ Tensor by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 bool in_blocks(const Tensor& q, const Tensor& k, const Tensor& mask, double dropout_p) {
   if (q.numel() == 0 || k.numel() == 0) return false;
   if (mask.defined() && layer_state.grad_enabled && mask.requires_grad()) return false;
-  if (dropout_p > 0 && q.device().type != DeviceType::cpu) return false;  // a graph must draw anew at each replay
+  if (dropout_p > 0 && q.device().type() != DeviceType::cpu) return false;  // a graph must draw anew at each replay
   return q.numel() / q.size(-1) > scores_at_once(q.device()) / k.size(-2);
 }
 
 /// Returns whether one kernel computes attention. It has no gradient of a mask, and takes no empty operand; that of the
 /// CPU has no dropout.
 bool in_one_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout_p) {
-  const DeviceType device = q.device().type;
+  const DeviceType device = q.device().type();
   const bool host = device == DeviceType::cpu || device == DeviceType::meta;
   if (device != DeviceType::cuda && (!host || dropout_p > 0)) return false;
   if (q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
@@ -131,7 +131,7 @@ Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor&
   VESTA_CHECK(dropout_p >= 0 && dropout_p <= 1, runtime, kOp, ": expected a dropout_p in [0, 1], got ", dropout_p, ".");
   check_floating(query, kOp);
   // The CPU has no products of 16-bit floats that are faster than those of float32.
-  const DType dtype = query.dtype(), wide = query.device().type == DeviceType::cpu ? compute_type(dtype) : dtype;
+  const DType dtype = query.dtype(), wide = query.device().type() == DeviceType::cpu ? compute_type(dtype) : dtype;
   const Tensor q = query.to(wide);
   const Tensor& mask = attn_mask;
   Tensor k = key.to(wide), v = value.to(wide);

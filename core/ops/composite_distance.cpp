@@ -275,7 +275,7 @@ Tensor cov_composite(const Tensor& input, int64_t correction, MaybeTensor fweigh
     VESTA_CHECK(integral ? is_integral(w.dtype()) && w.dtype() != DType::bool_ : is_float(w.dtype()), runtime,
                 "cov: expected ", name, " to have ", integral ? "integral" : "floating point", " dtype but got ", name,
                 " with ", w.dtype(), " dtype.");
-    if (w.device().type == DeviceType::cpu && w.numel() > 0) {
+    if (w.device().type() == DeviceType::cpu && w.numel() > 0) {
       VESTA_CHECK(ge(amin(w), 0).item<bool>(), runtime, "cov: ", name, " cannot be negative.");
     }
     return reshape(w, -1);

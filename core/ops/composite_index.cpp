@@ -364,7 +364,7 @@ int64_t check_one_hot(const Tensor& input, int64_t num_classes) {
     VESTA_CHECK(num_classes > 0, runtime, "one_hot: Can not infer total number of classes from empty tensor.");
     return num_classes;
   }
-  if (input.device().type != DeviceType::cpu && num_classes != -1) return num_classes;
+  if (input.device().type() != DeviceType::cpu && num_classes != -1) return num_classes;
   VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "one_hot: Class values must be non-negative.");
   const int64_t largest = amax(input).item<int64_t>();
   const int64_t count = num_classes == -1 ? checked_add(largest, 1, "one_hot") : num_classes;

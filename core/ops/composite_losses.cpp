@@ -60,7 +60,7 @@ Tensor term_of_loss(const Tensor& input, const Tensor& target, LossTerm term, do
 /// Returns a loss as it is asked for: its terms, their sum or their mean.
 Tensor loss_of_terms(const Tensor& input, const Tensor& target, LossTerm term, Reduce r, double first = 0,
                      double second = 0) {
-  if (r != Reduce::none && ops::_loss_sum.is_fused_on(input.device().type) && target.device() == input.device() &&
+  if (r != Reduce::none && ops::_loss_sum.is_fused_on(input.device().type()) && target.device() == input.device() &&
       is_float(input.dtype()) && target.dtype() == input.dtype() && std::ranges::equal(input.sizes(), target.sizes())) {
     return _loss_sum(input, target, int64_t(term), first, second, r == Reduce::mean ? double(input.numel()) : -1.0);
   }
@@ -112,7 +112,7 @@ Tensor class_loss(const Tensor& rows_loss, const ClassRows& rows, const Tensor& 
   const auto count = [&](MaybeDType dtype) {
     return sum(counted.defined() ? counted : ne(rows.target, ignore_index), MaybeDims(), false, dtype);
   };
-  if (plain && rows.target.device().type == DeviceType::cpu) {  // a count on the host, where that needs no wait
+  if (plain && rows.target.device().type() == DeviceType::cpu) {  // a count on the host, where that needs no wait
     const auto n = double(count({}).item<int64_t>());
     EnableGrad on;
     return div(sum(rows_loss), Scalar(n));
@@ -226,7 +226,7 @@ Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeT
   const bool kernel_widens = dtype == DType::float32;
   ClassRows rows(kernel_widens ? input : widened(input, dtype), target, "cross_entropy");
   const char* const step = class_step(input, label_smoothing);
-  if (r == Reduce::mean && ops::_cross_entropy_mean.is_fused_on(rows.input.device().type)) {
+  if (r == Reduce::mean && ops::_cross_entropy_mean.is_fused_on(rows.input.device().type())) {
     const auto mean = _cross_entropy_mean(rows.input, rows.target, w, ignore_index, label_smoothing, dtype);
     return named_step(std::get<0>(mean), step);
   }
@@ -247,7 +247,7 @@ namespace {
 Tensor nll_of_rows(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                    const Tensor& counted) {
   Tensor classes = where(counted, target, wrapped(int64_t(0)));
-  const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
+  const bool on_host = classes.device().type() == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
   if (const int64_t c = input.sizes()[1]; on_host && classes.numel() > 0) {
     const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
     VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
@@ -291,7 +291,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   check_class_target(rows.input, rows.target, weight, rows.input.dtype(), "nll_loss");
   rows.target = rows.target.to(DType::int64);  // of uint8 too, as cross_entropy has them
   const bool learned = weight.defined() && layer_state.grad_enabled && weight->requires_grad();
-  if (ops::_nll_loss.is_fused_on(rows.input.device().type) && !learned) {
+  if (ops::_nll_loss.is_fused_on(rows.input.device().type()) && !learned) {
     const Tensor loss = std::get<0>(_nll_loss(rows.input, rows.target, weight, ignore_index, int64_t(r)));
     return flat_step(r == Reduce::none ? reshape(loss, rows.shape) : loss, class_step(input, 0));
   }
@@ -369,7 +369,7 @@ Tensor binary_cross_entropy_composite(const Tensor& input, const Tensor& target,
               "same size.");
   check_floating(input, op);
   check_floating(target, op);
-  if (input.numel() > 0 && input.device().type == DeviceType::cpu) {  // elsewhere it would wait for the device
+  if (input.numel() > 0 && input.device().type() == DeviceType::cpu) {  // elsewhere it would wait for the device
     NoGrad off;
     const double low = amin(input).item<double>(), high = amax(input).item<double>();
     VESTA_CHECK(low >= 0 && high <= 1, runtime, op, ": all elements of input should be between 0 and 1, got ", low,

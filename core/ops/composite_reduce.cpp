@@ -61,7 +61,7 @@ Tensor bincount_composite(const Tensor& input, MaybeTensor weights, int64_t minl
     VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "bincount: only supports 1-d non-negative integral inputs.");
     size = std::max(size, checked_add(amax(input).item<int64_t>(), 1, "bincount"));
   }
-  if (!weights.defined() && input.numel() > 0 && ops::_bin_counts.is_fused_on(input.device().type)) {
+  if (!weights.defined() && input.numel() > 0 && ops::_bin_counts.is_fused_on(input.device().type())) {
     return _bin_counts(input, size, 0, double(size));
   }
   const Tensor places = input.to(DType::int64);

@@ -25,13 +25,13 @@ namespace {
 constexpr int64_t kDirectBytes = 16384;
 
 bool direct(const Tensor& t) {
-  return t.is_contiguous() && t.device().type == DeviceType::cpu && t.numel() * t.element_size() <= kDirectBytes;
+  return t.is_contiguous() && t.device().type() == DeviceType::cpu && t.numel() * t.element_size() <= kDirectBytes;
 }
 
 void run_copy(PlanBuilder& plan, const Tensor& to) {
   PointwisePlan& p = plan.finish();
   p.compute = p.result = to.dtype();
-  if (p.numel) backend(to.device().type).run(p);
+  if (p.numel) backend(to.device().type()).run(p);
 }
 
 /// Returns whether strides are those of a fresh contiguous tensor, for dimensions of size 1 too.
@@ -95,10 +95,10 @@ Tensor contiguous_values(const Tensor& t) {
 }
 
 void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking) {
-  VESTA_CHECK(from.device().type != DeviceType::meta, not_implemented, op,
+  VESTA_CHECK(from.device().type() != DeviceType::meta, not_implemented, op,
               ": Cannot copy out of meta tensor; no data! Make memory by empty_like(x, device=...), for a module by "
               "Module.to_empty() instead of Module.to(), and fill it.");
-  if (to.numel() == 0 || to.device().type == DeviceType::meta) return;
+  if (to.numel() == 0 || to.device().type() == DeviceType::meta) return;
   Tensor source = from;
   if (from.dtype() != to.dtype() || !from.is_contiguous() || from.numel() != to.numel()) {
     // Made ready where it lies, but for a cast that would send more bytes over the bus.
@@ -108,8 +108,8 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   }
   const bool direct = to.is_contiguous() && source.dtype() == to.dtype();
   Tensor target = direct ? to : empty_tensor(to.sizes(), source.dtype(), to.device());
-  const Device device = to.device().type == DeviceType::cpu ? from.device() : to.device();
-  backend(device.type)
+  const Device device = to.device().type() == DeviceType::cpu ? from.device() : to.device();
+  backend(device.type())
       .transfer(target.impl()->data(), to.device(), source.impl()->data(), from.device(),
                 size_t(source.numel() * source.element_size()), non_blocking && direct);
   if (!direct) copy_values(to, target);
@@ -131,12 +131,12 @@ void fill_values(const Tensor& to, Scalar value, const char* op) {
 }
 
 bool is_pinned(const Tensor& t) {
-  return t.device().type == DeviceType::cpu && is_loaded(DeviceType::cuda) &&
+  return t.device().type() == DeviceType::cpu && is_loaded(DeviceType::cuda) &&
          backend(DeviceType::cuda).is_pinned(t.impl()->storage()->data());
 }
 
 Tensor pin_memory(const Tensor& t) {
-  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
+  VESTA_CHECK(t.device().type() == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
               ". Only host memory can be page-locked.");
   Backend& b = backend(DeviceType::cuda);
   if (is_pinned(t)) return t;
@@ -151,8 +151,8 @@ Tensor pin_memory(const Tensor& t) {
 }
 
 void record_stream(const Tensor& t, uint32_t stream) {
-  VESTA_CHECK(t.device().type != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
-  backend(t.device().type).record_use(*t.impl()->storage(), stream);
+  VESTA_CHECK(t.device().type() != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
+  backend(t.device().type()).record_use(*t.impl()->storage(), stream);
 }
 
 namespace copy_ops {
@@ -160,7 +160,7 @@ namespace {
 
 Tensor _to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
   Device d = resolved(device.value_or(t.device()));
-  backend(d.type);  // says so where there is no such device
+  backend(d.type());  // says so where there is no such device
   Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);
   if (d == t.device()) copy_values(r, t);
   else copy_across(r, t, "to", non_blocking);

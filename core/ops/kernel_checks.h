@@ -5,7 +5,7 @@
 namespace vesta {
 
 /// Returns whether a tensor has values: false on the meta device, where checks of values are skipped.
-inline bool has_values(const Tensor& t) { return t.device().type != DeviceType::meta; }
+inline bool has_values(const Tensor& t) { return t.device().type() != DeviceType::meta; }
 
 /// Checks bernoulli_: a probability, a real dtype.
 VESTA_API void check_bernoulli_(const Tensor& t, double p);

@@ -25,7 +25,7 @@ bool suggests_channels_last(const Tensor& t) {
 }
 
 bool convolution_is_channels_last(const Tensor& input, const Tensor& weight) {
-  const bool cuda = input.device().type == DeviceType::cuda;
+  const bool cuda = input.device().type() == DeviceType::cuda;
   if (input.dtype() == DType::float64 && (cuda || input.dim() == 5)) return false;
   return suggests_channels_last(input) || suggests_channels_last(weight);
 }

@@ -45,7 +45,7 @@ void check_numbers(TensorList params, TensorList list, const char* op, const cha
     const Tensor& s = list[i];
     VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op, ": expected ", name,
                 " of one float32 element each.");
-    VESTA_CHECK(s.device().type != DeviceType::meta || params[i].device().type == DeviceType::meta, device, op,
+    VESTA_CHECK(s.device().type() != DeviceType::meta || params[i].device().type() == DeviceType::meta, device, op,
                 ": expected ", name, "[", i, "] with a value, got a meta tensor.");
     check_writable(s, op);
   }
@@ -98,7 +98,7 @@ void StepLists::check_devices(DeviceType type) const {
     if (used[k]) check(states[k], state_names[k]);
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    VESTA_CHECK(params[i].device().type == type, device, op, ": expected all tensors on ", name(type),
+    VESTA_CHECK(params[i].device().type() == type, device, op, ": expected all tensors on ", name(type),
                 " devices, of which one is, got ", params[i].device(), " (params[", i, "]). Move it with .to().");
   }
 }
@@ -129,7 +129,7 @@ StepLists StepLists::part(size_t i) const {
 }
 
 float number_in(const Tensor& t, const char* op) {
-  const DeviceType d = t.device().type;
+  const DeviceType d = t.device().type();
   if (d == DeviceType::meta) return 0;
   VESTA_CHECK(d == DeviceType::cpu, device, op, ": expected the numbers of a parameter's state on the CPU, got ",
               t.device(), ". Use .cpu().");
@@ -137,7 +137,7 @@ float number_in(const Tensor& t, const char* op) {
 }
 
 void set_number(const Tensor& t, float value) {
-  if (t.device().type == DeviceType::cpu) *static_cast<float*>(t.data_ptr()) = value;
+  if (t.device().type() == DeviceType::cpu) *static_cast<float*>(t.data_ptr()) = value;
 }
 
 void StepLists::bump() const {

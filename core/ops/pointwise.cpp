@@ -133,7 +133,7 @@ class Call {
     if (out.kind != Out::fresh) device_ = out.tensor->device();  // if all operands are numbers on the CPU
     for (int i = 0; i < inputs_; ++i) {
       const Tensor& t = in_[i];
-      if (t.dim() == 0 && t.device().type == DeviceType::cpu) continue;
+      if (t.dim() == 0 && t.device().type() == DeviceType::cpu) continue;
       if (owner < 0) {
         owner = i, device_ = t.device();
       } else {
@@ -206,7 +206,7 @@ Tensor Call::destination(DType result, Out out) {
   }
   for (int i = 0; i < inputs_; ++i) {
     // A number is read before anything is written; a mask is read where it lies.
-    if (in_[i].dim() == 0 && in_[i].device().type == DeviceType::cpu && !typed_[i]) continue;
+    if (in_[i].dim() == 0 && in_[i].device().type() == DeviceType::cpu && !typed_[i]) continue;
     if (overlap(t, in_[i]) == Overlap::partial) {
       Tensor copy = empty_tensor(in_[i].sizes(), in_[i].dtype(), in_[i].device());
       copy_into(copy, in_[i], op_);
@@ -242,17 +242,17 @@ void Call::convert_number(int i, DType compute) {
 void Call::read_immediates(DType compute, Immediates& values) {
   for (int i = 0; i < inputs_; ++i) {
     if (in_[i].dim() != 0) continue;
-    if (in_[i].device().type != DeviceType::cpu) {
+    if (in_[i].device().type() != DeviceType::cpu) {
       convert_number(i, compute);
       continue;
     }
     if (typed_[i]) {  // the CPU's loops read a mask where it lies; another device cannot
-      if (device_.type == DeviceType::cpu) continue;
+      if (device_.type() == DeviceType::cpu) continue;
       convert_scalar(in_[i], DType::bool_, true, op_, values.value[i]);
       values.is[i] = true;
       continue;
     }
-    if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
+    if (shape_.empty() && device_.type() == DeviceType::cpu && in_[i].dtype() == compute) continue;
     if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, values.value[i]);
     else if (truth_of_) truth_of_scalar(in_[i], *truth_of_, rounds_numbers_, op_, values.value[i]);
     else compute_scalar(in_[i], compute, rounds_numbers_, op_, values.value[i]);
@@ -273,7 +273,7 @@ void Call::queue(const Tensor& to, const Tensor* second, Immediates& values, Any
   p.op = op_;
   p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
   if (second) p.second = second->impl()->data(), p.second_dtype = second->dtype();
-  if (p.numel) backend(device_.type).run(p);
+  if (p.numel) backend(device_.type()).run(p);
 }
 
 Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* params, Out out) {
@@ -354,7 +354,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
   if (info.of_truth) {
     for (int i = 0; i < info.inputs; ++i) {  // a number on another device counts as an element, too
       Tensor& t = call.in_[i];
-      if (t.dim() == 0 && t.device().type != DeviceType::cpu) t = converted(t, compute, call.op_);
+      if (t.dim() == 0 && t.device().type() != DeviceType::cpu) t = converted(t, compute, call.op_);
     }
     call.truth_of_ = compute, compute = DType::bool_;
   }
@@ -379,7 +379,7 @@ Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, c
       check_range(params[k], info.parameters_are_elements ? compute : compute_type(compute), call.op_);
     }
   }
-  AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
+  AnyKernel kernel = info.kernels[int(call.device_.type())][0][int(compute)];
   VESTA_CHECK(kernel, not_implemented, call.op_, ": no kernel for ", compute, " on ", call.device_, " in this build.");
   return {compute, numbers, kernel};
 }
@@ -461,7 +461,7 @@ Tensor small_truth(const PointwiseInfo& info, const Tensor* const* in, const dou
   LoopArgs args;
   for (int i = 0; i < info.inputs; ++i) {
     const TensorImpl* t = in[i]->impl();
-    if (!t || t->wrapped_number || !t->contiguous() || t->device().type != DeviceType::cpu || t->numel() > kFewTruths ||
+    if (!t || t->wrapped_number || !t->contiguous() || t->device().type() != DeviceType::cpu || t->numel() > kFewTruths ||
         (i > 0 && !same_sizes(first, *t))) {
       return {};
     }
@@ -482,7 +482,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   if (info.mask_first || !in[0]->defined()) return general(info, in, params, out);
   int lead = in[0]->impl()->wrapped_number && info.inputs > 1 ? 1 : 0;
   const TensorImpl* a = in[lead]->impl();
-  if (!a || !a->contiguous() || a->device().type != DeviceType::cpu || a->numel() > kDirect || a->wrapped_number)
+  if (!a || !a->contiguous() || a->device().type() != DeviceType::cpu || a->numel() > kDirect || a->wrapped_number)
       [[unlikely]] {
     return general(info, in, params, out);
   }
@@ -514,7 +514,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
       repeat_number(*in[i], d, info.rounds_numbers, numbers[i]);
       args.in[i] = numbers[i], args.step[i] = 0;
     } else {
-      if (b->dtype() != d || !b->contiguous() || b->device().type != DeviceType::cpu || !same_sizes(*a, *b)) {
+      if (b->dtype() != d || !b->contiguous() || b->device().type() != DeviceType::cpu || !same_sizes(*a, *b)) {
         return general(info, in, params, out);
       }
       args.in[i] = b->data(), args.step[i] = 1;
@@ -582,7 +582,7 @@ Tensor small_gradient(const PointwiseInfo& info, AnyKernel kernel, const Tensor*
       args.in[k] = numbers[k], args.step[k] = 0;
       continue;
     }
-    if (t.dtype() != d || t.device().type != DeviceType::cpu || !same_sizes(*shape, t)) return {};
+    if (t.dtype() != d || t.device().type() != DeviceType::cpu || !same_sizes(*shape, t)) return {};
     args.in[k] = t.data(), args.step[k] = 1;
     if (t.contiguous()) continue;
     if (!is_one_value(t)) return {};
@@ -607,7 +607,7 @@ Tensor pointwise_backward(const PointwiseInfo& info, int i, const Tensor* const*
   call.rounds_numbers_ = info.rounds_numbers;
   for (int k = 0; k < count; ++k) call.in_[k] = *operands[k];
   call.find_device({});
-  AnyKernel kernel = info.kernels[int(call.device_.type)][1 + i][int(d)];
+  AnyKernel kernel = info.kernels[int(call.device_.type())][1 + i][int(d)];
   if (!kernel) return {};
   call.find_shape();
   return call.run(kernel, d, d, params, {});
@@ -638,7 +638,7 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
   plan.add_input(call.in_[0]);
   PointwisePlan& p = plan.finish();
   p.kernel = nullptr, p.compute = p.result = to.dtype();
-  if (p.numel) backend(call.device_.type).run(p);
+  if (p.numel) backend(call.device_.type()).run(p);
   to.impl()->bump(op);
 }
 

@@ -27,8 +27,8 @@ void check_integer_divisor(const Tensor* const* in) {
   }
   NoGrad off;
   const Tensor zero = any(eq(divisor, 0));
-  if (divisor.device().type == DeviceType::cpu) VESTA_CHECK(!zero.item<bool>(), runtime, kMessage);
-  else backend(divisor.device().type).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
+  if (divisor.device().type() == DeviceType::cpu) VESTA_CHECK(!zero.item<bool>(), runtime, kMessage);
+  else backend(divisor.device().type()).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
 }
 
 void check_integer_alpha(const Tensor* const* in, double alpha) {

@@ -49,7 +49,7 @@ void check_range(Scalar number, DType d, const char* op) {
 }
 
 void check_held(const Tensor& value, DType d, const char* op) {
-  if (value.dtype() == d || value.device().type != DeviceType::cpu) return;
+  if (value.dtype() == d || value.device().type() != DeviceType::cpu) return;
   const Scalar number = value.item();
   check_range(number, d, op);
   if (!is_integral(d)) return;

@@ -114,7 +114,7 @@ State Layer::run(const State& start, bool reverse, std::vector<Tensor>& outputs,
 }
 
 bool in_one_kernel(Kind kind, const Tensor& x, const State& start, const Weights& w) {
-  const DeviceType device = x.device().type;
+  const DeviceType device = x.device().type();
   if (device == DeviceType::cuda) {
     if (!is_float(x.dtype()) || (autocast::active() && autocast::mode(device).enabled)) return false;
   } else {

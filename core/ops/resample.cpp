@@ -74,7 +74,7 @@ static std::array<std::atomic<KeepTable>, kNumDeviceTypes> table_keepers{};
 void set_table_keeper(DeviceType type, KeepTable keep) { table_keepers[size_t(type)] = keep; }
 
 Tensor table_on(const Tensor& table, Device device) {
-  const KeepTable keep = table_keepers[size_t(device.type)];
+  const KeepTable keep = table_keepers[size_t(device.type())];
   if (!keep) return table.to(device);
   const Tensor t = contiguous_values(table);
   StoragePtr memory = keep(t.impl()->data(), size_t(t.numel()) * size_t(itemsize(t.dtype())), device);

@@ -42,8 +42,8 @@ using recurrence::Weights;
 /// of CUDA compute in it altogether. On the CPU their parts are cast one by one, and there is none.
 class LowerDType {
  public:
-  explicit LowerDType(const Tensor& input) : dtype_(autocast::mode(input.device().type).dtype) {
-    const DeviceType device = input.device().type;
+  explicit LowerDType(const Tensor& input) : dtype_(autocast::mode(input.device().type()).dtype) {
+    const DeviceType device = input.device().type();
     any_ = device == DeviceType::cuda && autocast::active() && autocast::mode(device).enabled;
   }
   explicit operator bool() const { return any_; }
@@ -167,7 +167,7 @@ struct Network {
   TensorTriple run_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& h, const Tensor& c,
                           TensorList params) const {
     VESTA_CHECK(data.dim() == 2 && batch_sizes.dim() == 1 && batch_sizes.dtype() == DType::int64 &&
-                    batch_sizes.device().type == DeviceType::cpu,
+                    batch_sizes.device().type() == DeviceType::cpu,
                 runtime, op, ": expected packed data [sum of batch_sizes, I] and int64 batch_sizes on the CPU, got ",
                 data.sizes(), " and ", batch_sizes.sizes(), " ", batch_sizes.dtype(), " on ", batch_sizes.device(),
                 ".");
@@ -226,7 +226,7 @@ State cell(Kind kind, const char* op, const Tensor& input, const State& state, c
   VESTA_CHECK(b_ih.defined() == b_hh.defined(), runtime, op, ": expected both biases or none (b_ih, b_hh).");
   const Weights w{w_ih, w_hh, b_ih, b_hh, {}};
   const Tensor x = input_part(kind, input, w);
-  const bool fused = kind == Kind::gru && x.device().type == DeviceType::cuda && x.size(0) == state.h.size(0);
+  const bool fused = kind == Kind::gru && x.device().type() == DeviceType::cuda && x.size(0) == state.h.size(0);
   if (fused && recurrence::in_one_kernel(kind, x, state, w)) {  // a layer of one step
     const int64_t rows[] = {x.size(0)};
     return {std::get<1>(_recurrence(x, state.h, {}, w.hh, w.b_hh, IntList(rows), int64_t(kind), false)), {}};
@@ -242,7 +242,7 @@ TensorTriple lstm_composite(const Tensor& input, TensorList hx, TensorList param
   auto [y, h, c] = Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_padded(
       input, hx[0], hx[1], params, batch_first);
   // On the CPU PyTorch has a kernel for whole sequences without projections, whose results are of the lower dtype.
-  const DeviceType device = input.device().type;
+  const DeviceType device = input.device().type();
   const bool lower = device == DeviceType::cpu && autocast::active() && autocast::mode(device).enabled;
   if (!lower || y.dtype() != DType::float32 || h.size(2) != c.size(2)) return {y, h, c};
   const DType d = autocast::mode(device).dtype;

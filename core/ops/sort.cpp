@@ -131,7 +131,7 @@ struct RankRange {
 /// a sort of the rest is left out. Else, and where a NaN has a say in what the ranks are, returns all of them.
 RankRange ranks_of_quantiles(const Tensor& lines, const Tensor& q, int64_t n) {
   const RankRange all_of_them{0, n};
-  const bool on_host = lines.device().type == DeviceType::cpu && q.device().type == DeviceType::cpu;
+  const bool on_host = lines.device().type() == DeviceType::cpu && q.device().type() == DeviceType::cpu;
   if (!on_host || q.numel() == 0 || !has_values(lines) || !has_values(q)) return all_of_them;
   NoGrad off;
   const double low = amin(q).item<double>() * double(n - 1), high = amax(q).item<double>() * double(n - 1);
@@ -173,7 +173,7 @@ Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt 
   VESTA_CHECK(is("linear") || is("lower") || is("higher") || is("midpoint") || is("nearest"), runtime, op,
               ": interpolation must be one of linear, lower, higher, midpoint or nearest, but got '", interpolation,
               "'.");
-  VESTA_CHECK(q.device().type != DeviceType::cpu || all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), runtime, op,
+  VESTA_CHECK(q.device().type() != DeviceType::cpu || all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), runtime, op,
               ": q values must be in the range [0, 1].");
   const Tensor x = dim && input.dim() ? input : reshape(input, -1);
   const int64_t d = wrap_dim(dim.value_or(0), std::max<int64_t>(input.dim(), 1), op);
@@ -230,7 +230,7 @@ Tensor number_of_quantile(const char* op, const Tensor& input, double q) {
 }  // namespace
 
 Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
-  if (input.device().type != DeviceType::cpu && is_float(input.dtype())) {  // the host knows the rank
+  if (input.device().type() != DeviceType::cpu && is_float(input.dtype())) {  // the host knows the rank
     VESTA_CHECK(q >= 0 && q <= 1, runtime, "quantile: q must be in the range [0, 1] but got ", q, ".");
     const Tensor number = full(IntList(), q, input.dtype(), Device(DeviceType::cpu));
     return quantiles("quantile", input, number, dim, keepdim, interpolation, false);

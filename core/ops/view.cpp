@@ -213,7 +213,7 @@ Tensor view_as_complex(const Tensor& t) {
               "view_as_complex: Tensor must have a last dimension with stride 1, got ", t.strides().back(), ".");
   VESTA_CHECK(t.storage_offset() % 2 == 0, runtime,
               "view_as_complex: Tensor must have a storage_offset divisible by 2, got ", t.storage_offset(), ".");
-  if (t.device().type == DeviceType::cuda && t.numel() != 0) {  // imported memory may begin anywhere
+  if (t.device().type() == DeviceType::cuda && t.numel() != 0) {  // imported memory may begin anywhere
     const int64_t whole = 2 * t.element_size();
     VESTA_CHECK(reinterpret_cast<uintptr_t>(t.impl()->data()) % uintptr_t(whole) == 0, runtime,
                 "view_as_complex: a CUDA device reads complex numbers at multiples of ", whole,

@@ -136,7 +136,7 @@ DeviceBlock* block_of(const Tensor& t) {
 
 Tensor channels_last(const Tensor& t, LayoutUse use) {
   Shelf& shelf = Shelf::get();
-  const int device = t.device().index;
+  const int device = t.device().index();
   const Stream stream = current_stream(device);
   DeviceBlock* block = block_of(t);
   if (use.takes && block && std::atomic_ref(block->watched).load(std::memory_order_relaxed) && !stream.is_captured()) {

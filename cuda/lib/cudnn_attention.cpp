@@ -169,10 +169,10 @@ namespace {
 
 /// Queues a call with the device's handle locked; returns false, and a problem for a warning if that is unexpected.
 bool run_locked(const AttentionWork& w, bool gradient, std::string& problem) {
-  Plans& on = Plans::get(w.device.index);
+  Plans& on = Plans::get(w.device.index());
   std::lock_guard guard(on.lock);
   try {
-    on.use(current_stream(w.device.index).handle());
+    on.use(current_stream(w.device.index()).handle());
     std::string why;  // shapes that cuDNN does not take are no problem: our own kernels do
     AttentionWork all = w;
     std::vector<AttentionSlice> slices{{0, w.desc.batch, 0, w.desc.heads}};

@@ -91,11 +91,11 @@ struct Added {
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
                        const Added& added, bool result_channels_last, std::string& problem) {
   const Device device = first.device();
-  auto& on = cudnn::PlansOnDevice<ConvKey>::get(device.index);
+  auto& on = cudnn::PlansOnDevice<ConvKey>::get(device.index());
   std::lock_guard guard(on.lock);
   const Window& v = d.window;
   try {
-    on.use(current_stream(device.index).handle());
+    on.use(current_stream(device.index()).handle());
     cudnn::Choice choice;
     choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
     choice.deterministic = direction == Direction::forward || !may_be_nondeterministic();

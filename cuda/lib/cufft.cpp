@@ -118,11 +118,11 @@ void expect_library() {
 void transform(const Shape& shape, bool is_forward, Device device, void* in, void* out) {
   expect_library();
   const Functions& f = Loaded::get().f;
-  DeviceGuard guard(device.index);
-  Plans& plans = Plans::of(device.index);
+  DeviceGuard guard(device.index());
+  Plans& plans = Plans::of(device.index());
   std::lock_guard lock(plans.lock);
-  const Plan& plan = plans.find(shape, device.index);
-  check(f.set_stream(plan.handle(), current_stream(device.index).handle()), "cufftSetStream");
+  const Plan& plan = plans.find(shape, device.index());
+  check(f.set_stream(plan.handle(), current_stream(device.index()).handle()), "cufftSetStream");
   // freed here, the work area is used again in the order of the stream
   const Tensor area = empty_tensor(Dims{int64_t(std::max<size_t>(plan.work_size(), 1))}, DType::uint8, device);
   check(f.set_work_area(plan.handle(), area.impl()->data()), "cufftSetWorkArea");

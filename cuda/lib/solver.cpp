@@ -104,13 +104,13 @@ Solver::Solver(const Tensor& like, bool needs_blas)
       letter_(letter_of(like.dtype())),
       type_(type_of(like.dtype())),
       real_type_(type_of(vesta::real_type(like.dtype()))),
-      guard_(like.device().index) {
+      guard_(like.device().index()) {
   expect_libraries(needs_blas);
   LoadedSolver& loaded = LoadedSolver::get();
   LoadedBlas& blas = LoadedBlas::get();
-  PerDevice& on = PerDevice::get(like.device().index);
+  PerDevice& on = PerDevice::get(like.device().index());
   lock_ = std::unique_lock(on.lock);
-  void* stream = current_stream(like.device().index).handle();
+  void* stream = current_stream(like.device().index()).handle();
   if (!on.solver) check(loaded.f.create(&on.solver), "cusolverDnCreate");
   if (!on.params) check(loaded.f.create_params(&on.params), "cusolverDnCreateParams");
   solver_ = on.solver, params_ = on.params;

@@ -9,7 +9,7 @@
 namespace vesta::cuda::nccl {
 
 void check_device(Collective what, const Tensor& t) {
-  VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what),
+  VESTA_CHECK(t.device().type() == DeviceType::cuda, device, name(what),
               ": expected a tensor on a CUDA device, got one on ", t.device(),
               ". NCCL does not transfer host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
 }

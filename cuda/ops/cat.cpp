@@ -36,7 +36,7 @@ bool as_rows(const Tensor& t, int64_t dim, CatEntry& e) {
 
 /// Concatenates to a row-major result.
 Tensor cat_rows(TensorList tensors, const CatPlan& plan) {
-  DeviceGuard guard(tensors[0].device().index);
+  DeviceGuard guard(tensors[0].device().index());
   Tensor r = result_tensor(plan.sizes, plan.dtype, tensors[0].device());
   if (r.numel() == 0) return r;
   const int64_t item = itemsize(plan.dtype), step = r.strides()[size_t(plan.dim)];

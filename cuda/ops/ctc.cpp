@@ -29,20 +29,20 @@ struct CtcOperands {
     std::vector<int64_t> all(input_lengths.begin(), input_lengths.end());
     all.insert(all.end(), target_lengths.begin(), target_lengths.end());
     all.insert(all.end(), begins.begin(), begins.end());
-    lengths = constant_memory(all.data(), all.size() * sizeof(int64_t), log_probs.device().index);
+    lengths = constant_memory(all.data(), all.size() * sizeof(int64_t), log_probs.device().index());
     launch.stream = stream_of(log_probs), launch.dtype = log_probs.dtype(), launch.log_probs = log_probs.impl()->data();
     std::ranges::copy(log_probs.strides(), launch.strides);
     launch.steps = log_probs.size(0), launch.batch = log_probs.size(1), launch.classes = log_probs.size(2);
     launch.targets = labels.data_ptr<int64_t>(), launch.lengths = static_cast<const int64_t*>(lengths->data());
     launch.longest = *std::ranges::max_element(target_lengths), launch.blank = blank;
-    launch.fault = fault_of(log_probs.device().index);
+    launch.fault = fault_of(log_probs.device().index());
   }
 };
 
 TensorPair ctc_loss_kernel(const Tensor& log_probs, const Tensor& targets, IntTuple input_lengths,
                            IntTuple target_lengths, int64_t blank) {
   check_one_device("ctc_loss", {&log_probs, &targets});
-  DeviceGuard guard(log_probs.device().index);
+  DeviceGuard guard(log_probs.device().index());
   const int64_t n = log_probs.dim() == 3 ? log_probs.size(1) : 0;
   Tensor loss = empty_tensor(Dims{n}, log_probs.dtype(), log_probs.device());
   if (n == 0) {
@@ -61,7 +61,7 @@ Tensor ctc_loss_backward_kernel(const Tensor& grad, const Tensor& log_probs, con
                                 IntTuple input_lengths, IntTuple target_lengths, int64_t blank) {
   constexpr const char* op = "_ctc_loss_backward";
   check_one_device(op, {&grad, &log_probs, &targets, &alpha});
-  DeviceGuard guard(log_probs.device().index);
+  DeviceGuard guard(log_probs.device().index());
   const DType dtype = log_probs.dtype();
   const Device device = log_probs.device();
   Tensor out = empty_tensor(log_probs.sizes(), dtype, device);

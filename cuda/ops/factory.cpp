@@ -20,7 +20,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, MaybeDType dtype, MaybeDevi
     l.real_first = start.real(), l.real_by = step.real();
   }
   if (!l.n) return r;
-  DeviceGuard guard(r.device().index);
+  DeviceGuard guard(r.device().index());
   l.out = r.data_ptr(), l.stream = stream_of(r);
   run_arange(l);
   return r;
@@ -52,7 +52,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, Maybe
     }
   });
   if (!steps) return r;
-  DeviceGuard guard(r.device().index);
+  DeviceGuard guard(r.device().index());
   l.out = r.data_ptr(), l.stream = stream_of(r);
   run_linspace(l);
   return r;

@@ -75,7 +75,7 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
                                int64_t HxW, int64_t group, double eps) {
   constexpr const char* op = "native_group_norm";
   check_one_device(op, {&input, &*weight, &*bias});
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Groups groups(input, weight, bias, GroupNormShape(op, input, weight, bias, N, C, HxW, group));
   const Tensor y = groups.result();
   const Tensor mean = empty_tensor(Dims{N, group}, groups.wide, input.device());
@@ -94,7 +94,7 @@ TensorTriple group_norm_backward_kernel(const Tensor& grad, const Tensor& input,
                                         const Tensor& rstd, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   constexpr const char* op = "_group_norm_backward";
   check_one_device(op, {&grad, &input, &*weight, &mean, &rstd});
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Groups groups(input, weight, {}, GroupNormShape(op, input, weight, {}, N, C, HxW, group));
   const Device device = input.device();
   const Tensor gx = groups.result();

@@ -79,11 +79,11 @@ bool adds_in_any_order(const Tensor& self) { return kAddedInPlace.has(self.dtype
 class Slices {
  public:
   Slices(const char* name, const Tensor& self, const Tensor& other)
-      : self_(self), other_(other), guard_(self.device().index) {
+      : self_(self), other_(other), guard_(self.device().index()) {
     m_.name = m_.places.op = name;
     m_.stream = stream_of(self);
     m_.self = self.impl()->data(), m_.other = other.impl()->data();
-    m_.places.fault = fault_of(self.device().index);
+    m_.places.fault = fault_of(self.device().index());
   }
 
   /// Sets the positions from a checked advanced index. `other` has the result's shape.
@@ -232,7 +232,7 @@ TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op
       r.push_back(t);
       continue;
     }
-    VESTA_CHECK(t.device().type == DeviceType::cpu, device, op,
+    VESTA_CHECK(t.device().type() == DeviceType::cpu, device, op,
                 ": expected indices on the CPU or on the indexed tensor's device ", self.device(), ", got ", t.device(),
                 " (index ", r.size(), "). Move it with .to().");
     r.push_back(ops::_to_copy.kernel(t, {}, self.device(), false));
@@ -284,7 +284,7 @@ bool selects_by_mask(const Tensor& input, const TensorVector& indices) {
 }
 
 Tensor masked_take(const Tensor& input, const Tensor& mask) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const TrueElements found(mask);
   Tensor r = empty_tensor({{found.launch.total}}, input.dtype(), input.device());
   if (found.launch.total) run_masked_take(found.launch, input.data_ptr(), r.data_ptr(), input.element_size());
@@ -306,7 +306,7 @@ Tensor index_put_(const Tensor& self, TensorList given, const Tensor& values, bo
   check_defined(values, "index_put_", "values");
   const TensorVector indices = on_device_of(self, given, "index_put_");
   Tensor from = values;  // a number may lie on the CPU
-  if (values.device() != self.device() && values.device().type == DeviceType::cpu && values.dim() == 0) {
+  if (values.device() != self.device() && values.device().type() == DeviceType::cpu && values.dim() == 0) {
     from = ops::_to_copy.kernel(values, {}, self.device(), false);
   }
   VESTA_CHECK(from.device() == self.device(), device, "index_put_: expected all tensors on one device, got ",
@@ -399,7 +399,7 @@ ElementMoves element_moves(const char* op, int64_t dim, const Tensor& self, cons
   m.size = self.dim() ? self.sizes()[size_t(dim)] : 1;
   m.stride = step_of(self, dim);
   m.dim = int(dim);
-  m.fault = fault_of(self.device().index);
+  m.fault = fault_of(self.device().index());
   m.wide = m.total >= kNarrow;
   return m;
 }
@@ -410,7 +410,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   Tensor places = index_as_int64(index, "gather", "index");
   Tensor r = result_tensor(index.sizes(), input.dtype(), input.device());
   if (r.numel() == 0) return r;
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   run_gather(element_moves("gather", d, input, places, r), input.element_size());
   return r;
 }
@@ -465,7 +465,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   Tensor places = index_as_int64(index, "scatter_add_", "index");
   check_writable(self, "scatter_add_");
   if (index.numel() == 0) return self;
-  DeviceGuard guard(self.device().index);
+  DeviceGuard guard(self.device().index());
   Tensor other = alias(src, index.sizes(), src.strides(), src.storage_offset(), "scatter_add_");
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves("scatter_add_", d, self, places, other);
@@ -490,7 +490,7 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   Tensor places = index_as_int64(index, "scatter_", "index");
   check_writable(self, "scatter_");
   if (index.numel() == 0) return self;
-  DeviceGuard guard(self.device().index);
+  DeviceGuard guard(self.device().index());
   Tensor other = alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_");
   if (overlap(self, plan.src) != Overlap::none) other = contiguous_copy(other);
   const ElementMoves m = element_moves("scatter_", plan.dim, self, places, other);
@@ -515,7 +515,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
   Tensor places = index_as_int64(index, op, "index");
   check_writable(self, op);
   if (index.numel() == 0) return self;
-  DeviceGuard guard(self.device().index);
+  DeviceGuard guard(self.device().index());
   Tensor other = alias(src, index.sizes(), src.strides(), src.storage_offset(), op);
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves(op, plan.dim, self, places, other);
@@ -526,7 +526,7 @@ Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, c
 }
 
 Tensor nonzero(const Tensor& input) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   TrueElements found(input);
   NonzeroLaunch& l = found.launch;
   // The indices of one dimension lie together, as x[mask] needs them.

@@ -43,7 +43,7 @@ struct Operands {
     launch.rows = target.numel(), launch.classes = input.size(1);
     launch.inner = input.dim() == 3 ? input.size(2) : 1, launch.pixels = as_pixels;
     launch.ignore = ignore, launch.smoothing = smoothing;
-    launch.fault = fault_of(x.device().index);
+    launch.fault = fault_of(x.device().index());
   }
   bool in_rows(int64_t dims) const { return dims == 3 && (!by_columns || as_pixels); }
   void run() {
@@ -57,7 +57,7 @@ struct Operands {
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                 double smoothing, MaybeDType dtype) {
   const DType loss_dtype = check_cross_entropy(input, target, weight, smoothing, dtype);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Operands operands(input, target, weight, ignore, smoothing, loss_dtype);
   CrossEntropyLaunch& l = operands.launch;
   Tensor loss = empty_tensor(target.sizes(), loss_dtype, input.device());
@@ -75,7 +75,7 @@ Tensor cross_entropy_backward_kernel(const Tensor& grad, const Tensor& input, co
               "_cross_entropy_backward: expected one number of ", statistics_dtype(input.dtype()), ", got ",
               total.defined() ? total->sizes() : IntSpan(), " (total).");
   check_cross_entropy_backward(grad, input, target, weight, exp_sums, smoothing);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Operands operands(input, target, weight, ignore, smoothing, grad.dtype());
   CrossEntropyLaunch& l = operands.launch;
   Tensor gx = empty_tensor(operands.x.sizes(), input.dtype(), input.device());
@@ -127,7 +127,7 @@ ClassLosses class_losses(DType dtype, const Tensor& weight, int64_t classes, int
 TensorTriple cross_entropy_mean_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                        double smoothing, MaybeDType dtype) {
   const auto [losses, exp_sums] = cross_entropy_kernel(input, target, weight, ignore, smoothing, dtype);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const Tensor numbers = contiguous_values(target.dtype() == DType::int64 ? target : _to_copy(target, DType::int64));
   const Tensor weights = weight.defined() ? contiguous_values(*weight) : Tensor();
   const Tensor total = empty_tensor({}, statistics_dtype(losses.dtype()), input.device());
@@ -140,11 +140,11 @@ TensorPair nll_loss_kernel(const Tensor& input, const Tensor& target, MaybeTenso
                            int64_t reduction) {
   check_one_device("nll_loss", {&input, &target, &*weight});
   check_nll_loss(input, target, weight, reduction);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const Tensor x = contiguous_values(input), numbers = contiguous_values(target),
                weights = weight.defined() ? contiguous_values(*weight) : Tensor();
   ClassLosses l = class_losses(x.dtype(), weights, x.size(1), x.dim() == 3 ? x.size(2) : 1, ignore);
-  l.probabilities = x.impl()->data(), l.fault = fault_of(x.device().index);
+  l.probabilities = x.impl()->data(), l.fault = fault_of(x.device().index());
   if (reduction != 0) {
     const Tensor total = reduction == 1 ? empty_tensor({}, statistics_dtype(x.dtype()), x.device()) : Tensor();
     return {sum_of_rows(l, numbers, total, x.dtype(), "nll_loss"), total};
@@ -162,7 +162,7 @@ Tensor nll_loss_backward_kernel(const Tensor& grad, const Tensor& target, MaybeT
                                 int64_t ignore, IntList sizes) {
   check_one_device("_nll_loss_backward", {&grad, &target, &*weight, &*total});
   check_nll_loss_backward(grad, target, sizes);
-  DeviceGuard guard(grad.device().index);
+  DeviceGuard guard(grad.device().index());
   Tensor gx = empty_tensor(sizes, grad.dtype(), grad.device());
   if (gx.numel() == 0) return gx;
   NllRows l;
@@ -181,7 +181,7 @@ Tensor loss_sum_kernel(const Tensor& input, const Tensor& target, int64_t term, 
   check_one_device("_loss_sum", {&input, &target});
   check_loss_sum(input, target, term, "_loss_sum");
   if (input.numel() == 0) return ops::_loss_sum.body()(input, target, term, first, second, divisor);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const DenseOperands x(input, target);
   Tensor out = empty_tensor({}, input.dtype(), input.device());
   const LossTerms terms{LossTerm(term), x.target.impl()->data(), {first, second}};
@@ -199,7 +199,7 @@ TensorPair loss_sum_backward_kernel(const Tensor& grad, const Tensor& input, con
   check_loss_sum(input, target, term, op);
   VESTA_CHECK(grad.numel() == 1 && grad.dtype() == input.dtype(), value, op, ": expected grad of one number of ",
               input.dtype(), ", got ", grad.sizes(), " of ", grad.dtype(), ".");
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const DenseOperands x(input, target);
   const auto made = [&](int64_t bit) { return wanted & bit ? empty_like(x.input) : Tensor(); };
   const Tensor of_input = made(1), of_target = made(2);

@@ -59,7 +59,7 @@ struct Launch {
 TensorTriple normalize(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                        MaybeTensor running_var, bool training, double momentum, double eps) {
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const bool last = suggests_channels_last(input);
   Tensor x = dense_image(input, last), y = empty_image(x.sizes(), last, x.dtype(), x.device());
   const DType stats = statistics_dtype(x.dtype());
@@ -96,7 +96,7 @@ TensorTriple batch_norm_evaluation_kernel(const Tensor& input, MaybeTensor weigh
 TensorTriple batch_norm_backward_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& invstd, bool training) {
   check_one_device("_batch_norm_backward", {&grad, &input, &*weight, &mean, &invstd});
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const bool last = suggests_channels_last(input);
   Tensor x = dense_image(input, last);
   Tensor g = dense_image(grad.dtype() == x.dtype() ? grad : _to_copy(grad, x.dtype()), last);

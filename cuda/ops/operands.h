@@ -25,9 +25,9 @@ inline void check_one_device(const char* op, std::initializer_list<const Tensor*
 /// A guard that makes an operand's device current; it has the stream that the op runs on.
 class OperandDevice {
  public:
-  explicit OperandDevice(const Tensor& t) : guard_(t.device().index), device_(t.device()) {}
-  StreamHandle stream() const { return current_stream(device_.index).handle(); }
-  int index() const { return device_.index; }
+  explicit OperandDevice(const Tensor& t) : guard_(t.device().index()), device_(t.device()) {}
+  StreamHandle stream() const { return current_stream(device_.index()).handle(); }
+  int index() const { return device_.index(); }
 
  private:
   DeviceGuard guard_;
@@ -35,7 +35,7 @@ class OperandDevice {
 };
 
 /// Returns the current stream of a tensor's device, in the form that kernels take.
-inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
+inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index()).handle(); }
 
 /// Adds `t`, which broadcasts, to `to` in place; returns that.
 Tensor add_to(const Tensor& to, const Tensor& t);

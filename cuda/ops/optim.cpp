@@ -36,7 +36,7 @@ void check_devices(const StepLists& l) {
   l.check_devices(DeviceType::cuda);
   for (size_t i = 0; i < l.steps.size(); ++i) {
     const Device d = l.steps[i].device();
-    VESTA_CHECK(d.type == DeviceType::cpu || (d == l.params[i].device() && l.num_scalars == 0), device, l.op,
+    VESTA_CHECK(d.type() == DeviceType::cpu || (d == l.params[i].device() && l.num_scalars == 0), device, l.op,
                 ": expected state_steps[", i, "] on the CPU", l.num_scalars ? "" : " or with the parameter", ", got ",
                 d, ".");
   }
@@ -67,13 +67,13 @@ void run_lists(const StepLists& lists, const Step& step) {
   for (size_t i = 0; i < n; ++i) {
     const Tensor& p = lists.params[i];
     Group& group = group_of(groups, p);
-    DeviceGuard guard(p.device().index);
+    DeviceGuard guard(p.device().index());
     OptimEntry e;
     e.p = memory.write(p, p), e.g = memory.read(lists.grads[i], p), e.numel = p.numel();
     for (int k = 0; k < lists.num_states; ++k) {
       if (lists.used[k]) e.states[k] = memory.write(lists.states[k][i], p);
     }
-    if (lists.counts && lists.steps[i].device().type != DeviceType::cpu) {
+    if (lists.counts && lists.steps[i].device().type() != DeviceType::cpu) {
       group.counted.push_back(group.entries.size());
       group.steps.push_back(static_cast<float*>(lists.steps[i].data_ptr()));
     } else {
@@ -83,8 +83,8 @@ void run_lists(const StepLists& lists, const Step& step) {
     group.entries.push_back(e);
   }
   for (Group& g : groups) {
-    DeviceGuard guard(g.device.index);
-    const StreamHandle stream = current_stream(g.device.index).handle();
+    DeviceGuard guard(g.device.index());
+    const StreamHandle stream = current_stream(g.device.index()).handle();
     count_on_device(g, kind, &step, stream);
     run_step(kind, g.entries.data(), int(g.entries.size()), g.dtype, &step, stream);
   }

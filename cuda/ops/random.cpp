@@ -28,13 +28,13 @@ RandomLaunch launch_of(const char* op, const Tensor& out, Generator* generator) 
   l.stream = stream_of(out);
   l.seed = s.seed, l.offset = s.offset;
   l.out = out.data_ptr();
-  l.fault = fault_of(out.device().index);
+  l.fault = fault_of(out.device().index());
   return l;
 }
 
 Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
   check_uniform(t, from, to);
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, "uniform_", [&](const Tensor& c) {
     RandomLaunch l = launch_of("uniform_", c, generator);
     l.a = from, l.b = to;
@@ -45,7 +45,7 @@ Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
 
 Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
   check_normal(t, std);
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, "normal_", [&](const Tensor& c) {
     RandomLaunch l = launch_of("normal_", c, generator);
     l.pairs = c.is_complex();
@@ -56,7 +56,7 @@ Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
 
 Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator) {
   const IntegerRange range = integer_range(t, from, to);
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, "random_", [&](const Tensor& c) {
     RandomLaunch l = launch_of("random_", c, generator);
     l.from = range.from, l.range = range.range;
@@ -66,7 +66,7 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
 
 Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
   check_bernoulli_(t, p);
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
     RandomLaunch l = launch_of("bernoulli_", c, generator);
     if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
@@ -78,7 +78,7 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
 /// Fills a tensor with numbers of a distribution that has the parameters a and b.
 Tensor drawn(const Tensor& t, const char* op, double a, double b, Generator* generator,
              void (*run)(const RandomLaunch&)) {
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, op, [&](const Tensor& c) {
     RandomLaunch l = launch_of(op, c, generator);
     l.a = a, l.b = b;
@@ -105,7 +105,7 @@ Tensor log_normal_(const Tensor& t, double mean, double std, Generator* generato
 
 Tensor truncated_normal_(const Tensor& t, double mean, double std, double a, double b, Generator* generator) {
   check_truncated_normal(t, mean, std, a, b);
-  DeviceGuard guard(t.device().index);
+  DeviceGuard guard(t.device().index());
   return fill_at_random(t, "trunc_normal_", [&](const Tensor& c) {
     run_truncated_normal(launch_of("trunc_normal_", c, generator), TruncatedNormal(mean, std, a, b));
   });
@@ -120,7 +120,7 @@ Tensor contiguous_copy(const Tensor& t) {
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
   check_bernoulli(p);
-  DeviceGuard guard(p.device().index);
+  DeviceGuard guard(p.device().index());
   Tensor in = contiguous_copy(p), out = empty_tensor(p.sizes(), p.dtype(), p.device());
   RandomLaunch l = launch_of("bernoulli", out, generator);
   l.in = in.data_ptr();
@@ -129,7 +129,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 }
 
 Tensor poisson(const Tensor& input, Generator* generator) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const Tensor in = contiguous_copy(input);
   Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (input.numel() == 0) return out;
@@ -142,7 +142,7 @@ Tensor poisson(const Tensor& input, Generator* generator) {
 TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   check_native_dropout(input, p);
   if (input.is_complex()) return ops::native_dropout.body()(input, p, train);
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   if (!input.is_contiguous()) {  // draws go by the number of an element, whatever the layout
     const auto [values, kept] = dropout_kernel(contiguous_copy(input), p, train);
     Tensor out = empty_preserving(input, input.dtype(), input.device());
@@ -174,7 +174,7 @@ TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
 Tensor dropout_backward_kernel(const Tensor& grad, const Tensor& mask, double scale) {
   const bool fits = is_float(grad.dtype()) && is_bool(mask.dtype()) && std::ranges::equal(grad.sizes(), mask.sizes());
   if (!fits || !mask.is_contiguous()) return ops::native_dropout_backward.body()(grad, mask, scale);
-  DeviceGuard guard(grad.device().index);
+  DeviceGuard guard(grad.device().index());
   const Tensor g = contiguous_copy(grad);
   Tensor out = empty_tensor(grad.sizes(), grad.dtype(), grad.device());
   RandomLaunch l;
@@ -203,7 +203,7 @@ Tensor checked_probabilities(const Tensor& input) {
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   const DType d = check_randperm(n, dtype);
   const Device on = resolved(*device);
-  DeviceGuard guard(on.index);
+  DeviceGuard guard(on.index());
   const bool wide = n >= int64_t(1) << 31;
   Tensor order = empty_tensor({{n}}, DType::int64, on);
   RandomLaunch l = launch_of("randperm", order, generator);

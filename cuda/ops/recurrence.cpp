@@ -218,7 +218,7 @@ RecurrentPart part_of_cell(const Tensor& cx, std::initializer_list<const Tensor*
 TensorTriple cell_kernel(const Tensor& gates, const Tensor& cx) {
   check_lstm_cell(gates, cx);
   if (cx.numel() == 0 || cx.numel() > INT32_MAX) return ops::_lstm_cell.body()(gates, cx);
-  DeviceGuard guard(cx.device().index);
+  DeviceGuard guard(cx.device().index());
   const Tensor x = contiguous_values(gates), before = contiguous_values(cx);
   const Tensor h = matrix(x, cx.size(0), cx.size(1)), c = matrix(x, cx.size(0), cx.size(1)),
                activations = matrix(x, x.size(0), x.size(1));
@@ -237,7 +237,7 @@ TensorPair cell_backward_kernel(const Tensor& gates, const Tensor& cx, const Ten
   if (cx.numel() == 0 || cx.numel() > INT32_MAX) {
     return ops::_lstm_cell_backward.body()(gates, cx, activations, grad_h, grad_c);
   }
-  DeviceGuard guard(cx.device().index);
+  DeviceGuard guard(cx.device().index());
   const Tensor before = contiguous_values(cx), made = contiguous_values(activations);
   const auto gradient = [&](const Tensor& g) {
     VESTA_CHECK(!g.defined() || std::ranges::equal(g.sizes(), cx.sizes()), runtime, "lstm: expected gradients of the ",

@@ -285,7 +285,7 @@ struct Reordered {
 
 /// Reduces to a tensor of dtype `result`, which the kernel can write.
 Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, const char* name, double divisor = -1) {
-  DeviceGuard guard(x.device().index);
+  DeviceGuard guard(x.device().index());
   if (const Reordered r(x, shape.mask); r.needed) {
     return r.restore(reduce(op, r.x, r.shape, result, name, divisor), shape);
   }
@@ -353,7 +353,7 @@ Tensor logsumexp_kernel(const Tensor& input, IntList dim, bool keepdim) {
 
 /// Finds values and indices; values are left undefined unless `with_values`.
 TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_values, const char* name) {
-  DeviceGuard guard(x.device().index);
+  DeviceGuard guard(x.device().index());
   if (const Reordered r(x, shape.mask); r.needed) {
     const auto [values, places] = search(op, r.x, r.shape, with_values, name);
     return {r.restore(values, shape), r.restore(places, shape)};
@@ -401,7 +401,7 @@ TensorPair moments_kernel(const Tensor& input, const MaybeDims& dim, bool keepdi
   if (!kFloats.has(input.dtype()) || results == 0 || !is_last()) {
     return ops::_moments.body()(input, dim, keepdim);
   }
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const DType wide = input.dtype() == DType::float64 ? DType::float64 : DType::float32;
   const Tensor x = contiguous_values(input);
   Tensor squares = empty_tensor(shape.sizes, wide, input.device()),

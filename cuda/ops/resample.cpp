@@ -80,7 +80,7 @@ Tensor resample_planes_kernel(const Tensor& input, int64_t dim, IntList size, co
 
 void register_resample() {
   set_table_keeper(DeviceType::cuda, [](const void* bytes, size_t nbytes, Device device) {
-    return constant_memory(bytes, nbytes, device.index);
+    return constant_memory(bytes, nbytes, device.index());
   });
   ops::_resample.set_kernel(DeviceType::cuda, resample_kernel);
   ops::_resample_planes.set_kernel(DeviceType::cuda, resample_planes_kernel);

@@ -62,7 +62,7 @@ Tensor aligned(const Tensor& t) {
 
 TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
                                double eps) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Rows rows("layer_norm", input, normalized_shape, weight, bias);
   const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (y.numel() == 0) {
@@ -79,7 +79,7 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
 }
 
 TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Rows rows("rms_norm", input, normalized_shape, weight, {});
   const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (y.numel() == 0) return {y, zeros(rows.statistics, rows.wide, input.device())};
@@ -94,7 +94,7 @@ TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeT
 /// Returns the gradients of the input, the weight and the bias; without a mean those of rms_norm, without a bias.
 TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& input, IntSpan normalized_shape,
                            const Tensor& weight, const Tensor& mean, const Tensor& rstd) {
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   Rows rows(op, aligned(contiguous_values(input)), normalized_shape, aligned(weight), {});
   const Device device = input.device();
   const Tensor gx = empty_tensor(input.sizes(), input.dtype(), device);

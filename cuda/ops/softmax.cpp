@@ -18,7 +18,7 @@ namespace {
 /// Runs softmax over `x`, or its gradient over `grad` and the output `x`.
 Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
   check_floating(x, op);
-  DeviceGuard guard(x.device().index);
+  DeviceGuard guard(x.device().index());
   const int64_t d = wrap_dim(dim, x.dim(), op), n = x.dim() ? x.size(d) : 1;
   int64_t inner = 1;
   for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
@@ -74,7 +74,7 @@ Tensor logsumexp_backward_kernel(const Tensor& grad, const Tensor& input, const 
       !are_last(input, IntSpan(dim))) {
     return ops::_logsumexp_backward.body()(grad, input, result, dim);
   }
-  DeviceGuard guard(input.device().index);
+  DeviceGuard guard(input.device().index());
   const Tensor x = contiguous_values(input), g = contiguous_values(grad), y = contiguous_values(result);
   Tensor out = empty_tensor(x.sizes(), d, x.device());
   LogsumexpGradient l;

@@ -26,7 +26,7 @@ class Keys {
     for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
     l.counts = static_cast<uint64_t*>(counts_.data_ptr());
     l.skipped = reinterpret_cast<unsigned*>(l.counts + counts);
-    l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index).handle();
+    l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index()).handle();
     return l;
   }
   const void* keys() const { return keys_[at_].data_ptr(); }

@@ -24,7 +24,7 @@ Tensor run(const Tensor& x, const Tensor& grad) {
   VESTA_CHECK(x.dtype() == vesta::DType::float32 || x.dtype() == vesta::DType::float64, type,
               "squared_relu: expected float32 or float64, got ", x.dtype(), " (x).");
   Tensor in = x.contiguous(), g = grad.defined() ? grad.contiguous() : grad, out = vesta::empty_like(in);
-  if (x.device().type == vesta::DeviceType::cpu) {
+  if (x.device().type() == vesta::DeviceType::cpu) {
     if (x.dtype() == vesta::DType::float32) loop<float>(in, g, out);
     else loop<double>(in, g, out);
     return out;

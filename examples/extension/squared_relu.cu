@@ -25,7 +25,7 @@ void launch(const Tensor& x, const Tensor& grad, Tensor& out, cudaStream_t strea
 void squared_relu_cuda(const Tensor& x, const Tensor& grad, Tensor& out) {
   if (x.numel() == 0) return;
   const auto& cuda = vesta::cuda::api();
-  const int device = x.device().index;
+  const int device = x.device().index();
   const auto stream = reinterpret_cast<cudaStream_t>(cuda.stream_handle(device, cuda.current_stream(device)));
   if (x.dtype() == vesta::DType::float32) launch<float>(x, grad, out, stream);
   else launch<double>(x, grad, out, stream);

@@ -46,7 +46,7 @@ BucketPlan assign_buckets(const std::vector<Tensor>& tensors, const std::vector<
   std::vector<std::pair<std::vector<size_t>, int64_t>> closed;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    Open& bucket = open[{t.dtype(), t.device().type, t.device().index}];
+    Open& bucket = open[{t.dtype(), t.device().type(), t.device().index()}];
     bucket.indices.push_back(indices.empty() ? i : indices[i]);
     bucket.bytes += t.numel() * t.element_size();
     const int64_t limit = limits[bucket.limit];

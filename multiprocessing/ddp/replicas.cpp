@@ -101,7 +101,7 @@ void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, in
   NoGrad off;
   for (const Tensor& t : tensors) {
     if (!t.impl()->dense()) sent.push_back(contiguous(t));  // all ranks alike: shapes and strides were compared
-    else if (sends || t.device().type != DeviceType::cpu) sent.push_back(tensor_over(t, 0, t));
+    else if (sends || t.device().type() != DeviceType::cpu) sent.push_back(tensor_over(t, 0, t));
     else sent.push_back(empty_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device()));
   }
   broadcast_tensors(group, sent, source);

@@ -173,7 +173,7 @@ std::string Parameters::repr() const {
   for (const auto& [name, t] : entries_) {
     std::string size;
     for (int64_t n : t.sizes()) size += (size.empty() ? "" : "x") + std::to_string(n);
-    const std::string device = t.device().type == DeviceType::cpu ? "" : text(" (", t.device(), ")");
+    const std::string device = t.device().type() == DeviceType::cpu ? "" : text(" (", t.device(), ")");
     all += text("    (", name, "): Parameter containing: [vesta.", t.dtype(), " of size ", size, device, "]\n");
   }
   return all + ")";

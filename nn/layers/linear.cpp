@@ -33,7 +33,7 @@ Linear::Linear(Options o) : LayerOf(o) {
 }
 
 std::optional<Tensor> Linear::forward_with(const Module& activation, const Tensor& input) {
-  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return {};
+  if (!input.defined() || input.device().type() != DeviceType::cuda || autograd::detect_anomaly()) return {};
   const auto* gelu = typeid(activation) == typeid(GELU) ? static_cast<const GELU*>(&activation) : nullptr;
   if (typeid(*this) != typeid(Linear) || (typeid(activation) != typeid(ReLU) && !gelu)) return {};
   if (has_hooks() || activation.has_hooks() || (gelu && gelu->options.approximate != "tanh")) return {};

@@ -58,7 +58,7 @@ void Recurrence::reset_parameters() {
 }
 
 void Recurrence::check_input(const Tensor& x) const {
-  VESTA_CHECK(x.dtype() == weights[0].dtype() || autocast::mode(x.device().type).enabled, value, op_,
+  VESTA_CHECK(x.dtype() == weights[0].dtype() || autocast::mode(x.device().type()).enabled, value, op_,
               ": RNN input dtype (", x.dtype(), ") does not match weight dtype (", weights[0].dtype(),
               "). Convert input or model.");
   VESTA_CHECK(x.size(-1) == sizes.input_size, runtime, op_, ": input.size(-1) must be equal to input_size. Expected ",

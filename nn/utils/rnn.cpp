@@ -58,7 +58,7 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
   const char* op = "pack_padded_sequence";
   VESTA_CHECK(input.defined() && input.dim() >= 2, runtime, op, ": expected an input [T, N, *] (input).");
   VESTA_CHECK(lengths.defined() && lengths.dim() == 1 && is_integral(lengths.dtype()) &&
-                  lengths.device().type == DeviceType::cpu,
+                  lengths.device().type() == DeviceType::cpu,
               runtime, op, ": 'lengths' argument should be a 1D CPU int64 tensor");
   check_count(input.size(batch_first ? 0 : 1), lengths.numel());
   PackedSequence packed;

@@ -12,9 +12,9 @@ namespace {
 DeviceType device_type_of(const Table& t, int i, Bound& b) {
   Device d;
   if (!PyUnicode_Check(b.slot[i]) || !to_device(b.slot[i], d)) wrong_type(t, i, "str", b.slot[i]);
-  VESTA_CHECK(d.type == DeviceType::cpu || d.type == DeviceType::cuda, runtime, t.op,
-              ": expected device type 'cpu' or 'cuda', got '", name(d.type), "' (device_type).");
-  return d.type;
+  VESTA_CHECK(d.type() == DeviceType::cpu || d.type() == DeviceType::cuda, runtime, t.op,
+              ": expected device type 'cpu' or 'cuda', got '", name(d.type()), "' (device_type).");
+  return d.type();
 }
 
 struct IsAutocastEnabled {

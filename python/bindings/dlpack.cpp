@@ -64,7 +64,7 @@ void free_capsule(PyObject* capsule) {
 
 /// Raises BufferError for a tensor without memory; returns whether it did.
 bool refuse_meta(const Tensor& t) {
-  if (t.device().type != DeviceType::meta) return false;
+  if (t.device().type() != DeviceType::meta) return false;
   PyErr_SetString(PyExc_BufferError, "__dlpack__: Cannot pack tensors on meta: they have no memory.");
   return true;
 }
@@ -101,9 +101,9 @@ struct ToDlpack {
       return nullptr;
     }
     if (refuse_meta(t)) return nullptr;
-    const bool cuda = t.device().type == DeviceType::cuda;
+    const bool cuda = t.device().type() == DeviceType::cuda;
     if (PyObject* wanted = b.slot[3]; wanted && wanted != Py_None) {
-      Ref here(Py_BuildValue("(ii)", cuda ? 2 : 1, cuda ? int(t.device().index) : 0));
+      Ref here(Py_BuildValue("(ii)", cuda ? 2 : 1, cuda ? int(t.device().index()) : 0));
       const int same = here ? PyObject_RichCompareBool(here.get(), wanted, Py_EQ) : -1;
       if (same < 0) return nullptr;
       if (!same) {
@@ -120,12 +120,12 @@ struct ToDlpack {
     check_dense(t, "__dlpack__");
     e->tensor = copy ? clone(t) : t.detach();
     if (consumer >= 0)
-      cuda_function<void(int, uint64_t)>("vesta_cuda_dlpack_order")(t.device().index, uint64_t(consumer));
+      cuda_function<void(int, uint64_t)>("vesta_cuda_dlpack_order")(t.device().index(), uint64_t(consumer));
     e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
     int64_t n = t.dim();
-    const DlDevice device = cuda ? DlDevice{2, t.device().index} : DlDevice{1, 0};
+    const DlDevice device = cuda ? DlDevice{2, t.device().index()} : DlDevice{1, 0};
     e->managed.tensor = {e->tensor.data_ptr(), device, int32_t(n), kTypes[int(t.dtype())], e->dims.data(),
                          e->dims.data() + n,   0};
     e->managed.context = e.get();
@@ -142,7 +142,7 @@ struct DlpackDevice {
   static PyObject* run(const Table&, Bound& b) {
     Device d = unwrap(b.slot[0]).device();
     if (refuse_meta(unwrap(b.slot[0]))) return nullptr;
-    return Py_BuildValue("(ii)", d.type == DeviceType::cuda ? 2 : 1, d.type == DeviceType::cuda ? int(d.index) : 0);
+    return Py_BuildValue("(ii)", d.type() == DeviceType::cuda ? 2 : 1, d.type() == DeviceType::cuda ? int(d.index()) : 0);
   }
 };
 

@@ -92,10 +92,10 @@ PyObject* make_device(Device d, bool has_index, const char* foreign = nullptr) {
   return reinterpret_cast<PyObject*>(o);
 }
 
-std::string_view type_of(const PyDevice& d) { return d.foreign ? d.foreign : name(d.value.type); }
+std::string_view type_of(const PyDevice& d) { return d.foreign ? d.foreign : name(d.value.type()); }
 std::string text_of(const PyDevice& d) {
   std::string s(type_of(d));
-  return d.has_index ? s + ":" + std::to_string(d.value.index) : s;
+  return d.has_index ? s + ":" + std::to_string(d.value.index()) : s;
 }
 
 /// Returns the text of a str.
@@ -111,12 +111,12 @@ Device read_device(std::string_view text, const char*& foreign) {
   const size_t colon = text.find(':');
   foreign = foreign_type(text.substr(0, colon));
   if (!foreign) return Device(text);
-  Device d;
-  if (colon == std::string_view::npos) return d;
-  const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), d.index);
-  VESTA_CHECK(error == std::errc() && end == text.data() + text.size() && d.index >= 0, value,
+  if (colon == std::string_view::npos) return {};
+  int8_t index = 0;
+  const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), index);
+  VESTA_CHECK(error == std::errc() && end == text.data() + text.size() && index >= 0, value,
               "device: expected an index such as ", foreign, ":0, got '", text, "'.");
-  return d;
+  return {DeviceType::cpu, index};
 }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -144,9 +144,9 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       long i = PyLong_AsLong(index);
       if (i == -1 && PyErr_Occurred()) throw_current();
       VESTA_CHECK(i >= 0 && i <= 127, runtime, "device: expected an index of 0 to 127, got ", int64_t(i), ".");
-      VESTA_CHECK(i == 0 || d.type != DeviceType::meta, runtime, "device: expected meta without an index, got ", i,
+      VESTA_CHECK(i == 0 || d.type() != DeviceType::meta, runtime, "device: expected meta without an index, got ", i,
                   ". There is one meta device.");
-      d.index = int8_t(i), has_index = true;
+      d = Device(d.type(), int8_t(i)), has_index = true;
     }
     return make_device(d, has_index, foreign);
   });
@@ -154,14 +154,14 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 PyObject* device_repr(PyObject* o) {
   const PyDevice& d = device_of_object(o);
   std::string s = "device(type='" + std::string(type_of(d)) + "'";
-  if (d.has_index) s += ", index=" + std::to_string(d.value.index);
+  if (d.has_index) s += ", index=" + std::to_string(d.value.index());
   return text_object(s + ")");
 }
 PyObject* device_str(PyObject* o) { return text_object(text_of(device_of_object(o))); }
 Py_hash_t device_hash(PyObject* o) {
   const PyDevice& d = device_of_object(o);
-  const Py_hash_t type = d.foreign ? kNumDeviceTypes + d.foreign[0] : int(d.value.type);
-  return type * 1024 + (d.has_index ? d.value.index + 1 : 0);
+  const Py_hash_t type = d.foreign ? kNumDeviceTypes + d.foreign[0] : int(d.value.type());
+  return type * 1024 + (d.has_index ? d.value.index() + 1 : 0);
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
@@ -173,7 +173,7 @@ PyObject* device_type_name(PyObject* o, void*) { return text_object(type_of(devi
 PyObject* device_index(PyObject* o, void*) {
   const PyDevice& d = device_of_object(o);
   if (!d.has_index) Py_RETURN_NONE;
-  return PyLong_FromLong(d.value.index);
+  return PyLong_FromLong(d.value.index());
 }
 PyObject* device_reduce(PyObject* o, PyObject*) {
   Ref type(device_type_name(o, nullptr)), index(device_index(o, nullptr));
@@ -328,7 +328,7 @@ bool add_dtypes(PyObject* module) {
 }  // namespace
 
 PyObject* wrap_dtype(DType d) { return new_ref(dtypes[int(d)]); }
-PyObject* wrap_device(Device d) { return make_device(d, d.type != DeviceType::cpu && d.type != DeviceType::meta); }
+PyObject* wrap_device(Device d) { return make_device(d, d.type() != DeviceType::cpu && d.type() != DeviceType::meta); }
 
 bool is_size(PyObject* o) { return PyObject_TypeCheck(o, size_type); }
 

@@ -337,7 +337,7 @@ struct ToBytes {
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
     Tensor x = contiguous(input.get());
-    VESTA_CHECK(x.device().type == DeviceType::cpu, device, "_to_bytes: expected a CPU tensor, got one on ", x.device(),
+    VESTA_CHECK(x.device().type() == DeviceType::cpu, device, "_to_bytes: expected a CPU tensor, got one on ", x.device(),
                 ". Use .cpu().");
     return PyBytes_FromStringAndSize(x.impl()->data(), Py_ssize_t(x.numel() * x.element_size()));
   }

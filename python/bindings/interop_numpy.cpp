@@ -61,7 +61,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
         if (t.requires_grad() && layer_state.grad_enabled)
           return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
-        if (t.device().type != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
+        if (t.device().type() != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
         if ((flags & PyBUF_WRITABLE) && t.impl()->storage()->read_only())
           return refuse("Tensor: its memory is read-only.");
         bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
@@ -216,7 +216,7 @@ PyObject* as_array(PyObject* tensor) {
 /// Raises for a tensor that has no values in memory which an array could show.
 void check_has_data(const Tensor& t) {
   VESTA_CHECK(!t.is_sparse(), type, "numpy: can't convert a sparse tensor to numpy. Use .to_dense() first.");
-  VESTA_CHECK(t.device().type != DeviceType::meta, type,
+  VESTA_CHECK(t.device().type() != DeviceType::meta, type,
               "can't convert meta device type tensor to numpy: it has no data.");
 }
 
@@ -232,8 +232,8 @@ struct Numpy {
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
     check_has_data(self);
-    if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
-    VESTA_CHECK(force || self.device().type == DeviceType::cpu, type, "numpy: expected a CPU tensor, got one on ",
+    if (!self.requires_grad() && self.device().type() == DeviceType::cpu) return as_array(b.slot[0]);
+    VESTA_CHECK(force || self.device().type() == DeviceType::cpu, type, "numpy: expected a CPU tensor, got one on ",
                 self.device(), ". Use .cpu() first.");
     Ref plain(wrap(self.detach().to(Device())));
     return as_array(plain.get());

@@ -74,7 +74,7 @@ VESTA_METHOD(SetCoalesced, "_coalesced_", "(bool coalesced)",
 }
 VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element; 0 without memory.") {
   check_dense(self_of(b), "data_ptr");
-  const bool memory = self_of(b).numel() && self_of(b).device().type != DeviceType::meta;
+  const bool memory = self_of(b).numel() && self_of(b).device().type() != DeviceType::meta;
   return PyLong_FromVoidPtr(memory ? self_of(b).data_ptr() : nullptr);
 }
 VESTA_METHOD(StorageOffset, "storage_offset", "()", "Where the first element lies in the memory, in elements.") {
@@ -102,7 +102,7 @@ VESTA_METHOD(IsInference, "is_inference", "()", "Whether it was made in inferenc
 }
 VESTA_METHOD(GetDevice, "get_device", "()", "The number of the CUDA device, -1 for the others.") {
   Device d = self_of(b).device();
-  return PyLong_FromLong(d.type == DeviceType::cpu || d.type == DeviceType::meta ? -1 : d.index);
+  return PyLong_FromLong(d.type() == DeviceType::cpu || d.type() == DeviceType::meta ? -1 : d.index());
 }
 VESTA_METHOD(IsSetTo, "is_set_to", "(const Tensor& tensor)", "Whether both have the same memory and geometry.") {
   Arg<Tensor> other(t, 1, b);
@@ -181,9 +181,9 @@ PyObject* version(const Tensor& t) {
   VESTA_CHECK(!t.impl()->inference, runtime, "_version: Inference tensors do not track version counter.");
   return PyLong_FromUnsignedLong(t.version());
 }
-PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
-PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
-PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::meta); }
+PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type() == DeviceType::cuda); }
+PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type() == DeviceType::cpu); }
+PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type() == DeviceType::meta); }
 PyObject* layout(const Tensor& t) { return layout_object(layout_number(t)); }
 PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 1); }
 PyObject* is_sparse_csr(const Tensor& t) { return PyBool_FromLong(layout_number(t) == 2); }

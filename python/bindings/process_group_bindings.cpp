@@ -222,7 +222,7 @@ void add_groups(py::module_& m) {
     return t;
   });
   m.def("_bytes_of_tensor", [](const Tensor& t) {
-    VESTA_CHECK(t.defined() && t.is_contiguous() && t.device().type == DeviceType::cpu, value,
+    VESTA_CHECK(t.defined() && t.is_contiguous() && t.device().type() == DeviceType::cpu, value,
                 "_bytes_of_tensor: expected a contiguous tensor of host memory.");
     return py::bytes(static_cast<const char*>(t.data_ptr()), size_t(t.numel() * t.element_size()));
   });

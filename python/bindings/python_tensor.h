@@ -80,7 +80,7 @@ inline PyObject* new_ref(PyObject* o) {
 inline constexpr int64_t kReleaseGil = 32768;
 /// Reads a tensor of one element; other Python threads run while a device is waited for.
 inline Scalar item_of(const Tensor& t) {
-  WithoutGil open(t.device().type != DeviceType::cpu);
+  WithoutGil open(t.device().type() != DeviceType::cpu);
   return t.item();
 }
 

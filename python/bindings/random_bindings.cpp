@@ -41,10 +41,10 @@ uint64_t seed_of(PyObject* o, const char* op) {
 /// Gives a device its number; raises unless there is such a device, of a kind that makes random numbers.
 Device existing(Device d) {
   d = resolved(d);
-  VESTA_CHECK(d.type == DeviceType::cpu || d.type == DeviceType::cuda, device,
+  VESTA_CHECK(d.type() == DeviceType::cpu || d.type() == DeviceType::cuda, device,
               "Generator: expected cpu or a CUDA device, got ", d, " (device).");
-  VESTA_CHECK(d.index < backend(d.type).device_count(), device, "Generator: expected one of ",
-              backend(d.type).device_count(), " devices, got ", d, " (device).");
+  VESTA_CHECK(d.index() < backend(d.type()).device_count(), device, "Generator: expected one of ",
+              backend(d.type()).device_count(), " devices, got ", d, " (device).");
   return d;
 }
 

@@ -1,0 +1,5 @@
+#pragma once
+#include <torch/autograd.h>
+#include <torch/functions.h>
+#include <torch/indexing.h>
+#include <torch/types.h>

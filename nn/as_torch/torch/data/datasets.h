@@ -1,0 +1,3 @@
+#pragma once
+#include <torch/data/datasets/base.h>
+#include <torch/data/datasets/mnist.h>

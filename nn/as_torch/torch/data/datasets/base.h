@@ -1,0 +1,117 @@
+// Datasets: examples by index; map() applies a transform to each batch.
+#pragma once
+#include <torch/data/example.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace torch::data::datasets {
+
+template <class Source, class AppliedTransform>
+class MapDataset;
+template <class Source, class AppliedTransform>
+MapDataset<Source, AppliedTransform> map(Source dataset, AppliedTransform transform);
+
+/// A dataset that gives whole batches for requests of any type.
+template <class Self, class Batch, class BatchRequest = ArrayRef<size_t>>
+class BatchDataset {
+ public:
+  using SelfType = Self;
+  using BatchType = Batch;
+  using BatchRequestType = BatchRequest;
+  static constexpr bool is_stateful = false;
+  virtual ~BatchDataset() = default;
+  virtual Batch get_batch(BatchRequest request) = 0;
+  /// Returns the number of examples, nothing where it is not known.
+  virtual optional<size_t> size() const = 0;
+  template <class TransformType>
+  MapDataset<Self, TransformType> map(TransformType transform) & {
+    return datasets::map(static_cast<Self&>(*this), std::move(transform));
+  }
+  template <class TransformType>
+  MapDataset<Self, TransformType> map(TransformType transform) && {
+    return datasets::map(std::move(static_cast<Self&>(*this)), std::move(transform));
+  }
+};
+
+/// A dataset that gives one example for an index.
+template <class Self, class SingleExample = Example<>>
+class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
+ public:
+  using ExampleType = SingleExample;
+  virtual ExampleType get(size_t index) = 0;
+  std::vector<ExampleType> get_batch(ArrayRef<size_t> indices) override {
+    std::vector<ExampleType> batch;
+    batch.reserve(indices.size());
+    for (const size_t i : indices) batch.push_back(get(i));
+    return batch;
+  }
+};
+
+/// A dataset whose request is the size of the next batch.
+template <class Self, class Batch = std::vector<Example<>>>
+using StreamDataset = BatchDataset<Self, Batch, size_t>;
+
+/// A dataset whose batches go through a transform.
+template <class Source, class AppliedTransform>
+class MapDataset : public BatchDataset<MapDataset<Source, AppliedTransform>, typename AppliedTransform::OutputBatchType,
+                                       typename Source::BatchRequestType> {
+ public:
+  using DatasetType = Source;
+  using TransformType = AppliedTransform;
+  using BatchRequestType = typename Source::BatchRequestType;
+  using OutputBatchType = typename AppliedTransform::OutputBatchType;
+  static_assert(std::is_convertible_v<typename Source::BatchType, typename AppliedTransform::InputBatchType>,
+                "map(): the transform does not take the batches of this dataset");
+  MapDataset(Source dataset, AppliedTransform transform)
+      : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
+  OutputBatchType get_batch(BatchRequestType request) override {
+    return transform_.apply_batch(dataset_.get_batch(std::move(request)));
+  }
+  optional<size_t> size() const noexcept override { return dataset_.size(); }
+  const Source& dataset() noexcept { return dataset_; }
+  const AppliedTransform& transform() noexcept { return transform_; }
+
+ private:
+  Source dataset_;
+  AppliedTransform transform_;
+};
+template <class Source, class AppliedTransform>
+MapDataset<Source, AppliedTransform> map(Source dataset, AppliedTransform transform) {
+  return {std::move(dataset), std::move(transform)};
+}
+
+/// A dataset that its copies share: all workers of a loader read the same object.
+template <class Underlying>
+class SharedBatchDataset : public BatchDataset<SharedBatchDataset<Underlying>, typename Underlying::BatchType,
+                                               typename Underlying::BatchRequestType> {
+ public:
+  using BatchType = typename Underlying::BatchType;
+  using BatchRequestType = typename Underlying::BatchRequestType;
+  SharedBatchDataset(std::shared_ptr<Underlying> shared) : dataset_(std::move(shared)) {}
+  BatchType get_batch(BatchRequestType request) override { return dataset_->get_batch(std::move(request)); }
+  optional<size_t> size() const override { return dataset_->size(); }
+  Underlying& operator*() { return *dataset_; }
+  const Underlying& operator*() const { return *dataset_; }
+  Underlying* operator->() { return dataset_.get(); }
+  const Underlying* operator->() const { return dataset_.get(); }
+
+ private:
+  std::shared_ptr<Underlying> dataset_;
+};
+template <class Underlying, class... Args>
+SharedBatchDataset<Underlying> make_shared_dataset(Args&&... args) {
+  return std::make_shared<Underlying>(std::forward<Args>(args)...);
+}
+
+/// The rows of a tensor.
+struct TensorDataset : public Dataset<TensorDataset, TensorExample> {
+  explicit TensorDataset(const std::vector<Tensor>& tensors) : TensorDataset(vesta::stack(tensors)) {}
+  explicit TensorDataset(Tensor tensor_) : tensor(std::move(tensor_)) {}
+  TensorExample get(size_t index) override { return tensor[int64_t(index)]; }
+  optional<size_t> size() const override { return size_t(tensor.size(0)); }
+  Tensor tensor;
+};
+
+}  // namespace torch::data::datasets

@@ -1,0 +1,148 @@
+// Functions that make tensors: sizes or values, then TensorOptions.
+#pragma once
+#include <functional>
+
+#include <torch/ops.h>
+
+namespace torch {
+
+inline Tensor empty(IntArrayRef size, const TensorOptions& o = {}) {
+  return o.finish(vesta::empty(size, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor zeros(IntArrayRef size, const TensorOptions& o = {}) {
+  return o.finish(vesta::zeros(size, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor ones(IntArrayRef size, const TensorOptions& o = {}) {
+  return o.finish(vesta::ones(size, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor full(IntArrayRef size, Scalar value, const TensorOptions& o = {}) {
+  return o.finish(vesta::full(size, value, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o = {}) {
+  return o.finish(vesta::empty_strided(size, stride, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor scalar_tensor(Scalar value, const TensorOptions& o = {}) {
+  return o.finish(vesta::scalar_tensor(value, o.dtype(), o.device_opt()));
+}
+inline Tensor arange(Scalar end, const TensorOptions& o = {}) {
+  return o.finish(vesta::arange(end, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor arange(Scalar start, Scalar end, const TensorOptions& o = {}) {
+  return o.finish(vesta::arange(start, end, 1, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& o = {}) {
+  return o.finish(vesta::arange(start, end, step, o.dtype_opt(), o.device_opt()));
+}
+/// Returns start, start + step, ... up to and with `end`.
+inline Tensor range(Scalar start, Scalar end, Scalar step = 1, const TensorOptions& o = {}) {
+  const double last = end.real() + step.real() / 2;
+  return o.finish(vesta::arange(start.real(), last, step.real(), o.dtype(), o.device_opt()));
+}
+inline Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& o = {}) {
+  return o.finish(vesta::linspace(start, end, steps, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, const TensorOptions& o = {}) {
+  return o.finish(vesta::logspace(start, end, steps, base, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor eye(int64_t n, const TensorOptions& o = {}) {
+  return o.finish(vesta::eye(n, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor eye(int64_t n, int64_t m, const TensorOptions& o = {}) {
+  return o.finish(vesta::eye(n, m, o.dtype_opt(), o.device_opt()));
+}
+
+inline Tensor empty_like(const Tensor& t, const TensorOptions& o = {}) {
+  return o.finish(vesta::empty_like(t, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor zeros_like(const Tensor& t, const TensorOptions& o = {}) {
+  return o.finish(vesta::zeros_like(t, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor ones_like(const Tensor& t, const TensorOptions& o = {}) {
+  return o.finish(vesta::ones_like(t, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor full_like(const Tensor& t, Scalar value, const TensorOptions& o = {}) {
+  return o.finish(vesta::full_like(t, value, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor rand_like(const Tensor& t, const TensorOptions& o = {}) {
+  return o.finish(vesta::rand_like(t, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor randn_like(const Tensor& t, const TensorOptions& o = {}) {
+  return o.finish(vesta::randn_like(t, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor randint_like(const Tensor& t, int64_t low, int64_t high, const TensorOptions& o = {}) {
+  return o.finish(vesta::randint(low, high, t.sizes(), nullptr, o.dtype_opt().value_or(t.dtype()),
+                                 o.device_opt().value_or(t.device())));
+}
+inline Tensor randint_like(const Tensor& t, int64_t high, const TensorOptions& o = {}) {
+  return randint_like(t, 0, high, o);
+}
+
+inline Tensor rand(IntArrayRef size, const TensorOptions& o = {}) {
+  return o.finish(vesta::rand(size, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor randn(IntArrayRef size, const TensorOptions& o = {}) {
+  return o.finish(vesta::randn(size, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& o = kLong) {
+  return o.finish(vesta::randint(low, high, size, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& o = kLong) {
+  return randint(0, high, size, o);
+}
+inline Tensor randperm(int64_t n, const TensorOptions& o = kLong) {
+  return o.finish(vesta::randperm(n, nullptr, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor normal(double mean, double std, IntArrayRef size, optional<Generator*> generator = {},
+                     const TensorOptions& o = {}) {
+  return o.finish(vesta::empty(size, o.dtype_opt(), o.device_opt()).normal_(mean, std, generator.value_or(nullptr)));
+}
+
+/// Makes a tensor of nested lists of numbers.
+inline Tensor tensor(const vesta::TensorData& data, const TensorOptions& o = {}) {
+  return o.finish(vesta::tensor(data, o.dtype_opt(), o.device_opt()));
+}
+template <class T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+Tensor tensor(T value, const TensorOptions& o = {}) {
+  const TensorOptions typed = o.has_dtype() ? o : o.dtype(std::is_floating_point_v<T> ? vesta::default_dtype()
+                                                                                        : vesta::dtype_of<T>);
+  return typed.finish(vesta::tensor(vesta::TensorData(value), typed.dtype(), o.device_opt()));
+}
+template <class T>
+  requires std::is_arithmetic_v<T>
+Tensor tensor(const std::vector<T>& values, const TensorOptions& o = {}) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const std::vector<uint8_t> bytes(values.begin(), values.end());
+    return o.finish(vesta::tensor(bytes, o.dtype_opt().value_or(kBool), o.device_opt()));
+  } else {
+    const Dtype own = std::is_floating_point_v<T> ? vesta::default_dtype() : vesta::dtype_of<T>;
+    return o.finish(vesta::tensor(values, o.dtype_opt().value_or(own), o.device_opt()));
+  }
+}
+template <class T>
+Tensor tensor(Values<T> values, const TensorOptions& o = {}) {
+  return tensor(values.vec(), o);
+}
+inline Tensor tensor(IntArrayRef values, const TensorOptions& o) { return tensor(values.vec(), o); }
+
+/// Makes a tensor over memory that somebody else keeps; `deleter` runs when nobody uses the tensor any more.
+inline Tensor from_blob(void* data, IntArrayRef size, const std::function<void(void*)>& deleter,
+                        const TensorOptions& o = {}) {
+  return o.finish(vesta::from_blob(data, size, o.dtype(), deleter));
+}
+inline Tensor from_blob(void* data, IntArrayRef size, const TensorOptions& o = {}) {
+  return from_blob(data, size, std::function<void(void*)>(), o);
+}
+inline Tensor from_blob(void* data, IntArrayRef size, IntArrayRef strides, const std::function<void(void*)>& deleter,
+                        const TensorOptions& o = {}) {
+  return o.finish(vesta::from_blob(data, size, o.dtype(), deleter, vesta::MaybeDims(strides)));
+}
+inline Tensor from_blob(void* data, IntArrayRef size, IntArrayRef strides, const TensorOptions& o = {}) {
+  return from_blob(data, size, strides, std::function<void(void*)>(), o);
+}
+
+}  // namespace torch
+
+namespace at {
+using namespace torch;
+}

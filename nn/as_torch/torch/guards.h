@@ -1,0 +1,63 @@
+// What holds for a scope or the process: recording, random seeds, threads, CUDA's presence.
+#pragma once
+#include <torch/tensor.h>  // before Vesta's
+
+#include <vesta/core/backend.h>
+#include <vesta/core/random.h>
+
+namespace torch {
+
+/// Nothing in its scope is recorded.
+class NoGradGuard {
+ public:
+  NoGradGuard() : mode_(false) {}
+
+ private:
+  vesta::GradMode mode_;
+};
+
+/// Sets whether its scope is recorded.
+class AutoGradMode {
+ public:
+  explicit AutoGradMode(bool enabled) : mode_(enabled) {}
+
+ private:
+  vesta::GradMode mode_;
+};
+
+/// The switch of the current thread.
+struct GradMode {
+  static bool is_enabled() { return vesta::GradMode::enabled(); }
+  static void set_enabled(bool enabled) { vesta::GradMode::set(enabled); }
+};
+
+using vesta::InferenceMode;
+
+/// Seeds the generators of all devices.
+inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
+
+namespace cuda {
+/// Returns the number of GPUs that can be used.
+inline size_t device_count() {
+  return vesta::has_backend(vesta::DeviceType::cuda)
+             ? size_t(vesta::backend(vesta::DeviceType::cuda).device_count())
+             : 0;
+}
+inline bool is_available() { return device_count() > 0; }
+/// Returns whether cuDNN could be used; Vesta loads it when an op needs it.
+inline bool cudnn_is_available() { return is_available(); }
+inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
+inline void manual_seed_all(uint64_t seed) { vesta::manual_seed(seed); }
+}  // namespace cuda
+
+}  // namespace torch
+
+namespace at {
+using torch::AutoGradMode;
+using torch::GradMode;
+using torch::NoGradGuard;
+}  // namespace at
+namespace c10 {
+using torch::GradMode;
+using vesta::InferenceMode;
+}  // namespace c10

@@ -1,0 +1,3 @@
+// AdamW stands beside Adam.
+#pragma once
+#include <torch/optim/adam.h>
