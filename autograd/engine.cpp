@@ -43,6 +43,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include <vesta/autograd/flat_gradient.h>
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/pending.h>
 #include <vesta/autograd/pieces.h>
@@ -489,6 +490,9 @@ GradList Run::apply(Node& node, GradList grads, const Neighbours& with, Needs ne
   if (profiled.load(std::memory_order_relaxed)) result = apply_profiled(node, std::move(grads), with, needs);
   else result = apply_with(node, std::move(grads), with, needs);
   use.complete(retain_graph);
+  if (node.flat() && GradMode::enabled() && result.size() > 0 && result[0].defined() && node.edges()[0]) {
+    result[0] = flat_gradient(result[0], node.edges()[0]);
+  }
   return result;
 }
 

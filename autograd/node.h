@@ -151,6 +151,9 @@ class VESTA_API Node : public pool::Pooled {
   std::string shown_name() const { return shown_ ? shown_ : name(); }
   /// Shows the node by another name, a literal: that of the step that PyTorch makes of several ops.
   void show_as(const char* name) { shown_ = name; }
+  /// Lets the gradient of input 0 have a gradient of zero with respect to it (flat_gradient.h).
+  void make_flat() { flat_ = true; }
+  bool flat() const { return flat_; }
   /// Returns the name of the op that was recorded, for errors; the node's name where there is no op.
   virtual std::string op() const { return name(); }
   /// Drops what was saved for apply(); called after it unless the graph is retained.
@@ -251,7 +254,8 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
-  bool may_fuse_previous_ = false;
+  bool may_fuse_previous_ : 1 = false;
+  bool flat_ : 1 = false;
   uint16_t stream_ = 0;
   const PointwiseInfo* postponable_ = nullptr;
   const char* shown_ = nullptr;  // the name that was given to show_as()

@@ -83,6 +83,9 @@ void register_autograd() {
   autograd_port.name_step = [](const Tensor& t, const char* name) {
     if (const NodePtr fn = grad_fn(t)) fn->show_as(name);
   };
+  autograd_port.flatten_step = [](const Tensor& t) {
+    if (const NodePtr fn = grad_fn(t)) fn->make_flat();
+  };
   autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
     if (!requires_grad(t)) return {};
     NodePtr fn = grad_fn(t);

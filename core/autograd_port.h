@@ -20,6 +20,8 @@ struct AutogradPort {
   std::string (*repr_suffix)(const Tensor& t) = nullptr;
   /// Shows the node that made `t` by another name, a literal.
   void (*name_step)(const Tensor& t, const char* name) = nullptr;
+  /// Lets the gradient that passes the node that made `t` have a gradient of zero with respect to its input.
+  void (*flatten_step)(const Tensor& t) = nullptr;
 };
 extern VESTA_API AutogradPort autograd_port;
 

@@ -18,13 +18,13 @@
   X(host,        no,  no,  yes, no)             \
   X(linalg,      yes, yes, yes, yes)            \
   X(fft,         yes, yes, yes, yes)            \
-  X(distance,    yes, no,  no,  yes)            \
+  X(distance,    yes, no,  yes, yes)            \
   X(conv,        yes, yes, yes, yes)            \
   X(norm,        yes, yes, yes, yes)            \
   X(pool,        yes, yes, yes, yes)            \
   X(resample,    yes, yes, yes, yes)            \
   X(grid_sample, yes, no,  yes, no)             \
-  X(flip,        yes, no,  no,  no)             \
+  X(flip,        yes, no,  yes, no)             \
   X(triangle,    yes, no,  yes, no)             \
   X(pad,         yes, no,  no,  no)             \
   X(index,       yes, yes, yes, yes)            \
@@ -41,7 +41,7 @@
   X(nccl,        no,  no,  yes, no)             \
   X(view,        no,  no,  no,  yes)            \
   X(copy,        no,  no,  no,  yes)            \
-  X(sparse,      yes, no,  no,  yes)
+  X(sparse,      yes, no,  yes, yes)
 // clang-format on
 
 #define VESTA_IF_yes(...) __VA_ARGS__

@@ -29,6 +29,17 @@ TensorPair named_step(TensorPair pair, const char* step) {
   return pair;
 }
 
+Tensor flat_step(Tensor t, const char* step) {
+  if (!t.requires_grad()) return t;
+  autograd_port.flatten_step(t);
+  return step ? named_step(std::move(t), step) : t;
+}
+
+TensorPair flat_step(TensorPair pair, const char* step) {
+  flat_step(std::get<0>(pair), nullptr);
+  return step ? named_step(std::move(pair), step) : pair;
+}
+
 TensorVector named_step(TensorVector list, const char* step) {
   if (follows_torch()) {
     for (const Tensor& t : list) name_step(t, step);

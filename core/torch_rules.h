@@ -19,4 +19,9 @@ VESTA_API TensorPair named_step(TensorPair pair, const char* step);
 /// Does the same for each of a list.
 VESTA_API TensorVector named_step(TensorVector list, const char* step);
 
+/// Names the node of `t` as named_step() does, and lets gradients through it, which do not change with the operand,
+/// have gradients of zero with respect to the operand, as in PyTorch, instead of none. `step` may be null.
+VESTA_API Tensor flat_step(Tensor t, const char* step);
+VESTA_API TensorPair flat_step(TensorPair pair, const char* step);
+
 }  // namespace vesta

@@ -74,7 +74,7 @@ using HostAllocator = PinnedAllocator<HostDriver>;
 /// Returns a device's allocator, created on first use with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
 /// Lets device `reader` use the memory of `owner` directly where the hardware can, so that copies between them do not
-/// pass through the host. Asks the driver once for each pair.
+/// pass through the host; does nothing where the driver refuses. Asks the driver once for each pair.
 void allow_peer(int reader, int owner);
 /// Returns whether a device's allocator was made.
 bool has_allocator(int device);

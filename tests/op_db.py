@@ -356,7 +356,7 @@ OPS: list[Row] = [
         result="int64", grad=False, method=False, covers=("_places_by_rank",)),
     # ---- selection ----
     structured("clamp_tensors", np.clip, s.clamp_tensors, grad_samples=s.clamp_tensors_grad, fn=c.clamp, dtypes="ihf",
-        may="bu", covers=("_clamp_between",), method=False, ulp=0.5),
+        may="bu", covers=("_clamp_between", "_clamp_by_tensors"), method=False, ulp=0.5),
     structured("where", np.where, s.where, method=False, ulp=0.5),
     structured("isclose", np.isclose, s.close, dtypes="uifc", may="bh", result="bool", grad=False, out=False, ulp=0,
         covers=("isclose", "allclose", "equal", "_isclose")),

@@ -1,6 +1,7 @@
 // Pointwise ops: their gradients stand in the structs; nothing is written by hand for a single op.
 #include <vesta/autograd/rules/tensor_math.h>
 
+#include <vesta/autograd/flat_gradient.h>
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/views.h>
@@ -8,7 +9,6 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/explog.h>
-#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/pointwise/activation.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
@@ -26,30 +26,6 @@
 namespace vesta::autograd::rules {
 namespace {
 
-/// The node of a gradient that does not change with the operand it was computed from: it passes its own gradient on to
-/// the first edge, and zeros to the second.
-class FlatNode final : public Node {
- public:
-  FlatNode(const Tensor& gradient, const Tensor& operand)
-      : shape_(operand.sizes()), dtype_(operand.dtype()), device_(operand.device()) {
-    set_num_edges(2);
-    edge(0) = gradient_edge(gradient);
-    edge(1) = gradient_edge(operand);
-  }
-  GradList apply(GradList grads, Needs needs) override {
-    GradList result(2);
-    if (needs[1]) result[1] = zeros(shape_, dtype_, device_);
-    result[0] = std::move(grads[0]);
-    return result;
-  }
-  std::string name() const override { return "FlatBackward"; }
-
- private:
-  Dims shape_;
-  DType dtype_;
-  Device device_;
-};
-
 /// Lets the gradients of a piecewise linear op with respect to its first input have a gradient of zero with respect to
 /// what they were computed from, as in PyTorch: by their formulas they would have none, and a parameter that only
 /// decides between the pieces would get none either.
@@ -57,14 +33,9 @@ template <auto& op>
 void connect_pieces() {
   static const auto formula = recording::pointwise_rule<op>.formula[0];
   recording::pointwise_rule<op>.formula[0] = [](const Tensor& g, const Tensor* used, const double* params) -> Tensor {
-    Tensor slope = formula(g, used, params);
+    const Tensor slope = formula(g, used, params);
     if (!GradMode::enabled() || !used[0].defined() || !used[0].requires_grad()) return slope;
-    Tensor result = slope.detach();
-    auto* node = new FlatNode(slope, used[0]);
-    auto owner = NodePtr::first(node);
-    node->set_input_meta(0, 1, result);
-    set_history(result, std::move(owner));
-    return result;
+    return flat_gradient(slope, gradient_edge(used[0]));
   };
 }
 

@@ -66,9 +66,9 @@ VESTA_INLINE const Tensor& bound_within(const Tensor& input, const Tensor& bound
   return held ? bound : (limit = number_within(input, bound, lower));
 }
 
-/// Returns whether a bound is a tensor beside floats: equal values share the gradient then.
+/// Returns whether a bound is a tensor, and it or the input has floats: equal values share the gradient then.
 bool shares_gradient(const Tensor& input, const Tensor& bound) {
-  return bound.defined() && !bound.impl()->wrapped_number && is_float(input.dtype());
+  return bound.defined() && !bound.impl()->wrapped_number && (is_float(input.dtype()) || is_float(bound.dtype()));
 }
 
 }  // namespace
@@ -92,11 +92,7 @@ Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max, Ou
   if (shares_gradient(input, low) || shares_gradient(input, high)) {
     if (!high.defined()) return named_step(ops::maximum(input, low, out), "ClampBackward0");
     if (!low.defined()) return named_step(ops::minimum(input, high, out), "ClampBackward0");
-    if (out.kind != Out::inplace) return named_step(ops::minimum(maximum(input, low), high, out), "ClampBackward0");
-    // In place the first step must not write, as `high` may be the input; a gradient saves the value before.
-    const bool recorded =
-        layer_state.grad_enabled && (input.requires_grad() || low.requires_grad() || high.requires_grad());
-    return write_result(input, minimum(maximum(recorded ? clone(input) : input, low), high), "clamp_");
+    return named_step(ops::_clamp_by_tensors(input, low, high, out), "ClampBackward0");
   }
   if (!high.defined()) return named_step(ops::_clamp_min(input, low, out), "ClampBackward1");
   if (!low.defined()) return named_step(ops::_clamp_max(input, high, out), "ClampBackward1");

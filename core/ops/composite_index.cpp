@@ -6,6 +6,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/examples.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
@@ -328,8 +329,8 @@ Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View vi
 Tensor clone_with_memory(const Tensor& input) {
   if (self_overlaps(input)) return clone(input);
   const int64_t elements = int64_t(input.impl()->storage()->nbytes()) / itemsize(input.dtype());
-  const Tensor memory = clone(as_strided(input.detach(), {elements}, {1}, 0));
-  Tensor r = as_strided(memory, IntList(input.sizes()), IntList(input.strides()), input.storage_offset());
+  const Tensor all(TensorImpl::make(input.impl()->storage(), Dims{elements}, Dims{1}, 0, input.dtype(), "clone"));
+  Tensor r = as_strided(clone(all), IntList(input.sizes()), IntList(input.strides()), input.storage_offset());
   if (input.requires_grad()) copy_(r, input);
   return r;
 }
@@ -342,7 +343,8 @@ Tensor select_scatter_composite(const Tensor& input, const Tensor& src, int64_t 
 Tensor as_strided_scatter_composite(const Tensor& input, const Tensor& src, IntList size, IntList stride,
                                     MaybeInt storage_offset) {
   const Tensor r = clone_with_memory(input);
-  return with_part(r, as_strided(r, size, stride, storage_offset), src, "as_strided_scatter");
+  const int64_t offset = offset_in_memory(input, size, stride, storage_offset, "as_strided_scatter");
+  return with_part(r, as_strided(r, size, stride, offset), src, "as_strided_scatter");
 }
 Tensor slice_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end,
                                int64_t step) {

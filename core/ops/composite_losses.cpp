@@ -294,11 +294,11 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   const bool learned = weight.defined() && layer_state.grad_enabled && weight->requires_grad();
   if (ops::_nll_loss.is_fused_on(rows.input.device().type()) && !learned) {
     const Tensor loss = std::get<0>(_nll_loss(rows.input, rows.target, weight, ignore_index, int64_t(r)));
-    return named_step(r == Reduce::none ? reshape(loss, rows.shape) : loss, class_step(input, 0));
+    return flat_step(r == Reduce::none ? reshape(loss, rows.shape) : loss, class_step(input, 0));
   }
   const Tensor counted = ne(rows.target, ignore_index);
   const Tensor loss = nll_of_rows(rows.input, rows.target, weight, ignore_index, counted);
-  return named_step(class_loss(loss, rows, weight, ignore_index, r, counted), class_step(input, 0));
+  return flat_step(class_loss(loss, rows, weight, ignore_index, r, counted), class_step(input, 0));
 }
 
 Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {

@@ -10,7 +10,8 @@
 //   counts           whether the op counts the steps of each parameter
 //   uses(i)          whether states[i] is read and written with these numbers; it may be an empty list otherwise
 //   Counted          what all elements of a parameter share: at most three doubles
-//   count(n, s)      computes it for step n, n = 1 for the first, and updates the scalars s
+//   count(n, s)      computes it for step n, n = 1 for the first, and updates the scalars s. Without scalars a GPU may
+//                    do it, to the same bits: by +, -, *, /, sqrt and step_detail::power
 //   update(p, g, states..., c)
 //                    the formula for one element, V being Vec<C> on a CPU, float or double on a GPU, Tensor when
 //                    recorded. Numbers are V by lit<V>(), computed in double before.
@@ -21,6 +22,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include <vesta/core/base/macros.h>
 #include <vesta/core/ops/math.h>
@@ -47,6 +49,23 @@ VESTA_HD VESTA_INLINE V lerp(V mean, V x, double beta) {
 template <class V>
 VESTA_HD VESTA_INLINE V mean_square(V square, V x, double beta) {
   return square * lit<V>(beta) + x * x * lit<V>(1 - beta);
+}
+/// Multiplies the sum `high + low` by another, with 104 bits.
+VESTA_HD VESTA_INLINE void multiply(double& high, double& low, double other_high, double other_low) {
+  const double product = high * other_high;
+  const double rest = fma(high, other_high, -product) + (high * other_low + low * other_high);
+  high = product + rest;
+  low = rest - (high - product);
+}
+/// Raises to the number of a step: exact products and sums, which have the same bits on every device, as pow has not.
+VESTA_HD inline double power(double base, double n) {
+  if (!(n >= 0 && n < 0x1p53 && n == math::floor(n))) return math::pow(base, n);
+  double high = 1, low = 0, square = base, square_low = 0;
+  for (uint64_t left = uint64_t(n); left; left >>= 1) {
+    if (left & 1) multiply(high, low, square, square_low);
+    multiply(square, square_low, square, square_low);
+  }
+  return high + low;
 }
 template <size_t n>
 using Names = std::array<const char*, n>;
@@ -91,8 +110,8 @@ struct AdamStep {
   };
   bool uses(int state) const { return state < 2 || amsgrad; }
   VESTA_HD Counted count(double n, float*) const {
-    const double root = math::sqrt(1 - math::pow(beta2, n));
-    return {lr / (1 - math::pow(beta1, n)) * root, eps * root};
+    const double root = math::sqrt(1 - step_detail::power(beta2, n));
+    return {lr / (1 - step_detail::power(beta1, n)) * root, eps * root};
   }
   template <class V>
   VESTA_HD VESTA_INLINE void update(V& p, V g, V& mean, V& square, V& largest, const Counted& c) const {
@@ -191,7 +210,7 @@ struct AdamaxStep {
     double step_size;
   };
   bool uses(int) const { return true; }
-  VESTA_HD Counted count(double n, float*) const { return {lr / (1 - math::pow(beta1, n))}; }
+  VESTA_HD Counted count(double n, float*) const { return {lr / (1 - step_detail::power(beta1, n))}; }
   template <class V>
   VESTA_HD VESTA_INLINE void update(V& p, V g, V& mean, V& largest, const Counted& c) const {
     using math::lit;
@@ -218,7 +237,8 @@ struct NAdamStep {
   VESTA_HD Counted count(double n, float* product) const {
     const double mu = momentum(n), next = momentum(n + 1);
     *product = *product * float(mu);
-    return {lr * (1 - mu) / (1 - double(*product)), lr * next / (1 - double(*product) * next), 1 - math::pow(beta2, n)};
+    return {lr * (1 - mu) / (1 - double(*product)), lr * next / (1 - double(*product) * next),
+            1 - step_detail::power(beta2, n)};
   }
   template <class V>
   VESTA_HD VESTA_INLINE void update(V& p, V g, V& mean, V& square, const Counted& c) const {
@@ -246,7 +266,8 @@ struct RAdamStep {
   };
   bool uses(int) const { return true; }
   VESTA_HD Counted count(double n, float*) const {
-    const double correction1 = 1 - math::pow(beta1, n), power = math::pow(beta2, n), correction2 = 1 - power;
+    const double correction1 = 1 - step_detail::power(beta1, n), power = step_detail::power(beta2, n),
+                 correction2 = 1 - power;
     const double longest = 2 / (1 - beta2) - 1, length = longest - 2 * n * power / correction2;
     if (length <= 5) return {lr / correction1, 0};
     const double above = (length - 4) * (length - 2) * longest, below = (longest - 4) * (longest - 2) * length;

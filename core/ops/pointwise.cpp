@@ -164,17 +164,19 @@ class Call {
   Tensor fresh(DType result);
 };
 
-/// Allocates the result: contiguous, or in the order of the inputs' strides (transposed in, transposed out).
+/// Allocates the result: contiguous, or in the order of the inputs' strides (transposed in, transposed out). The first
+/// input alone decides if it has the result's shape.
 Tensor Call::fresh(DType result) {
   const Tensor* first = nullptr;
   bool contiguous = true;
   for (int i = 0; i < inputs_; ++i) {
-    if (in_[i].dim() != int64_t(shape_.size())) continue;
+    if (in_[i].dim() == 0) continue;
+    if (!first) first = &in_[i];
     contiguous = contiguous && in_[i].is_contiguous();
-    if (!first && std::ranges::equal(IntSpan(shape_), in_[i].sizes())) first = &in_[i];
   }
-  if (contiguous || !first) return empty_tensor(shape_, result, device_);
-  if (first->impl()->dense()) return empty_tensor_strided(shape_, first->strides(), result, device_);
+  if (contiguous) return empty_tensor(shape_, result, device_);
+  if (first->impl()->dense() && std::ranges::equal(IntSpan(shape_), first->sizes()))
+    return empty_tensor_strided(shape_, first->strides(), result, device_);
   const Tensor* list[kMaxInputs];
   for (int i = 0; i < inputs_; ++i) list[i] = &in_[i];
   return empty_tensor_strided(shape_, strides_like(shape_, {list, size_t(inputs_)}), result, device_);

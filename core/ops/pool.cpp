@@ -80,7 +80,7 @@ Tensor own_memory(const Tensor& result, const Tensor& input) {
 TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                     IntList dilation, bool ceil_mode) {
   const Tensor x = p.batch(input);
-  return p.unbatch(input, _max_pool(x, kernel_size, stride, padding, dilation, ceil_mode));
+  return flat_step(p.unbatch(input, _max_pool(x, kernel_size, stride, padding, dilation, ceil_mode)), nullptr);
 }
 
 /// Averages windows, one dimension after the other: the mean over a box is the mean of means.
@@ -177,7 +177,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   };
   const auto changes = [&](int64_t d) { return window(d).in != window(d).out; };
   if (p.dims == 2 && changes(0) && changes(1)) {
-    return named_step(p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1))), kSteps[1]);
+    return flat_step(p.unbatch(input, resample_planes(x, 2, windows_along(0), windows_along(1))), kSteps[1]);
   }
   const DType dtype = x.dtype();
   bool unchanged = true;
@@ -187,7 +187,7 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   for (int64_t d = 0; d < p.dims; ++d) {
     if (changes(d)) x = resample(x, d + 2, windows_along(d));
   }
-  return named_step(p.unbatch(input, x.to(dtype)), kSteps[p.dims - 1]);
+  return flat_step(p.unbatch(input, x.to(dtype)), kSteps[p.dims - 1]);
 }
 
 /// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
@@ -262,7 +262,8 @@ Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntL
                                   IntList dilation, bool ceil_mode) {                                                \
     const Pooling p{"max_pool" #n "d", n};                                                                           \
     const Tensor x = p.batch(input);                                                                                 \
-    return p.unbatch(input, _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode));                 \
+    return flat_step(p.unbatch(input, _max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode)),       \
+                     nullptr);                                                                                       \
   }                                                                                                                  \
   TensorPair max_pool##n##d_with_indices_composite(const Tensor& input, IntList kernel_size, IntList stride,         \
                                                    IntList padding, IntList dilation, bool ceil_mode) {              \
@@ -272,7 +273,7 @@ Tensor _max_pool_values_composite(const Tensor& input, IntList kernel_size, IntL
     return adaptive_avg_pool({"adaptive_avg_pool" #n "d", n}, input, output_size);                                   \
   }                                                                                                                  \
   TensorPair adaptive_max_pool##n##d_composite(const Tensor& input, IntList output_size) {                           \
-    return named_step(adaptive_max_pool({"adaptive_max_pool" #n "d", n}, input, output_size),                        \
+    return flat_step(adaptive_max_pool({"adaptive_max_pool" #n "d", n}, input, output_size),                        \
                       n == 1 ? "SqueezeBackward1" : "AdaptiveMaxPool" #n "DBackward0");                              \
   }
 VESTA_POOLING(1)
@@ -282,18 +283,18 @@ VESTA_POOLING(3)
 
 Tensor avg_pool1d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad) {
-  return named_step(avg_pool({"avg_pool1d", 1}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, {}),
-                    "SqueezeBackward1");
+  return flat_step(avg_pool({"avg_pool1d", 1}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, {}),
+                   "SqueezeBackward1");
 }
 Tensor avg_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad, MaybeInt divisor_override) {
-  return named_step(
+  return flat_step(
       avg_pool({"avg_pool2d", 2}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
       "AvgPool2DBackward0");
 }
 Tensor avg_pool3d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
                             bool count_include_pad, MaybeInt divisor_override) {
-  return named_step(
+  return flat_step(
       avg_pool({"avg_pool3d", 3}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
       "AvgPool3DBackward0");
 }

@@ -314,7 +314,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
                                          "ReflectionPad3DBackward0"};
   constexpr const char* kReplication[] = {"ReplicationPad1DBackward0", "ReplicationPad2DBackward0",
                                           "ReplicationPad3DBackward0"};
-  return named_step(x, (mode == "reflect" ? kReflection : kReplication)[dims - 1]);
+  return flat_step(x, (mode == "reflect" ? kReflection : kReplication)[dims - 1]);
 }
 
 // ---- Interpolation ----

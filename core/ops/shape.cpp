@@ -190,7 +190,7 @@ Tensor unfold_composite(const Tensor& input, int64_t dimension, int64_t size, in
   const int64_t stride = input.dim() ? strides[size_t(d)] : 1;
   if (input.dim()) sizes[size_t(d)] = (n - size) / step + 1, strides[size_t(d)] = stride * step;
   sizes.push_back(size), strides.push_back(stride);
-  return named_step(as_strided(input, sizes, strides, input.storage_offset()), "UnfoldBackward0");
+  return named_step(as_strided(input, sizes, strides), "UnfoldBackward0");
 }
 
 Tensor adjoint_composite(const Tensor& input) {

@@ -88,20 +88,27 @@ Dims strides_like(IntSpan shape, std::span<const Tensor* const> operands) {
     int lead = n - int(t.dim());
     return d < lead || t.sizes()[size_t(d - lead)] != shape[size_t(d)] ? 0 : t.strides()[size_t(d - lead)];
   };
-  auto inside = [&](int a, int b) {  // does dimension a lie inside b?
+  auto order_of = [&](int a, int b) {  // -1: a lies inside b, 1: b inside a, 0: no operand tells
     for (const Tensor* t : operands) {
       int64_t x = stride(*t, a), y = stride(*t, b);
       if (x == 0 || y == 0) continue;
-      if (x != y) return x < y;
-      if (shape[size_t(a)] != shape[size_t(b)]) return shape[size_t(a)] < shape[size_t(b)];
+      if (x != y) return x < y ? -1 : 1;
+      if (shape[size_t(a)] > shape[size_t(b)]) return 1;
     }
-    return a > b;
+    return 0;
   };
   SmallVector<int, 8> order;
   for (int d = n - 1; d >= 0; --d) {
     order.push_back(d);
-    for (size_t at = order.size() - 1; at > 0 && inside(order[at], order[at - 1]); --at)
-      std::swap(order[at], order[at - 1]);
+    // A dimension that no operand orders against this one is passed over: one further in may lie outside of it.
+    size_t place = order.size() - 1;
+    for (size_t at = place; at-- > 0;) {
+      int told = order_of(order[at], order[place]);
+      if (told < 0) break;
+      if (told == 0) continue;
+      std::swap(order[at], order[place]);
+      place = at;
+    }
   }
   Dims strides(shape.size());
   int64_t step = 1;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <vesta/core/autograd_port.h>
+#include <vesta/core/ops/examples.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -166,7 +167,7 @@ Tensor as_strided(const Tensor& t, IntList size, IntList stride, MaybeInt storag
     VESTA_CHECK(s >= 0, runtime,
                 "as_strided: Negative strides are not supported at the moment, got strides: ", IntSpan(stride), ".");
   }
-  return alias(t, size, stride, storage_offset.value_or(t.storage_offset()), "as_strided");
+  return alias(t, size, stride, offset_in_memory(t, size, stride, storage_offset, "as_strided"), "as_strided");
 }
 
 /// Reads the same bytes as elements of another dtype. Elements of another size change the last dimension.

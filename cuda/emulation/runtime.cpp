@@ -9,7 +9,7 @@
 // Settings, for tests: VESTA_EMULATION_SCHEDULE (eager, lazy, random), VESTA_EMULATION_ORDER (ascending, descending,
 // shuffled threads), VESTA_EMULATION_SEED, VESTA_EMULATION_DEVICES, VESTA_EMULATION_MEMORY (MiB of a device),
 // VESTA_EMULATION_PAGEABLE (1: it reads pageable memory by itself), VESTA_EMULATION_CAPABILITY (90: 9.0),
-// VESTA_EMULATION_QUEUES (hardware queues of a device; 0: as many as streams).
+// VESTA_EMULATION_QUEUES (hardware queues of a device; 0: as many as streams), VESTA_EMULATION_PEERS (0: refused).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -288,8 +288,7 @@ class Machine {
       defaults_.back()->device = i;
     }
     reads_pageable_memory = setting("VESTA_EMULATION_PAGEABLE", 0) != 0;
-    capability = int(setting("VESTA_EMULATION_CAPABILITY", 90));
-    queues_ = int(setting("VESTA_EMULATION_QUEUES", 0));
+    capability = int(setting("VESTA_EMULATION_CAPABILITY", 90)), queues_ = int(setting("VESTA_EMULATION_QUEUES", 0));
     const uint64_t seed = setting("VESTA_EMULATION_SEED", 1);
     random.seed(seed);
     const std::string when = word("VESTA_EMULATION_SCHEDULE"), order = word("VESTA_EMULATION_ORDER");
@@ -567,6 +566,7 @@ Status can_access_peer(int, int, bool* yes) {
 Status enable_peer_access(int peer) {
   Locked l;
   if (peer < 0 || size_t(peer) >= l->arenas.size()) return Status::invalid_device;
+  if (emulation::setting("VESTA_EMULATION_PEERS", 1) == 0) return Status::not_supported;
   l->peers.insert({Machine::device(), peer});
   return Status::success;
 }

@@ -31,6 +31,7 @@ struct CtcArgs {
   int64_t steps, batch, classes, longest, states, blank;
   bool in_shared;
   Fault* fault;
+  const char* name;  // the host's text: a literal in device code would lie on the device
 };
 
 template <class T>
@@ -102,7 +103,7 @@ VESTA_KERNEL void ctc_alpha_kernel(CtcArgs<T> a) {
   const Sequence<T> q(a, n);
   for (int64_t l = threadIdx.x; l < q.length; l += blockDim.x) {
     const int64_t label = q.labels[l];
-    if (label < 0 || label >= q.classes) report(a.fault, FaultKind::class_number, "ctc_loss", label, q.classes);
+    if (label < 0 || label >= q.classes) report(a.fault, FaultKind::class_number, a.name, label, q.classes);
   }
   VESTA_DYNAMIC_SHARED(T, shared);
   T* const alpha = a.alpha + n * a.steps * pitch;
@@ -323,7 +324,8 @@ CtcArgs<T> args_of(const CtcLaunch& l) {
           l.states(),
           l.blank,
           l.rows_in_shared(),
-          l.fault};
+          l.fault,
+          "ctc_loss"};
 }
 
 /// Returns the shape of a block for each sequence, with a thread for each state up to kTeamThreads.

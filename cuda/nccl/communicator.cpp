@@ -1,6 +1,7 @@
 #include <vesta/cuda/nccl/communicator.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include <vesta/cuda/device_wait.h>
@@ -15,9 +16,13 @@ constexpr auto kCallPatience = std::chrono::seconds(1);    // for a running call
 /// Returns the time that NCCL has for the abort of one communicator.
 std::chrono::milliseconds abort_patience() {
   constexpr double kSeconds = 60, kMost = 86400;
-  const char* text = std::getenv("VESTA_NCCL_ABORT_TIMEOUT");
-  const double seconds = text && *text ? std::strtod(text, nullptr) : kSeconds;
-  return std::chrono::milliseconds(int64_t(1000 * std::clamp(seconds, 0.0, kMost)));
+  const char* given = std::getenv("VESTA_NCCL_ABORT_TIMEOUT");
+  char* end = nullptr;
+  const double seconds = given && *given ? std::strtod(given, &end) : kSeconds;
+  VESTA_CHECK(!end || (end != given && !*end && std::isfinite(seconds) && seconds >= 0), value,
+              "nccl: expected a number of seconds, finite and not negative, got '", given,
+              "' (VESTA_NCCL_ABORT_TIMEOUT).");
+  return std::chrono::milliseconds(int64_t(1000 * std::min(seconds, kMost)));
 }
 
 /// The progress of an abort, which the thread inside NCCL keeps when it is left behind.
@@ -133,6 +138,8 @@ void Communicator::close() noexcept {
   else n.comm_abort(comm);
 }
 
+Communicators::Communicators(std::string group, FailureNotice& notice)
+    : group_(std::move(group)), notice_(notice), patience_(abort_patience()) {}
 Communicators::~Communicators() { close(); }
 
 std::shared_ptr<Communicator> Communicators::add(int device, int rank, int size) {
@@ -174,7 +181,7 @@ void Communicators::abort_all(const std::string& reason) noexcept {
   {
     std::unique_lock lock(progress->mutex);
     for (size_t ended = 0; moves && ended < all.size(); ended = progress->ended) {
-      moves = progress->changed.wait_for(lock, abort_patience(), [&] { return progress->ended > ended; });
+      moves = progress->changed.wait_for(lock, patience_, [&] { return progress->ended > ended; });
     }
   }
   if (moves) {
@@ -190,7 +197,7 @@ void Communicators::abort_all(const std::string& reason) noexcept {
 
 void Communicators::give_up(const std::vector<std::shared_ptr<Communicator>>& all, const std::string& reason) noexcept {
   const std::string whole =
-      text("group '", group_, "': NCCL did not end its operations within ", abort_patience().count() / 1000.0,
+      text("group '", group_, "': NCCL did not end its operations within ", patience_.count() / 1000.0,
            " s of being told to (VESTA_NCCL_ABORT_TIMEOUT), and the device hangs. End this process. "
            "The group had failed: ",
            reason);

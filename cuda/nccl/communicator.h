@@ -96,7 +96,8 @@ class Communicator {
 /// All communicators of a group, and their common end.
 class Communicators {
  public:
-  Communicators(std::string group, FailureNotice& notice) : group_(std::move(group)), notice_(notice) {}
+  /// Raises a ValueError if VESTA_NCCL_ABORT_TIMEOUT is not a number of seconds.
+  Communicators(std::string group, FailureNotice& notice);
   ~Communicators();
   Communicators(const Communicators&) = delete;
 
@@ -117,6 +118,7 @@ class Communicators {
 
   const std::string group_;
   FailureNotice& notice_;
+  const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Communicator>> all_;

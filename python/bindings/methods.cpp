@@ -3,6 +3,7 @@
 
 #include <vesta/core/autograd_port.h>
 #include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/examples.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/print.h>
 #include <vesta/core/sparse.h>
@@ -77,7 +78,7 @@ VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element; 0 wit
   return PyLong_FromVoidPtr(memory ? self_of(b).data_ptr() : nullptr);
 }
 VESTA_METHOD(StorageOffset, "storage_offset", "()", "Where the first element lies in the memory, in elements.") {
-  return PyLong_FromLongLong(self_of(b).storage_offset());
+  return PyLong_FromLongLong(self_of(b).storage_offset() - shift_of_example(self_of(b)));
 }
 VESTA_METHOD(IsContiguous, "is_contiguous", "(Kw<object> memory_format = contiguous_format)",
              "Whether the elements lie row by row.") {

@@ -3,12 +3,15 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include <vesta/core/denormals.h>
 #include <vesta/core/base/interrupt.h>
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/ops/examples.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/precision.h>
@@ -182,6 +185,33 @@ struct IntLimits {
   }
 };
 
+// ---- vmap ----
+
+struct EnterExamples {
+  static constexpr char name[] = "_enter_examples", params[] = "(TensorList examples, IntList shifts)",
+                        doc[] =
+                            "Makes these the examples that a function runs on, each a view so many elements behind the "
+                            "first of its batch, until _leave_examples().";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<TensorList> examples(t, 0, b);
+    Arg<IntList> shifts(t, 1, b);
+    const TensorList views = examples.get();
+    const IntSpan behind = shifts.get();
+    VESTA_CHECK(views.size() == behind.size(), value, "_enter_examples: expected a shift for each example.");
+    std::vector<Example> made;
+    for (size_t i = 0; i < behind.size(); ++i) made.push_back({views[i], behind[i] + shift_of_example(views[i])});
+    enter_examples(std::move(made));
+    Py_RETURN_NONE;
+  }
+};
+struct LeaveExamples {
+  static constexpr char name[] = "_leave_examples", params[] = "()", doc[] = "Ends the last _enter_examples().";
+  static PyObject* run(const Table&, Bound&) {
+    leave_examples();
+    Py_RETURN_NONE;
+  }
+};
+
 // ---- Ctrl-C ----
 
 unsigned long main_thread = 0;
@@ -204,7 +234,7 @@ bool add_settings(PyObject* module) {
   set_waiting_hooks({begin_waiting, end_waiting});
   return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, SetFlushDenormal, GetNumThreads,
                        SetLapackFolder, PromoteTypes, CanCast, ResultType, ProductSwitch, FollowTorch, FloatLimits,
-                       IntLimits>(module);
+                       IntLimits, EnterExamples, LeaveExamples>(module);
 }
 
 }  // namespace vesta::python

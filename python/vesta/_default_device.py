@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
+from vesta._types import Device
 
 from . import _C
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 __all__ = ["get_default_device", "set_default_device"]
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from vesta._C._types import Data, Device, DType, Ints, Number
+else:  # for get_type_hints()
+    Any = Buffer = Data = Device = DType = Ints = Number = object
 
 
 def _expect_tensor(op: str, value: Any) -> None:

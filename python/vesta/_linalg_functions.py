@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from vesta._types import DType, Ints, Number, Real, Shape
 
 from . import _C, return_types
 from ._arguments import called, checked, expect, python_numbers
 from ._C import Tensor, _linalg, _ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType, Ints, Number, Real, Shape
 
 __all__ = [
     "cond",

@@ -7,15 +7,13 @@ There a reduction is a number (0 none, 1 mean, 2 sum), and arguments have other 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import vesta
 from vesta import _C
 from vesta._arguments import checked, expect
 from vesta._C import Tensor, _ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import Ints, Shape
+from vesta._types import Ints, Shape
 
 _REDUCTIONS = ("none", "mean", "sum")
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from vesta._types import Device, DType, Layout
 
 from . import _C
 from ._arguments import checked
 from ._C import Tensor, _linalg, _ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Layout
 
 
 class symeig_result(NamedTuple):

@@ -6,15 +6,14 @@ import itertools
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
+
+from vesta._types import Device, DType, Layout, Shape
 
 from . import _C
 from ._arguments import called, python_number, python_numbers
 from ._C import Size, Tensor
 from ._functions import _expect_tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Layout, Shape
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
+from vesta._types import Device, DType, Layout
 
 from . import _C
 from ._arguments import checked, expect, python_number
 from ._C import Tensor
 from .signal import windows
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Layout
 
 __all__ = [
     "bartlett_window",

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from vesta.storage import TypedStorage, UntypedStorage
 
     from .cuda import Stream
+else:  # for get_type_hints()
+    NDArray = list
+    Any = DType = Ints = MemoryFormat = Number = Shape = Stream = TypedStorage = UntypedStorage = object
+    WeakValueDictionary = object
 
 
 class _Storage:

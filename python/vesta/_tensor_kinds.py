@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 
 from . import _C
 from ._arguments import checked, is_whole_number
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from vesta._C._types import Data, Device, MemoryFormat
 
     from .storage import TypedStorage, UntypedStorage
+else:  # for get_type_hints()
+    Any = Data = Device = MemoryFormat = TypedStorage = UntypedStorage = object
 
 #: Kinds of tensors that there are not: attributes that are False.
 _NO_KIND = ("is_hpu is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_vulkan is_xla is_xpu is_privateuseone").split()
@@ -410,6 +413,8 @@ def install() -> None:
     """Puts these methods into ``Tensor``, where it has none of the name, and makes devices contexts."""
     for name, value in _slots():
         if not hasattr(Tensor, name):
+            if isinstance(value, FunctionType):
+                value.__name__, value.__qualname__ = name, f"Tensor.{name}"  # where pickles find it
             setattr(Tensor, name, value)
             if not name.startswith("_") or name == "__reversed__":
                 overridable(value)

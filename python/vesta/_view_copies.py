@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import _C
 from vesta._arguments import expect
 from vesta._C import Tensor, _ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType, Ints, Shape
+from vesta._types import DType, Ints, Shape
 
 
 def _one(name: str, input: Tensor, view: Callable[[], Tensor], out: Tensor | None) -> Tensor:

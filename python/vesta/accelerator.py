@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta._deprecated import deprecated
 from vesta._names import listing
+from vesta._types import Device
 
 from . import _C
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 __all__ = [
     "current_accelerator",

@@ -20,17 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Union
+from typing import Any, Callable, NamedTuple, Union
 
 from vesta._names import listing
+from vesta._types import DType
 
 from . import _C
 from ._arguments import expect
 from ._C import Tensor, _linalg, _ops
 from ._limits import finfo, iinfo
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
 
 __all__ = [
     "MaskedTensor",

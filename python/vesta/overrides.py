@@ -23,6 +23,8 @@ from vesta._overridable import is_overridable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+else:
+    Self = Any  # for get_type_hints()
 
 __all__ = [
     "BaseTorchFunctionMode",

@@ -12,15 +12,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import zlib
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
+from vesta._types import DType
 
 __all__ = ["SobolEngine"]
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from vesta import _C, Tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
-
 from vesta._names import listing
+from vesta._types import Device
 
 __all__ = ["load_file", "load_metadata", "save_file"]
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from vesta._names import listing
 from vesta._overridable import overridable
+from vesta._types import DType
 
 from ._C import Tensor, _ops, _special
 
 if TYPE_CHECKING:  # names that only the op list says
     from ._C._names_of_special import *  # noqa: F403
-    from ._C._types import DType
 
 #: Names here of functions that ``vesta`` has under another name.
 _OTHER_NAMES = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import vesta
 from vesta._names import listing
+from vesta._types import Device, DType, Layout
 
 from . import _C
 from ._arguments import expect
 from ._C import Tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Layout
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

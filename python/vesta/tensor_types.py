@@ -6,14 +6,13 @@ A tensor of dtype float32 on the CPU is an instance of ``vesta.FloatTensor``; ca
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from vesta._types import Device
 
 from . import _C
 from ._arguments import is_whole_number
 from ._C import Tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 #: What the names of types begin with; ``vesta.as_torch`` makes it ``torch``.
 PACKAGE = "vesta"

@@ -408,3 +408,105 @@ def test_normalizations_are_taken_in(tmp_path: Path) -> None:
         """,
     )
     assert out == ["['0', '3', '4']", "True"]
+
+
+def test_code_of_numbers_and_private_functions(tmp_path: Path) -> None:
+    """A negative base has parentheses; what only a private module defines is named where programs find it."""
+    out = _lines(
+        tmp_path,
+        """
+        traced = fx.symbolic_trace(lambda x: (-2.0) ** x)
+        print(traced(torch.tensor([2.0, 3.0])).tolist())
+        graph = fx.Graph()
+        graph.output(graph.call_function(getattr, (5, "real")))
+        print(fx.GraphModule(nn.Module(), graph)())
+        code = fx.symbolic_trace(lambda x: (torch.einsum("i,i", x, x), torch.norm(x), torch.linalg.norm(x))).code
+        print("torch.einsum(" in code, "torch.norm(" in code, "torch.linalg.norm(" in code, "torch._" in code)
+        """,
+    )
+    assert out == ["[4.0, -8.0]", "5", "True True True False"]
+
+
+def test_places_of_insertion(tmp_path: Path) -> None:
+    """``inserting_before`` counts from the call on; places of other graphs, and beyond the arguments, are refused."""
+    out = _lines(
+        tmp_path,
+        """
+        graph, other = fx.Graph(), fx.Graph()
+        x = graph.placeholder("x")
+        relu = graph.call_function(torch.relu, (x,))
+        graph.inserting_before(relu)
+        graph.call_function(torch.neg, (x,))
+        with graph.inserting_after(relu):
+            graph.call_function(torch.abs, (x,))
+        graph.call_function(torch.sin, (x,))
+        print([node.name for node in graph.nodes])
+        told(other.inserting_before, x)
+        told(other.inserting_after, x)
+        told(relu.insert_arg, 7, 5)
+        told(other.output_node)
+        """,
+    )
+    assert out == [
+        "['x', 'neg', 'sin', 'relu', 'abs_1']",
+        "AssertionError Node to insert before is not in graph.",
+        "AssertionError Node to insert after is not in graph.",
+        "AssertionError insert_args index must be between 0 and len(self.args), got 7",
+        "AssertionError Expected output node, got none",
+    ]
+
+
+def test_arguments_of_nodes_are_trees(tmp_path: Path) -> None:
+    out = _lines(
+        tmp_path,
+        """
+        from torch.utils._pytree import tree_map
+        graph = fx.Graph()
+        x = graph.placeholder("x")
+        node = graph.call_function(torch.cat, ([x, x],), {"d": {"a": x}})
+        print(tree_map(lambda taken: taken.name, (node.args, node.kwargs)))
+        print(type(tree_map(str, node.kwargs["d"])).__name__, type(tree_map(str, node.args[0])).__name__)
+        """,
+    )
+    assert out == ["((['x', 'x'],), {'d': {'a': 'x'}})", "immutable_dict immutable_list"]
+
+
+def test_threads_trace_one_after_the_other(tmp_path: Path) -> None:
+    """What other threads run meanwhile is not recorded, and calls of modules are afterwards what they were."""
+    out = _lines(
+        tmp_path,
+        """
+        import threading
+
+        layer, call = nn.Linear(2, 2), nn.Module.__call__
+        inside, go_on, errors = threading.Event(), threading.Event(), []
+
+        class Waiting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = layer
+
+            def forward(self, x):
+                inside.set()
+                assert go_on.wait(60)
+                return self.layer(x)
+
+        def trace(module, names):
+            try:
+                names.append([node.name for node in fx.symbolic_trace(module).graph.nodes])
+            except Exception as error:
+                errors.append(error)
+
+        names = []
+        threads = [threading.Thread(target=trace, args=(module, names)) for module in (Waiting(), nn.Sequential(layer))]
+        threads[0].start()
+        assert inside.wait(60)
+        threads[1].start()
+        print(type(layer(torch.ones(1, 2))).__name__, type(layer.weight).__name__)
+        go_on.set()
+        for thread in threads:
+            thread.join()
+        print(names, errors, nn.Module.__call__ is call)
+        """,
+    )
+    assert out == ["Tensor Parameter", "[['x', 'layer', 'output'], ['input_1', '_0', 'output']] [] True"]

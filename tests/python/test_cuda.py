@@ -430,7 +430,9 @@ def test_pageable_memory_may_change_after_a_copy_to_the_device(pageable: str) ->
 
 @pytest.mark.skipif(not EMULATED, reason="only the emulated device counts copies by way of the host")
 @pytest.mark.parametrize("expandable", ["True", "False"])
-def test_devices_copy_from_each_other_directly(expandable: str) -> None:
+@pytest.mark.parametrize("peers", ["1", "0"])
+def test_devices_copy_from_each_other_directly(expandable: str, peers: str) -> None:
+    """Or by way of the host, where the driver refuses."""
     out = run(
         "import vesta\n"
         "from vesta import _C_cuda\n"
@@ -440,8 +442,9 @@ def test_devices_copy_from_each_other_directly(expandable: str) -> None:
         "big += [t.to('cuda:0') for t in big]\n"
         "print(count(), *(t.sum().item() for t in big))\n",
         VESTA_CUDA_ALLOC_CONF=f"expandable_segments:{expandable}",
+        VESTA_EMULATION_PEERS=peers,
     )
-    assert out.split() == ["0", *["499500.0", "3145728.0"] * 2]
+    assert out.split() == ["0" if peers == "1" else "4", *["499500.0", "3145728.0"] * 2]
 
 
 def test_pickles_and_copies_keep_the_device() -> None:

@@ -48,11 +48,20 @@ def ptx(source: Path, architecture: str, to: Path) -> str:
 
 
 def widest_access(text: str) -> int:
-    """Returns the bytes of the widest load or store of global memory."""
+    """Returns the bytes of the widest load or store of global memory, or of memory that may be global."""
     widest = 0
-    for count, bits in re.findall(r"\b(?:ld|st)\.global[.\w]*?(?:\.v([248]))?\.[bfsu](8|16|32|64|128)\b", text):
-        widest = max(widest, int(count or 1) * int(bits) // 8)
+    for modifiers, count, bits in re.findall(
+        r"\b(?:ld|ldu|st)((?:\.\w+(?:::\w+)*)*?)(?:\.v([248]))?\.[bfsu](8|16|32|64|128)\b", text
+    ):
+        if not re.search(r"\.(?:shared|param|local|const)\b", modifiers):
+            widest = max(widest, int(count or 1) * int(bits) // 8)
     return widest
+
+
+def gpus_that_nvcc_knows() -> list[int]:
+    """Returns the architectures for which the kernels can be compiled: 80, 86, ..."""
+    known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
+    return sorted(number for name in known if (number := int(name.removeprefix("compute_"))) >= 80)
 
 
 PROBE = """
@@ -81,17 +90,19 @@ void probe(const PointwiseLaunch& l) {
 def test_no_access_is_wider_than_what_the_host_checks(tmp_path: Path) -> None:
     source = tmp_path / "probe.cu"
     source.write_text(PROBE)
-    known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
-    wanted = [name for name in known if int(name.removeprefix("compute_")) in (80, 90, 100, 120)]
+    wanted = gpus_that_nvcc_knows()
     assert wanted
     for architecture in wanted:
-        assert widest_access(ptx(source, architecture, tmp_path / "probe.ptx")) == 16, architecture
+        assert widest_access(ptx(source, f"compute_{architecture}", tmp_path / "probe.ptx")) == 16, architecture
 
 
 def test_accesses_are_read_from_ptx() -> None:
     assert widest_access("ld.global.nc.v4.f32 {%f1}, [%rd1];\nst.global.u8 [%rd2], %rs1;") == 16
     assert widest_access("ld.global.v8.b32 {%r1}, [%rd1];") == 32 == widest_access("st.global.v4.f64 [%rd1], {%fd1};")
-    assert widest_access("ld.param.u64 %rd1, [p];") == 0
+    assert widest_access("ld.v4.b64 {%rd1}, [%rd9];") == 32 == widest_access("st.relaxed.gpu.v8.f32 [%rd1], {%f1};")
+    assert widest_access("ld.global.nc.L1::no_allocate.L2::256B.v8.f32 {%f1}, [%rd1];") == 32
+    assert widest_access("ld.param.u64 %rd1, [p];\nld.param::entry.v4.b64 {%rd1}, [p];") == 0
+    assert widest_access("ld.shared.v8.f32 {%f1}, [%r1];\nst.shared::cta.v4.b64 [%r1], {%rd1};\nst.local.v8.b32 ") == 0
 
 
 @pytest.mark.campaign
@@ -104,15 +115,23 @@ def test_no_access_of_any_kernel_is_wider(source: str, tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @needs_nvcc
+@pytest.mark.parametrize("whose", ["of a wheel", "of none"])
 @pytest.mark.parametrize("source", sorted(path.name for path in (ROOT / "cuda" / "kernels").glob("*.cu")))
-def test_every_kernel_compiles_for_every_gpu_of_a_wheel_without_a_warning(source: str, tmp_path: Path) -> None:
-    """Machine code of each architecture, as in the wheel: ptxas has its own warnings. pytest -n runs many at once."""
+def test_every_kernel_compiles_for_every_gpu_without_a_warning(source: str, whose: str, tmp_path: Path) -> None:
+    """Machine code of each architecture, those of the wheel as in the wheel, and those that nvcc knows beyond them
+    (Jetson, DGX Spark, ...): ptxas has its own warnings. pytest -n runs many at once."""
     options: list[str] = []
-    for architecture in architectures(tmp_path, None, wheel=True):
+    wheel = architectures(tmp_path, None, wheel=True)
+    for architecture in wheel:
         number, _, real = architecture.partition("-")
         code = f"sm_{number}" if real else f"[sm_{number},compute_{number}]"
         options.append(f"--generate-code=arch=compute_{number},code={code}")
     assert len(options) >= 4
+    if whose == "of none":
+        others = [number for number in gpus_that_nvcc_knows() if not {str(number), f"{number}-real"} & set(wheel)]
+        if not others:
+            return  # an older nvcc
+        options = [f"--generate-code=arch=compute_{number},code=sm_{number}" for number in others]
     object_file = tmp_path / "kernel.o"
     command = [*compiler(source), "-Werror", "all-warnings", *options, "-c", str(ROOT / "cuda" / "kernels" / source)]
     done = subprocess.run([*command, "-o", str(object_file)], capture_output=True, text=True, cwd=BUILD)
@@ -153,6 +172,13 @@ def test_attention_uses_tensor_cores(source: str, tmp_path: Path) -> None:
     }
     assert len(kernels) == 8  # two widths of: the result, that of few queries, gradients by query and by key
     assert all(f"mma.sync.aligned.{step[source]}" in kernel and "cp.async" in kernel for kernel in kernels)
+
+
+def test_what_kernels_report_is_text_of_the_host() -> None:
+    """A literal in device code lies on the device: the host would read it at that address."""
+    for path in sorted((ROOT / "cuda" / "kernels").glob("*.cu*")):
+        for call in re.findall(r"\breport\([^;]*;", path.read_text()):
+            assert '"' not in call, (path.name, call)
 
 
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
@@ -214,22 +240,36 @@ def test_a_wheel_of_cuda_needs_nvcc(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not EMULATED, reason="a GPU has the capability that it has")
 @pytest.mark.parametrize(
-    "capability, expected",
+    "built, runs, refused",
     [
-        (75, ["the kernels need 8.0 or later"]),
-        (80, ["built for 90", "CMAKE_CUDA_ARCHITECTURES=80"]),
-        (90, []),
-        (100, []),
+        ("90", [90, 100, 121], [75, 80, 89]),  # machine code, and PTX for what comes later
+        (
+            "80-real,86-real,89-real,90-real,100-real,120",
+            [80, 86, 87, 89, 90, 100, 103, 120, 121],
+            [75, 110],
+        ),  # a wheel
+        ("80-real,90-real", [80, 89, 90], [75, 100, 120]),  # nothing for what comes later
+        ("90a", [90], [75, 89, 100]),
+        ("100f", [100, 103], [75, 90, 120]),
     ],
 )
-def test_a_device_without_code_is_refused_at_once(capability: int, expected: list[str]) -> None:
+def test_a_device_without_code_is_refused_at_once(built: str, runs: list[int], refused: list[int]) -> None:
+    for capability in runs:
+        check_capability(built, capability, [])
+    for capability in refused:
+        named = [f"built for {built}", f"CMAKE_CUDA_ARCHITECTURES={capability}"]
+        check_capability(built, capability, named if capability >= 80 else ["the kernels need 8.0 or later"])
+
+
+def check_capability(built: str, capability: int, expected: list[str]) -> None:
+    """Checks that a device runs, or is refused with these words, with kernels that are built for some architectures."""
     program = (
         "import vesta\ntry: print(vesta.zeros(2, device='cuda:1').tolist())\nexcept vesta.DeviceError as e: print(e)"
     )
-    environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability)}
+    environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability), "VESTA_EMULATION_ARCHITECTURES": built}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     if not expected:
-        assert done.stdout.strip() == "[0.0, 0.0]"
+        assert done.stdout.strip() == "[0.0, 0.0]", (built, capability, done.stdout)
     else:
         for words in ("cuda:1 (Emulated H200)", f"compute capability {capability / 10}", *expected):
             assert words in done.stdout, done.stdout

@@ -202,3 +202,124 @@ def test_rows_of_a_table_are_scaled_down_once(norm_type: float, dtype: str, tole
     before = count("launches")
     F.embedding(rows.to(device), weight, max_norm=1.0, norm_type=norm_type)
     assert dtype != "float32" or count("launches") - before <= 14
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, np.inf])
+def test_distances_of_points_are_one_launch_each_way(p: float, dtype: str) -> None:
+    """The CPU's bits forward, but for powers; no differences of all pairs in memory."""
+
+    def between(a: vesta.Tensor, b: vesta.Tensor) -> vesta.Tensor:
+        return vesta.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist")
+
+    def pairs(a: vesta.Tensor) -> vesta.Tensor:
+        return vesta.pdist(a, p)
+
+    odd = drawn((9, 5), dtype)
+    odd[2] = odd[4]  # a distance of 0
+    odd[3, 1], odd[5, 2] = float("nan"), float("inf")
+    exact = p in (0.0, 1.0, 2.0, np.inf)
+    tolerance = {"float32": 1e-5, "float64": 1e-12, "bfloat16": 5e-2}[dtype]
+    cases = [
+        (between, drawn((5, 3), dtype), drawn((7, 3), dtype, 1), 1),
+        (between, drawn((40, 70), dtype), drawn((37, 70), dtype, 1), 1),  # sums of more than 64 terms
+        (between, drawn((2, 66, 129), dtype), drawn((2, 4, 129), dtype, 1), 1),
+        (between, drawn((6, 4), dtype), drawn((3, 2, 5, 4), dtype, 1), 4),  # operands that broadcast
+        (between, drawn((4, 5), dtype), odd, 1),
+        (pairs, drawn((2, 3), dtype), None, 1),
+        (pairs, drawn((70, 33), dtype), None, 1),
+        (pairs, odd, None, 1),
+    ]
+    for f, a, b, most in cases:
+        operands = [a] if b is None else [a, b]
+        there = [x.cuda() for x in operands]
+        before = count("launches")
+        result = f(*there)
+        spent = count("launches") - before
+        want = f(*operands)
+        assert vesta.equal(result.cpu().nan_to_num(7.0), want.nan_to_num(7.0)) or not exact, (a.shape, b is None)
+        near(result.nan_to_num(7.0), want.nan_to_num(7.0), tolerance, (p, a.shape))
+        assert spent <= most + (0 if dtype != "bfloat16" else 3), (a.shape, spent)
+        (host, device), launches = gradients(f, *operands)
+        for x, y in zip(device, host):
+            near(x.nan_to_num(7.0, 5.0, 5.0), y.nan_to_num(7.0, 5.0, 5.0), 10 * tolerance, (p, a.shape))
+        assert p == 0 or dtype == "bfloat16" or most > 1 or launches <= len(operands), (a.shape, launches)
+
+
+def test_distances_hold_no_differences() -> None:
+    x = drawn((300, 64), "float32").cuda().requires_grad_()
+    vesta.cuda.synchronize()
+    for f in (lambda t: vesta.cdist(t, t.detach(), 1.0), lambda t: vesta.pdist(t, 1.0)):
+        held = vesta.cuda.memory_allocated()
+        vesta.cuda.reset_peak_memory_stats()
+        f(x).sum().backward()
+        x.grad = None
+        assert vesta.cuda.max_memory_allocated() - held < 2 << 20
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bfloat16", "complex64"])
+def test_flips_and_cross_products_are_one_launch(dtype: str) -> None:
+    kind = getattr(vesta, dtype)
+    x = (10 * drawn((4, 6, 5, 3), "complex128" if dtype == "complex64" else "float64")).to(kind)
+    last = x.to(memory_format=vesta.channels_last)
+    cut = x[:, ::2, :, 1:]
+    for t in (x, last, cut, x.permute(2, 0, 3, 1), x[0, 0, 0, 0], x[:, :0], x.expand(2, 4, 6, 5, 3), x[:1, :1, :1, :1]):
+        for dims in itertools.chain.from_iterable(
+            itertools.combinations(range(t.dim()), n) for n in range(t.dim() + 1)
+        ):
+            there = t.cuda() if t.is_contiguous() else x.cuda().as_strided(t.size(), t.stride(), t.storage_offset())
+            if t is last:
+                there = t.cuda()
+            before = count("launches")
+            y = there.flip(dims)
+            assert count("launches") - before <= 1, (t.shape, dims)
+            want = t.flip(dims)
+            assert vesta.equal(y.cpu(), want) and y.stride() == want.stride(), (t.shape, dims)
+    a, b = x, (7 * x.roll(1, 0) + 1).to(kind)
+    for u, v, dim in ((a, b, 3), (a.movedim(3, 1).contiguous(), b.movedim(3, 1).contiguous(), 1)):
+        left, right = u.cuda(), v.cuda()
+        before = count("launches")
+        y = vesta.linalg.cross(left, right, dim=dim)
+        assert count("launches") - before == 1
+        want = vesta.linalg.cross(u, v, dim=dim)
+        assert vesta.equal(y.cpu(), want)
+        if kind.is_floating_point:
+            assert gradients(lambda s, t, d=dim: vesta.linalg.cross(s, t, dim=d), u, v)[1] == 2
+    assert vesta.equal(vesta.linalg.cross(a.cuda()[:1], b.cuda()).cpu(), vesta.linalg.cross(a[:1], b))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float16", "complex128"])
+def test_a_compressed_matrix_times_a_dense_one_is_one_launch(dtype: str) -> None:
+    """The CPU's bits: sums go in the order of the elements."""
+    kind = getattr(vesta, dtype)
+    for rows, inner, columns, share in (
+        (5, 4, 1, 0.5),
+        (70, 50, 3, 0.3),
+        (9, 200, 40, 0.9),
+        (6, 5, 7, 0.0),
+        (3, 9, 0, 1),
+    ):
+        dense = (8 * drawn((rows, inner), "complex128" if dtype == "complex128" else "float64")).to(kind)
+        dense = dense * (drawn((rows, inner), "float64", 2).abs() < 2 * share).to(kind)
+        other = (8 * drawn((inner, columns), "complex128" if dtype == "complex128" else "float64", 1)).to(kind)
+        for sparse in (dense.to_sparse_csr(), dense.to_sparse()):
+            want = sparse @ other
+            left, right = sparse.cuda(), other.cuda()
+            before = count("launches")
+            y = left @ right
+            spent = count("launches") - before
+            assert vesta.equal(y.cpu(), want), (rows, inner, columns)
+            assert spent <= (1 if sparse.layout == vesta.sparse_csr else 4), spent
+
+
+def test_changed_places_of_a_sparse_matrix_are_reported() -> None:
+    for place in (-1, 4, 1 << 40):
+        matrix = vesta.eye(4, device="cuda").to_sparse_csr()
+        matrix.col_indices()[2] = place
+        with pytest.raises(IndexError, match=f"matmul: index {place} is out of bounds"):
+            (matrix @ vesta.ones(4, 2, device="cuda")).tolist()
+    matrix = vesta.eye(4, device="cuda").to_sparse_csr()
+    matrix.crow_indices()[1] = 99
+    with pytest.raises(RuntimeError, match="changed in place"):
+        (matrix @ vesta.ones(4, 2, device="cuda")).tolist()
+    assert vesta.equal((vesta.eye(4).to_sparse_csr().cuda() @ vesta.ones(4, 2, device="cuda")).cpu(), vesta.ones(4, 2))

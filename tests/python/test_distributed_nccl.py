@@ -608,6 +608,27 @@ for wait in (vesta.cuda.synchronize, x.tolist, vesta.cuda.current_stream().synch
     assert time.monotonic() - start < 60
 
 
+def test_a_patience_that_is_no_number_of_seconds_is_refused() -> None:
+    run(
+        1,
+        """
+for wrong in ("soon", "5 s", "nan", "inf", "-1", " "):
+    os.environ["VESTA_NCCL_ABORT_TIMEOUT"] = wrong
+    try: make()
+    except ValueError as error:
+        assert "VESTA_NCCL_ABORT_TIMEOUT" in str(error) and f"'{wrong}'" in str(error), error
+    else: raise AssertionError(wrong)
+for right in ("", "0", "2.5", "1e9"):
+    os.environ["VESTA_NCCL_ABORT_TIMEOUT"] = right
+    make()
+    x = vesta.ones(4, device="cuda")
+    dist.all_reduce(x)
+    assert x.tolist() == [1.0] * 4
+    dist.destroy_process_group()
+""",
+    )
+
+
 def test_what_does_not_fit_is_refused_before_anything_is_sent() -> None:
     run(
         2,

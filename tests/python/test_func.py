@@ -230,3 +230,38 @@ def test_gradients_in_a_batch():
     assert unused is None
     with pytest.raises(RuntimeError, match="first dimension"):
         vesta.autograd.grad((x * 2).sum(), x, vesta.tensor(1.0), is_grads_batched=True)
+
+
+def test_offsets_in_memory_are_those_of_the_first_example():
+    """As in PyTorch, which runs the function once: a view by an offset lies in its example, and not beyond it."""
+    batch = vesta.arange(24.0).reshape(2, 3, 4)
+    rows = batch[0]
+    for of in (rows, vesta.arange(13.0)[1:].reshape(3, 4)):
+        start = of.storage_offset()
+        seen = vesta.vmap(lambda x, start=start: x.as_strided((2,), (1,), start + 1) + 0 * x.storage_offset())(of)
+        assert seen.tolist() == of[:, 1:3].tolist()
+        assert vesta.vmap(lambda x: vesta.tensor(x.storage_offset()))(of).tolist() == [start] * 3
+    columns = vesta.vmap(lambda x: vesta.as_strided(x, (2,), (4,), 4), in_dims=1)(rows)
+    assert columns.tolist() == rows[1:3].t().tolist()
+    nested = vesta.vmap(vesta.vmap(lambda x: x[1:].as_strided((2,), (1,), 2)))(batch)
+    assert nested.tolist() == batch[..., 2:].tolist()
+    slopes = vesta.vmap(vesta.func.grad(lambda x: (x.as_strided((2,), (1,), 1) ** 2).sum()))(rows)
+    assert slopes.tolist() == [[0.0, 2 * row[1], 2 * row[2], 0.0] for row in rows.tolist()]
+    written = vesta.vmap(lambda x: vesta.as_strided_scatter(x, vesta.zeros(2), (2,), (1,), 1))(rows)
+    assert written.tolist() == [[row[0], 0.0, 0.0, row[3]] for row in rows.tolist()]
+    outside = vesta.vmap(lambda x: rows.as_strided((2,), (1,), 1) + x[:2] * 0)(batch[1])  # no example
+    assert outside.tolist() == [[1.0, 2.0]] * 3
+    for wrong in (
+        lambda x: x.as_strided((5,), (1,)),
+        lambda x: x.as_strided((2,), (1,), 3),
+        lambda x: x[1:].as_strided((2,), (1,), 0),
+        lambda x: vesta.as_strided_scatter(x, vesta.zeros(2), (2,), (1,), 3),
+    ):
+        with pytest.raises(RuntimeError, match="memory outside of it"):
+            vesta.vmap(wrong)(rows)
+    square = vesta.arange(9.0).reshape(3, 3)
+    with pytest.raises(RuntimeError, match="two meanings"):
+        vesta.vmap(lambda x, y: x.as_strided((1,), (1,), 1) + y)(square, square.t())
+    with pytest.raises(ZeroDivisionError):
+        vesta.vmap(lambda x: 1 / 0)(rows)
+    assert rows[1].as_strided((2,), (1,), 0).tolist() == [0.0, 1.0]

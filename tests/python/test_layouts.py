@@ -311,3 +311,19 @@ def test_a_network_keeps_its_layout_and_its_bits():
             assert p.grad.stride() == p.stride() or last and p.size(1) == 1
         results.append([bits(y), *map(bits, grads)])
     assert results[0] == results[1]
+
+
+def test_a_result_follows_operands_that_broadcast():
+    """Operands order the dimensions, the first before the second; where one broadcasts, the next ones do."""
+    b = vesta.arange(30.0).view(2, 3, 5)
+    s = vesta.arange(30.0).view(2, 5, 3).mT
+    column = vesta.ones(3, 5).mT.contiguous().mT
+    assert (b[0] / s).stride() == (b[0] < s).stride() == vesta.where(b[0] > 3, s, b[0]).stride() == (15, 5, 1)
+    assert vesta.addcmul(b[0], s, b).stride() == vesta.lerp(b[0], s, b).stride() == (15, 5, 1)
+    assert (s / b[0]).stride() == (column + b).stride() == (vesta.ones(5) + s).stride() == (15, 1, 3)
+    assert (column + vesta.ones(4, 3, 5)).stride() == (vesta.ones(1, 1, 5).expand(2, 3, 5) + s).stride() == (15, 1, 3)
+    last = vesta.ones(2, 5, 3, 4).to(memory_format=vesta.channels_last)
+    assert (vesta.ones(5, 3, 4) + last).stride() == (vesta.ones(2, 5, 3, 1) + last).stride() == (60, 12, 4, 1)
+    assert (vesta.ones(1, 5, 1, 1) + last).stride() == (last + vesta.ones(2, 5, 3, 1)).stride() == (60, 1, 20, 5)
+    # The dimension that the first operand repeats lies outside of both by the second, though only one is compared to it.
+    assert (vesta.ones(3, 4, 5).permute(2, 0, 1) + last).stride() == (60, 1, 20, 5)

@@ -6,6 +6,9 @@ import importlib
 import subprocess
 import sys
 import types
+import typing
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import vesta
@@ -136,3 +139,28 @@ def test_threads_that_use_parts_of_the_package_first_at_once() -> None:
         for thread in threads: thread.join()
         assert not failed, failed
     """)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="Python 3.9 cannot evaluate X | Y")
+def test_annotations_can_be_evaluated() -> None:
+    """What reads annotations at run time (validators, command lines, documentation) finds each name in them."""
+
+    def functions(module: types.ModuleType) -> Iterator[Any]:
+        for name in dir(module):
+            value = getattr(module, name)
+            if isinstance(value, types.FunctionType):
+                yield value
+            elif isinstance(value, type) and value.__module__.startswith("vesta"):
+                parts = [value.__dict__.get(part, getattr(value, part)) for part in dir(value)]
+                parts = [part.fget if isinstance(part, property) else getattr(part, "__func__", part) for part in parts]
+                yield from (part for part in parts if isinstance(part, types.FunctionType))
+
+    failed = {}
+    for name in ("", *MODULES):
+        for function in functions(importlib.import_module(f"vesta.{name}".rstrip("."))):
+            if function.__module__ is not None and function.__module__.startswith("vesta"):
+                try:
+                    typing.get_type_hints(function)
+                except NameError as error:
+                    failed[f"{function.__module__}.{function.__qualname__}"] = str(error)
+    assert failed == {}

@@ -364,3 +364,21 @@ def test_functions_in_files_of_pytorch(module: str, name: str, function: Any) ->
         archive.writestr("archive/version", b"3\n")
     file.seek(0)
     assert vesta.load(file, weights_only=False) == function
+
+
+def test_methods_can_be_saved() -> None:
+    """Those written in Python, also once calls of them are looked at for classes that take them over."""
+
+    class Seen:
+        @classmethod
+        def __torch_function__(cls, function: object, types: object, args: object = (), kwargs: object = None) -> int:
+            return 1
+
+    methods = {name: value for name in dir(vesta.Tensor) if callable(value := getattr(vesta.Tensor, name))}
+    for name in methods:
+        if name != "_make_subclass":
+            assert pickle.loads(pickle.dumps(methods[name])) == methods[name], name
+    assert vesta.relu(Seen()) == 1  # type: ignore[arg-type]
+    for name in ("storage", "typed_storage", "stft", "unique", "new"):
+        assert pickle.loads(pickle.dumps(methods[name])) is methods[name], name
+    assert methods["typed_storage"].__name__ == "typed_storage"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -202,3 +204,27 @@ def test_equal_values_share_the_gradient(name: str) -> None:
     getattr(vesta, name)(a, b).backward(vesta.full((4,), 2.0))
     first = [1.0, 0.0, 2.0, 1.0] if name in ("maximum", "fmax", "clamp_min") else [1.0, 2.0, 0.0, 1.0]
     assert a.grad.tolist() == first and b.grad.tolist() == [2.0 - g for g in first]
+
+
+def test_gradients_between_two_tensors_are_pytorchs() -> None:
+    """All orders of a value, its bounds and NaN; the figures are PyTorch 2.15's."""
+    numbers = [1.0, 2.0, 3.0, math.nan]
+    low, x, high = vesta.tensor(list(itertools.product(numbers, repeat=3))).unbind(1)
+
+    def wanted(low: float, x: float, high: float) -> tuple[float, float, float]:
+        shares = 0.5 if low < high and x in (low, high) else 1.0
+        of_x = 0.0 if x < low or x > high else shares
+        of_low = float(low <= high and x < low) or 0.5 * (low < high and x == low)
+        of_high = float(low > high or (low <= high and x > high)) or 0.5 * (low < high and x == high)
+        return of_x, of_low, of_high
+
+    rows = [wanted(*row) for row in zip(low.tolist(), x.tolist(), high.tolist())]
+    for in_place in (False, True):
+        operands = [t.clone().requires_grad_() for t in (x, low, high)]
+        y = (operands[0] * 1).clamp_(*operands[1:]) if in_place else vesta.clamp(*operands)
+        y.sum().backward()
+        for i, operand in enumerate(operands):
+            assert operand.grad.tolist() == [row[i] for row in rows]
+    bound = vesta.tensor([2.0], requires_grad=True)
+    vesta.clamp(vesta.tensor([2]), bound, vesta.tensor([5])).backward()  # an integer and a float share, too
+    assert bound.grad.tolist() == [0.5]

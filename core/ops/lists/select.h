@@ -6,6 +6,7 @@
   OP(POINTWISE, _clamp_min, ClampMin, (const Operand& min), (min), hidden)                                             \
   OP(POINTWISE, _clamp_max, ClampMax, (const Operand& max), (max), hidden)                                             \
   OP(POINTWISE, _clamp_between, ClampBetween, (const Operand& min, const Operand& max), (min, max), hidden)            \
+  OP(POINTWISE, _clamp_by_tensors, ClampByTensors, (const Operand& min, const Operand& max), (min, max), hidden)       \
   OP(POINTWISE_FUNCTION, _equals_extremum, EqualsExtremum, (const Tensor& input, const Tensor& extremum),              \
      (input, extremum), hidden)                                                                                        \
   OP(POINTWISE_FUNCTION, _share_of_equals, ShareOfEquals,                                                              \

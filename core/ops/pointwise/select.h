@@ -1,5 +1,6 @@
 // Choosing between values: where, and the clamps. A value that lies on its bound gets no gradient, as in PyTorch where
-// the bound is a number; bounds that are tensors go to maximum and minimum, which share it (core/ops/composite.cpp).
+// the bound is a number; bounds that are tensors share it: in ClampByTensors, and one of them in maximum or minimum
+// (core/ops/composite.cpp).
 #pragma once
 #include <vesta/core/ops/pointwise_struct.h>
 
@@ -40,6 +41,32 @@ struct ClampBetween {
   }
   template <class T> VESTA_HD static T backward_c(T g, T x, T low, T high, Unused) {
     return math::select(x >= high, g, math::select(high <= low, g, lit<T>(0)));
+  }
+};
+
+struct ClampByTensors {
+  static constexpr auto doc =
+      "_clamp_by_tensors(input, min, max): min(max(x, min), max), elementwise with broadcasting; a value that lies on "
+      "one of two bounds shares the gradient with it.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool rounds_numbers = true;
+  template <class V> VESTA_HD static V forward(V x, V low, V high) {
+    return math::minimum(math::maximum(x, low), high);
+  }
+  // As in PyTorch: bounds that are equal, or NaN, share nothing, and NaN goes to x.
+  template <class T> VESTA_HD static T backward_a(T g, T x, T low, T high, Unused) {
+    const T half = g * lit<T>(0.5), on_high = math::select(x == high, half, g);
+    const T inside = math::select(low < high, math::select(x == low, half, on_high), g);
+    return math::select(x < low, lit<T>(0), math::select(x > high, lit<T>(0), inside));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T low, T high, Unused) {
+    const T on_low = math::select(low < high, math::select(x == low, g * lit<T>(0.5), lit<T>(0)), lit<T>(0));
+    return math::select(low <= high, math::select(x < low, g, on_low), lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_c(T g, T x, T low, T high, Unused) {
+    const T on_high = math::select(low < high, math::select(x == high, g * lit<T>(0.5), lit<T>(0)), lit<T>(0));
+    const T in_order = math::select(low <= high, math::select(x > high, g, on_high), lit<T>(0));
+    return math::select(low > high, g, in_order);
   }
 };
 

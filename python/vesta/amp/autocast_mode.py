@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import vesta
 from vesta import _C, Tensor
+from vesta._types import DType
 from vesta.autograd.grad_mode import _in_context
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vesta._names import listing
+from vesta._types import Device
 
 from . import amp as amp
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
 

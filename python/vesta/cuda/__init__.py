@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta._C import OutOfMemoryError, Tensor
 from vesta._names import listing
+from vesta._types import Device
 
 from . import native as _port
 from .memory import (
@@ -35,9 +36,6 @@ from .memory import (
     set_per_process_memory_fraction,
 )
 from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 __all__ = [
     "Event",

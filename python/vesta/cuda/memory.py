@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta._deprecated import deprecated
+from vesta._types import Device
 
 from . import native as port
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 
 def _no_device() -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
+from vesta._types import Device
 
 __all__ = [
     "get_rng_state",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import vesta
+from vesta._types import Device
 
 from . import native as port
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 
 class Stream:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._types import Shape
 
 from . import constraints
 from ._transform import Transform, _expect_dims
 from .constraints import _expect
 from .utils import _sum_rightmost, lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 
 class ComposeTransform(Transform):

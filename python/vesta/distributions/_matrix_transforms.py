@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Size, Tensor
+from vesta._types import Shape
 from vesta.nn.functional import logsigmoid, softplus
 
 from . import constraints
 from ._special import cumprod
 from ._transform import Transform, _expect_dims, _unit_clamp
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 
 def _led_by_one(x: Tensor) -> Tensor:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._types import Shape
 
 from . import constraints
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 
 class Transform:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
+from vesta._types import Real, Shape
 from vesta.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, probs_to_logits
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["Bernoulli"]
 

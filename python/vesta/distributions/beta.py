@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._special import lgamma
 from .dirichlet import Dirichlet
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["Beta"]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import _sampling, constraints
 from ._probs_or_logits import ProbsOrLogits
 from ._special import lgamma
 from .bernoulli import values_from_0
 from .distribution import Distribution
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["Binomial"]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Size, Tensor
 from vesta._arguments import expect
+from vesta._types import Shape
 
 from . import _sampling, constraints
 from ._probs_or_logits import ProbsOrLogits, one_of
 from .bernoulli import values_from_0
 from .distribution import Distribution
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["Categorical"]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import TYPE_CHECKING
+import numbers
 
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._types import Real
 
 from . import constraints
 from .gamma import Gamma
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["Chi2"]
 
@@ -36,7 +33,7 @@ class Chi2(Gamma):
     _parameters = Gamma._parameters
 
     def __init__(self, df: Real, validate_args: bool | None = None) -> None:
-        expect("Chi2", "df", df, (Real, Tensor), "a number or a Tensor")
+        expect("Chi2", "df", df, (numbers.Real, Tensor), "a number or a Tensor")
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._types import Shape
 
 from . import _sampling, constraints
 from ._special import digamma, lgamma, one_hot, xlogy
 from .exp_family import ExponentialFamily
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["Dirichlet"]
 

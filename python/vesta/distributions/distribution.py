@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._types import Shape
 
 from . import constraints
 from .utils import lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["Distribution"]
 

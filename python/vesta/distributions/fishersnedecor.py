@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._special import lgamma
 from .distribution import Distribution
 from .gamma import Gamma
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["FisherSnedecor"]
 

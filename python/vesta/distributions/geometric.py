@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
+from vesta._types import Real, Shape
 from vesta.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
 from .distribution import Distribution
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["Geometric"]
 

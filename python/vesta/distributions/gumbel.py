@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
 from .utils import broadcast_all, euler_constant
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["Gumbel"]
 

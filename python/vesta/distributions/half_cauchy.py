@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from .cauchy import Cauchy
 from .half_normal import Half
 from .transforms import AbsTransform
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["HalfCauchy"]
 

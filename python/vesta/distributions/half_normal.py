@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["HalfNormal"]
 

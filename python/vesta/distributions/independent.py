@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import Size, Tensor
 from vesta._arguments import checked
+from vesta._types import Shape
 
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["Independent"]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from ._special import digamma, lgamma
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["InverseGamma"]
 

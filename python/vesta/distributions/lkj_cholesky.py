@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Size, Tensor
 from vesta._arguments import checked
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._special import lgamma, mvlgamma
 from .beta import Beta
 from .distribution import Distribution
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["LKJCholesky"]
 

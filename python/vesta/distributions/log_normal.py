@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from ._special import expm1
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["LogNormal"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._types import Shape
 
 from . import _linalg, constraints
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["LowRankMultivariateNormal"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Size, Tensor
+from vesta._types import Shape
 
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["MixtureSameFamily"]
 

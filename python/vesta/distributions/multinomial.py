@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._types import Shape
 
 from . import constraints
 from ._special import lgamma
@@ -13,9 +14,6 @@ from .binomial import Binomial
 from .categorical import Categorical
 from .distribution import Distribution
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["Multinomial"]
 

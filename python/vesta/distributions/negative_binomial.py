@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
+from vesta._types import Real, Shape
 from vesta.nn.functional import logsigmoid
 
 from . import _sampling, constraints
@@ -14,9 +15,6 @@ from ._probs_or_logits import ProbsOrLogits
 from ._special import lgamma
 from .distribution import Distribution
 from .utils import lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["NegativeBinomial"]
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._types import Shape
 
 from . import constraints
 from ._special import one_hot
 from .categorical import Categorical
 from .distribution import Distribution
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

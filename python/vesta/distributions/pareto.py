@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .utils import broadcast_all
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["Pareto"]
 

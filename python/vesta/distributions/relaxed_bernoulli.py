@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
@@ -13,9 +12,6 @@ from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 

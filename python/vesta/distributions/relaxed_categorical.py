@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._sampling import gumbel
@@ -15,9 +16,6 @@ from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
 from .utils import broadcast_all, clamp_probs
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Size, Tensor
 from vesta._arguments import expect
+from vesta._types import Shape
 
 from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 from .utils import _sum_rightmost
-
-if TYPE_CHECKING:
-    from vesta._C._types import Shape
 
 __all__ = ["TransformedDistribution"]
 

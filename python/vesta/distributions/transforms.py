@@ -15,12 +15,13 @@ Example::
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Size, Tensor
 from vesta._names import listing
+from vesta._types import Real, Shape
 from vesta.nn.functional import softplus
 
 from . import constraints
@@ -40,9 +41,6 @@ from ._matrix_transforms import (
 from ._special import atanh, expm1
 from ._transform import Transform, _expect_dims, _same, _unit_clamp
 from .utils import _NUMBERS, _sum_rightmost, broadcast_all, lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = [
     "AbsTransform",

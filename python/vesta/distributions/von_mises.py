@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
+from vesta._types import Real, Shape
 
 from . import constraints
 from ._sampling import _uniform, _until_accepted
 from ._special import acos, log_bessel
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["VonMises"]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
+from vesta._types import Real
 
 from . import constraints
 from ._special import lgamma
@@ -13,9 +12,6 @@ from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .utils import broadcast_all, euler_constant
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real
 
 __all__ = ["Weibull"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Real, Shape
 
 from . import _linalg, constraints
 from ._special import digamma, mvlgamma
@@ -16,9 +17,6 @@ from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import factor_of, only_one
 from .utils import _NUMBERS, lazy_property
-
-if TYPE_CHECKING:
-    from vesta._C._types import Real, Shape
 
 __all__ = ["Wishart"]
 

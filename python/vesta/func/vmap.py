@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import expect
 from vesta.autograd import repeats
 from vesta.utils._pytree import tree_flatten, tree_unflatten
@@ -184,6 +184,12 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, dims, spec, count = _mapped(name, in_dims, args)
         state = None if randomness == "different" else vesta.get_rng_state()
+        # Where an example lies behind the first one: offsets in memory are told as those of the first.
+        steps = [
+            (i, leaf.stride(dim))
+            for i, (leaf, dim) in enumerate(zip(leaves, dims))
+            if count and dim is not None and leaf.layout is vesta.strided
+        ]
         results: list[list[Tensor]] = []
         out_spec: Any = None
         for k in range(max(count, 1)):
@@ -197,9 +203,11 @@ def vmap(
             if randomness == "same" and state is not None:
                 vesta.set_rng_state(state)
             outer, repeats.going = repeats.going, repeats.going or k + 1 < count  # what one call saved the next needs
+            _C._enter_examples([some[i] for i, _ in steps], [k * step for _, step in steps])
             try:
                 output = func(*tree_unflatten(some, spec), **kwargs)
             finally:
+                _C._leave_examples()
                 repeats.going = outer
             found, found_spec = _tensors(name, output)
             if out_spec is not None and found_spec != out_spec:

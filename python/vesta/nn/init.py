@@ -8,15 +8,12 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
-from vesta import _C, Tensor
+from vesta import _C, Generator, Tensor
 from vesta._arguments import checked
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta import Generator
 
 __all__ = [
     "calculate_gain",

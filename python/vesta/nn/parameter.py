@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+from vesta._types import Device, DType
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

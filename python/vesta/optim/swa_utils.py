@@ -6,20 +6,18 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 import vesta.nn  # whole, before parts of it: other threads may import it
 from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta._names import listing
+from vesta._types import Device
 from vesta.nn.modules.batchnorm import _BatchNorm
 from vesta.nn.modules.module import Module
 from vesta.optim.optimizer import Optimizer
 from vesta.optim.schedule import LRScheduler, _for_each_group, _plain
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
 
 __all__ = [
     "AveragedModel",

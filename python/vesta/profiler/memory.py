@@ -14,14 +14,12 @@ import json
 import os
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta.autograd._units import _format_memory as _size
-
-if TYPE_CHECKING:
-    from vesta.autograd.events import FunctionEvent
-    from vesta.autograd.recording import Recording
+from vesta.autograd.events import FunctionEvent
+from vesta.autograd.recording import Recording
 
 __all__ = ["Category", "HeldBlock", "MemoryTimeline"]
 

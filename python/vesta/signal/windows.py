@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect, python_number
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Layout
+from vesta._types import Device, DType, Layout
 
 __all__ = [
     "bartlett",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, MemoryFormat
+from vesta._types import Device, DType, MemoryFormat
 
 __all__ = ["make_tensor"]
 

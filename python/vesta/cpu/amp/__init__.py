@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import vesta.amp
 from vesta import _C
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
+from vesta._types import DType
 
 __all__ = ["GradScaler", "autocast"]
 

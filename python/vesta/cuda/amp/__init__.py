@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta.amp
 from vesta import _C
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
+from vesta._types import DType
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import vesta
 import vesta.nn.functional as F
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta._names import listing
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device
+from vesta._types import Device
 
 __all__ = [
     "AuxOutput",

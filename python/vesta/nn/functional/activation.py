@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import DType
 
 from .ops import ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
 
 __all__ = [
     "celu",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
-
-if TYPE_CHECKING:
-    from vesta._C._types import DType
+from vesta._types import DType
 
 __all__ = ["grouped_mm"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect, python_number, python_numbers
 from vesta._memory_format import channels_last_of
+from vesta._types import Floats, Ints, Sizes
 
 from .ops import ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints, Sizes
 
 __all__ = [
     "adaptive_avg_pool2d",

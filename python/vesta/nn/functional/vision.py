@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import Tensor
 from vesta._arguments import called, expect, python_number, python_numbers
+from vesta._types import Floats, Ints
 
 from .ops import ops
-
-if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints
 
 __all__ = [
     "affine_grid",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn.modules.container import ModuleList, Sequential
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.module import Module
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.linear import NonDynamicallyQuantizableLinear
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = ["MultiheadAttention"]
 

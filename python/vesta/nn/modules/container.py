@@ -14,6 +14,8 @@ from vesta.nn.modules.module import Module, _indented
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+else:
+    Self = Any  # for get_type_hints()
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect, python_number
+from vesta._types import Device, DType, Ints
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.utils import _reverse_repeat_tuple, sizes
 from vesta.nn.parameter import Parameter, UninitializedParameter
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Ints
 
 __all__ = [
     "Conv1d",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vesta import Tensor
+from vesta._types import Ints
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
-
-if TYPE_CHECKING:
-    from vesta._C._types import Ints
 
 __all__ = ["Fold", "Unfold"]
 

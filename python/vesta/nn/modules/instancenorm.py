@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn.modules.batchnorm import _LazyNormBase, _NormBase
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = [
     "InstanceNorm1d",

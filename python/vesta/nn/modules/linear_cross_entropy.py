@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.loss import _WeightedLoss
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = ["LinearCrossEntropyLoss"]
 

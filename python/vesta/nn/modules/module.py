@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import vesta
 from vesta import _C, Tensor, _tensor_lists
 from vesta._arguments import convert_hint, expect, pytorch
+from vesta._types import Device, DType
 from vesta.nn.modules.hooks import (
     HooksMixin,
     any_global,
@@ -29,9 +30,6 @@ from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
 from vesta.nn.parameter import Buffer, Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = [
     "Module",

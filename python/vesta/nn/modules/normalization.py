@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._types import Floats, Ints, Sizes
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.utils import _ntuple, _pair, _single, _triple
-
-if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints, Sizes
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any, overload
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._types import Device, DType
 from vesta.nn import init
 from vesta.nn.functional.ops import ops
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.utils import count
 from vesta.nn.parameter import Parameter
 from vesta.nn.utils.rnn import PackedSequence
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect, python_number
+from vesta._types import Device, DType
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.activation import GELU, ReLU
@@ -19,9 +20,6 @@ from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.normalization import LayerNorm
 from vesta.nn.modules.utils import count
-
-if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
 
 __all__ = [
     "Transformer",

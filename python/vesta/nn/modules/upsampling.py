@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta import Tensor
 from vesta._arguments import expect, python_numbers
+from vesta._types import Floats, Ints
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
-
-if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

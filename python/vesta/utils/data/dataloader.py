@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import vesta
 from vesta._arguments import checked, expect, pytorch
+from vesta._types import Device
 from vesta.autograd.profiler import record_function
 from vesta.autograd.recording import running
 from vesta.utils.data.collate import default_collate, default_convert
-from vesta.utils.data.dataset import Dataset, IterableDataset
+from vesta.utils.data.dataset import Dataset, IterableDataset, Rows
 from vesta.utils.data.information import WorkerInfo, get_worker_info
 from vesta.utils.data.iterator import InProcess, Pass
 from vesta.utils.data.pack import pack_dataset
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Never
 
     from vesta import Tensor
-    from vesta._C._types import Device
-    from vesta.utils.data.dataset import Rows
 
 __all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
 

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import vesta
 from vesta import Tensor
@@ -29,14 +29,12 @@ __all__ = [
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    class Rows(Protocol[T_co]):
-        """What serves as a dataset without being one: a list, a range, a tensor."""
+class Rows(Protocol[T_co]):
+    """What serves as a dataset without being one: a list, a range, a tensor."""
 
-        def __getitem__(self, index: int, /) -> T_co: ...
-        def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> T_co: ...
+    def __len__(self) -> int: ...
 
 
 class Dataset(Generic[T_co]):

@@ -9,9 +9,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <vesta/cuda/lib/cudnn_attention.h>
 #include <vesta/cuda/lib/cudnn_conv.h>
+#include <vesta/cuda/lib/library.h>
 
 namespace {
 
@@ -45,6 +47,17 @@ constexpr Row kRows[] = {
     {"dilated", 8, 64, 64, 1, 32, 3, 1, 2, 2},
     {"grouped", 16, 64, 128, 4, 28, 3, 1, 1, 1},
     {"depthwise", 16, 96, 96, 96, 28, 3, 1, 1, 1},
+    {"ResNet-50, 1x1 of 56", 32, 64, 64, 1, 56, 1, 1, 0, 1},
+    {"ResNet-50, 1x1 to four times", 32, 64, 256, 1, 56, 1, 1, 0, 1},
+    {"ResNet-50, 3x3 with a stride, 56 to 28", 32, 128, 128, 1, 56, 3, 2, 1, 1},
+    {"ResNet-50, 1x1 with a stride, 56 to 28", 32, 256, 512, 1, 56, 1, 2, 0, 1},
+    {"ResNet-50, 3x3 of 28", 32, 128, 128, 1, 28, 3, 1, 1, 1},
+    {"ResNet-50, 1x1 with a stride, 28 to 14", 32, 512, 1024, 1, 28, 1, 2, 0, 1},
+    {"ResNet-50, 3x3 of 14", 32, 256, 256, 1, 14, 3, 1, 1, 1},
+    {"ResNet-50, 1x1 of 14", 32, 1024, 256, 1, 14, 1, 1, 0, 1},
+    {"ResNet-50, 1x1 with a stride, 14 to 7", 32, 1024, 2048, 1, 14, 1, 2, 0, 1},
+    {"ResNet-50, 3x3 of 7", 32, 512, 512, 1, 7, 3, 1, 1, 1},
+    {"ResNet-50, 1x1 of 7", 32, 512, 2048, 1, 7, 1, 1, 0, 1},
     {"LeNet on digits", 64, 1, 6, 1, 28, 5, 1, 2, 1},
     {"odd channels", 4, 6, 17, 1, 13, 5, 1, 0, 1},
     {"transposed, as in a generator", 16, 128, 256, 1, 32, 4, 2, 1, 1},
@@ -99,15 +112,25 @@ AttentionBias bias_of(const AttentionDesc& d, DType dtype, bool each_batch, bool
   return {dtype, {each_batch ? d.batch : 1, each_head ? d.heads : 1, d.queries, d.keys}, (d.keys + 7) / 8 * 8};
 }
 
-/// Returns the folder of a cuDNN 9; empty if there is none.
+/// Returns the folder of a cuDNN 9, of the toolkit, of the system or of a package of PyPI; empty if there is none.
 std::string folder_of_cudnn() {
   namespace fs = std::filesystem;
-  const char *given = std::getenv("VESTA_CUDA_LIB_DIR"), *home = std::getenv("CUDA_HOME");
-  for (const std::string& folder : {std::string(given ? given : ""), std::string(home ? home : "") + "/lib64",
-                                    std::string("/usr/local/cuda/lib64"), std::string("/usr/lib/x86_64-linux-gnu")}) {
-    std::error_code ignored;
-    if (fs::exists(fs::path(folder) / "libcudnn.so.9", ignored)) return folder;
+  const auto variable = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text ? text : "");
+  };
+  std::error_code ignored;
+  std::vector<fs::path> folders{variable("VESTA_CUDA_LIB_DIR"), variable("CUDA_HOME") + "/lib64",
+                                "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"};
+  for (const fs::path& environment : {fs::path(variable("VIRTUAL_ENV")), fs::path(VESTA_SOURCES) / ".venv"}) {
+    if (environment.empty()) continue;
+    for (const auto& python : fs::directory_iterator(environment / "lib", ignored)) {
+      for (const std::string& folder : package_folders((python.path() / "site-packages").string(), 13))
+        folders.push_back(folder);
+    }
   }
+  for (const fs::path& folder : folders)
+    if (fs::exists(folder / "libcudnn.so.9", ignored)) return folder.string();
   return {};
 }
 

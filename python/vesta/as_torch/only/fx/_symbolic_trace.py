@@ -4,7 +4,8 @@ Note [What is replaced while a program is traced]
 ``Module.__call__`` goes to ``Tracer.call_module``. Parameters of modules are read as proxies, by attributes of their
 classes: a product of two of them is recorded as well. Functions of the modules in ``autowrap_modules`` (``math``),
 those that a program has given to ``wrap``, and ``autowrap_functions`` record a call where an argument holds a
-proxy. All of it is put back at the end, however the program ends.
+proxy. All of it is put back at the end, however the program ends. One thread traces at a time; what others run
+meanwhile is not recorded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import functools
 import inspect
 import math
+import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -39,12 +41,13 @@ class _Placeholder:
 PH = _Placeholder()
 #: The functions given to ``wrap``: the globals of a module, and a name in them.
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
-_tracing = False
+_one_at_a_time = threading.RLock()
+_tracing_thread: int | None = None
 
 
 def is_fx_tracing() -> bool:
     """Returns whether a program is being traced."""
-    return _tracing
+    return _tracing_thread is not None and _tracing_thread == threading.get_ident()
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
@@ -163,6 +166,7 @@ class Tracer(TracerBase):
         self.root: Any = None
         self.module_stack: dict[str, Any] = {}
         self._constants: dict[int, tuple[Tensor, str]] = {}
+        self._paths: dict[int, str] = {}
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Returns whether a call of a module is a step of its own; default: whether it is one of ``torch.nn``."""
@@ -171,7 +175,10 @@ class Tracer(TracerBase):
 
     def path_of_module(self, mod: nn.Module) -> str:
         """Returns the name of a submodule of the root."""
-        for name, module in self.root.named_modules():
+        name = self._paths.get(id(mod))
+        if name is not None:
+            return name
+        for name, module in self.root.named_modules():  # one that was added meanwhile
             if module is mod:
                 return name
         raise NameError("module is not installed as a submodule")
@@ -289,6 +296,7 @@ class Tracer(TracerBase):
         else:
             self.root, function, is_module = nn.Module(), root, False
         self.graph = Graph(tracer_cls=type(self))
+        self._paths = {id(module): path for path, module in self.root.named_modules()}
         self._constants = {
             id(value): (value, f"{path}.{name}" if path else name)
             for path, module in self.root.named_modules()
@@ -298,7 +306,7 @@ class Tracer(TracerBase):
         if not isinstance(inspect.unwrap(function), FunctionType):
             raise TypeError(f"trace: expected a module or a Python function, got {type(function).__name__} (root).")
         function, args = self.create_args_for_root(function, is_module, concrete_args)
-        with self._replacing(function):
+        with _one_at_a_time, self._replacing(function):
             result = function(*args)
             hint = getattr(function, "__annotations__", {}).get("return")
             hint = None if isinstance(hint, str) else hint
@@ -312,7 +320,7 @@ class Tracer(TracerBase):
 
         def read(value: Any) -> Any:
             name = names.get(id(value))
-            if name is None:
+            if name is None or not is_fx_tracing():
                 return value
             if name not in proxies:
                 make = functools.partial(_parameter_proxy, self, name, value)
@@ -326,10 +334,12 @@ class Tracer(TracerBase):
 
     @contextlib.contextmanager
     def _replacing(self, function: Callable[..., Any]) -> Iterator[None]:
-        global _tracing
+        global _tracing_thread
         replaced, call = _Replaced(), nn.Module.__call__
 
         def module_call(mod: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if not is_fx_tracing():
+                return call(mod, *args, **kwargs)
             return self.call_module(mod, functools.partial(call, mod), args, kwargs)
 
         wanted = {id(f): f for f in self._autowrap_functions}
@@ -338,7 +348,7 @@ class Tracer(TracerBase):
                 if not name.startswith("_") and callable(value) and not isinstance(value, type):
                     wanted[id(value)] = value
         tables = [getattr(function, "__globals__", {}), *(vars(module) for module in self._autowrap_modules)]
-        before, _tracing = _tracing, True
+        before, _tracing_thread = _tracing_thread, threading.get_ident()
         try:
             replaced.attribute(nn.Module, "__call__", module_call)
             self._replace_parameters(replaced)
@@ -353,7 +363,7 @@ class Tracer(TracerBase):
             yield
         finally:
             replaced.put_back()
-            _tracing = before
+            _tracing_thread = before
 
 
 def _parameter_proxy(tracer: Tracer, name: str, parameter: Tensor, node: Node) -> ParameterProxy:

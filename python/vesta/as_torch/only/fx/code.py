@@ -144,7 +144,9 @@ def qualified_name(func: Callable[..., Any]) -> str:
     module = getattr(func, "__module__", None) or ""
     module = {"_operator": "operator"}.get(module, module)
     own = f"{module}.{name}"
-    for path in (own, f"torch.{name}", f"torch.nn.functional.{name}", f"math.{name}"):
+    places = [f"{place}.{name}" for place in ("torch", "torch.nn.functional", "torch.linalg", "math")]
+    is_private = any(part.startswith("_") for part in module.split("."))
+    for path in (*places, own) if is_private else (own, *places):
         if _at(path) is func:
             return path
     return own
@@ -229,6 +231,10 @@ class _Writer:
             return self.global_of(qualified_name(a), a)
         return repr(a)
 
+    def owner(self, a: Any) -> str:
+        """Returns an argument as what stands before a dot."""
+        return self.name(a) if isinstance(a, Node) else f"({self.value(a)})"
+
     def arguments(self, args: Any, kwargs: Any) -> str:
         return ", ".join([*map(self.value, args), *(f"{key} = {self.value(item)}" for key, item in kwargs.items())])
 
@@ -246,19 +252,20 @@ class _Writer:
         if node.op == "call_module":
             return f"{self.attribute(str(target))}({self.arguments(args, kwargs)})"
         if node.op == "call_method":
-            first = self.value(args[0])
-            first = first if isinstance(args[0], Node) else f"({first})"
-            return f"{first}.{target}({self.arguments(args[1:], kwargs)})"
+            return f"{self.owner(args[0])}.{target}({self.arguments(args[1:], kwargs)})"
         name = getattr(target, "__name__", "")
         if getattr(operator, name, None) is target and not kwargs:
             if name in INFIX and len(args) == 2:
-                return f"{self.value(args[0])} {INFIX[name]} {self.value(args[1])}"
+                left = self.value(args[0])
+                if name == "pow" and left.startswith("-"):
+                    left = f"({left})"  # -1 ** x is -(1 ** x)
+                return f"{left} {INFIX[name]} {self.value(args[1])}"
             if name in PREFIX and len(args) == 1:
                 return f"{PREFIX[name]}{self.value(args[0])}"
             if name == "getitem":
                 return f"{self.value(args[0])}[{self.value(args[1])}]"
         if target is getattr and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
-            return f"{self.value(args[0])}.{args[1]}"
+            return f"{self.owner(args[0])}.{args[1]}"
         called = self.global_of(qualified_name(target), target)  # type: ignore[arg-type]
         if self.is_wrapped(target) and called not in self.wrapped:
             self.wrapped.append(called)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +25,20 @@ class _NodeList:
 
     def __reversed__(self) -> _NodeList:
         return _NodeList(self.graph, "_next" if self.direction == "_prev" else "_prev")
+
+
+class _Place:
+    """Where a graph makes nodes, from now on or until the end of a ``with``."""
+
+    def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
+        self.graph, self.before = graph, graph._insert
+        graph._insert = insert
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        self.graph._insert = self.before
 
 
 class Graph:
@@ -68,7 +81,10 @@ class Graph:
 
     def output_node(self) -> Node:
         """Returns the node of the output."""
-        return next(node for node in reversed(self.nodes) if node.op == "output")
+        for node in reversed(self.nodes):
+            if node.op == "output":
+                return node
+        raise AssertionError("Expected output node, got none")
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
         """Returns the nodes of a kind, and of a target if one is given."""
@@ -129,21 +145,19 @@ class Graph:
 
     # ---- changing ----
 
-    @contextlib.contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
-        before, self._insert = self._insert, insert
-        try:
-            yield
-        finally:
-            self._insert = before
+    def _check_place(self, n: Node | None, where: str) -> None:
+        if n is not None and n.graph is not self:
+            raise AssertionError(f"Node to insert {where} is not in graph.")
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """A context in which nodes are made before ``n``; default: at the beginning."""
-        return self._inserting(self._root.append if n is None else n.prepend)
+        """Makes nodes before ``n`` from now on, in a ``with`` until its end; default: at the beginning."""
+        self._check_place(n, "before")
+        return _Place(self, self._root.append if n is None else n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """A context in which nodes are made right after ``n``, before those made earlier; default: at the end."""
-        return self._inserting(self._root.prepend if n is None else n.append)
+        """Makes nodes right after ``n``, before those made earlier, as ``inserting_before``; default: at the end."""
+        self._check_place(n, "after")
+        return _Place(self, self._root.prepend if n is None else n.append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Removes a node that has no users."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from vesta.utils._pytree import register_pytree_node
+
 __all__ = ["immutable_dict", "immutable_list"]
 
 
@@ -49,3 +51,17 @@ class immutable_dict(dict):  # type: ignore[type-arg]
         from copy import deepcopy
 
         return immutable_dict((key, deepcopy(value, memo)) for key, value in self.items())
+
+
+register_pytree_node(
+    immutable_list,
+    lambda x: (list(x), None),
+    lambda parts, _: immutable_list(parts),
+    serialized_type_name="torch.fx.immutable_collections.immutable_list",
+)
+register_pytree_node(
+    immutable_dict,
+    lambda x: (list(x.values()), list(x)),
+    lambda parts, keys: immutable_dict(zip(keys, parts)),
+    serialized_type_name="torch.fx.immutable_collections.immutable_dict",
+)

@@ -169,6 +169,8 @@ class Node:
 
     def insert_arg(self, idx: int, arg: Any) -> None:
         """Inserts an argument before the one at a position."""
+        if not 0 <= idx <= len(self._args):
+            raise AssertionError(f"insert_args index must be between 0 and len(self.args), got {idx}")
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
