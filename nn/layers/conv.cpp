@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <typeinfo>
 
+#include <vesta/autograd/engine.h>
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/nn/init.h>
+#include <vesta/nn/layers/activation.h>
 
 namespace vesta::nn::detail {
 namespace {
@@ -144,3 +148,21 @@ VESTA_INSTANTIATE(2);
 VESTA_INSTANTIATE(3);
 
 }  // namespace vesta::nn::detail
+
+namespace vesta::nn {
+
+std::optional<Tensor> convolution_with_relu(Conv2d& layer, const Module& activation, const Tensor& input) {
+  const Tensor &weight = layer.weight, &bias = layer.bias;
+  const Conv2d::Options& o = layer.options;
+  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return {};
+  if (typeid(layer) != typeid(Conv2d) || typeid(activation) != typeid(ReLU)) return {};
+  if (layer.has_hooks() || activation.has_hooks() || !bias.defined()) return {};
+  if (GradMode::enabled() && (input.requires_grad() || weight.requires_grad() || bias.requires_grad())) return {};
+  if (o.padding_mode != "zeros" || !o.padding.word.empty()) return {};
+  if (input.dim() != 4 || weight.dim() != 4 || input.size(1) != o.in_channels) return {};
+  if (!autocast::active() && (input.dtype() != weight.dtype() || input.dtype() != bias.dtype())) return {};
+  return layer.in_context(
+      [&] { return cudnn_convolution_relu(input, weight, bias, o.stride, o.padding.amount, o.dilation, o.groups); });
+}
+
+}  // namespace vesta::nn

@@ -115,4 +115,9 @@ using ConvTranspose3dOptions = ConvTransposeOptions<3>;
 VESTA_LAYERS_OF_DIMENSIONS(Conv, ConvNd);
 VESTA_LAYERS_OF_DIMENSIONS(ConvTranspose, ConvTransposeNd);
 
+/// Runs a convolution with a bias and the relu behind it as one op; empty where that is no gain (not on CUDA), where a
+/// gradient is recorded, and where something sees what lies between: hooks, a class that derives from either, anomaly
+/// mode.
+VESTA_API std::optional<Tensor> convolution_with_relu(Conv2d& layer, const Module& activation, const Tensor& input);
+
 }  // namespace vesta::nn
