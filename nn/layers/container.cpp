@@ -84,8 +84,7 @@ Value Sequential::call(std::span<const Value> inputs) {
       const Module& next = *named_children()[i + 1].second;
       std::optional<Tensor> joined;
       if (auto* linear = dynamic_cast<Linear*>(&layer)) joined = linear->forward_with(next, given[0].tensor());
-      else if (auto* conv = dynamic_cast<Conv2d*>(&layer))
-        joined = convolution_with_relu(*conv, next, given[0].tensor());
+      else if (auto* conv = dynamic_cast<Conv2d*>(&layer)) joined = conv->forward_with(next, given[0].tensor());
       if (joined) {
         x = *std::move(joined);
         ++i;

@@ -147,22 +147,19 @@ VESTA_INSTANTIATE(1);
 VESTA_INSTANTIATE(2);
 VESTA_INSTANTIATE(3);
 
-}  // namespace vesta::nn::detail
-
-namespace vesta::nn {
-
-std::optional<Tensor> convolution_with_relu(Conv2d& layer, const Module& activation, const Tensor& input) {
-  const Tensor &weight = layer.weight, &bias = layer.bias;
-  const Conv2d::Options& o = layer.options;
-  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return {};
-  if (typeid(layer) != typeid(Conv2d) || typeid(activation) != typeid(ReLU)) return {};
-  if (layer.has_hooks() || activation.has_hooks() || !bias.defined()) return {};
-  if (GradMode::enabled() && (input.requires_grad() || weight.requires_grad() || bias.requires_grad())) return {};
-  if (o.padding_mode != "zeros" || !o.padding.word.empty()) return {};
-  if (input.dim() != 4 || weight.dim() != 4 || input.size(1) != o.in_channels) return {};
-  if (!autocast::active() && (input.dtype() != weight.dtype() || input.dtype() != bias.dtype())) return {};
-  return layer.in_context(
-      [&] { return cudnn_convolution_relu(input, weight, bias, o.stride, o.padding.amount, o.dilation, o.groups); });
+bool joins_relu(const Module& layer, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& o,
+                const Module& activation, const Tensor& input) {
+  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return false;
+  if (typeid(layer) != typeid(Conv2d) || typeid(activation) != typeid(ReLU)) return false;
+  if (layer.has_hooks() || activation.has_hooks() || !bias.defined()) return false;
+  if (GradMode::enabled() && (input.requires_grad() || weight.requires_grad() || bias.requires_grad())) return false;
+  if (o.padding_mode != "zeros" || !o.padding.word.empty()) return false;
+  if (input.dim() != 4 || weight.dim() != 4 || input.size(1) != o.in_channels) return false;
+  return autocast::active() || (input.dtype() == weight.dtype() && input.dtype() == bias.dtype());
 }
 
-}  // namespace vesta::nn
+Tensor convolved_with_relu(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& o) {
+  return cudnn_convolution_relu(input, weight, bias, o.stride, o.padding.amount, o.dilation, o.groups);
+}
+
+}  // namespace vesta::nn::detail
