@@ -5,6 +5,7 @@
 #include <sstream>
 #include <typeinfo>
 
+#include <vesta/nn/layers/conv.h>
 #include <vesta/nn/layers/linear.h>
 
 namespace vesta::nn {
@@ -80,12 +81,14 @@ Value Sequential::call(std::span<const Value> inputs) {
     const std::span<const Value> given = i == 0 ? inputs : std::span<const Value>(&x, 1);
     Module& layer = *named_children()[i].second;
     if (i + 1 < size() && given.size() == 1 && given[0].is_tensor()) {
-      if (auto* linear = dynamic_cast<Linear*>(&layer)) {
-        if (std::optional<Tensor> y = linear->forward_with(*named_children()[i + 1].second, given[0].tensor())) {
-          x = *std::move(y);
-          ++i;
-          continue;
-        }
+      const Module& next = *named_children()[i + 1].second;
+      std::optional<Tensor> joined;
+      if (auto* linear = dynamic_cast<Linear*>(&layer)) joined = linear->forward_with(next, given[0].tensor());
+      else if (auto* conv = dynamic_cast<Conv2d*>(&layer)) joined = conv->forward_with(next, given[0].tensor());
+      if (joined) {
+        x = *std::move(joined);
+        ++i;
+        continue;
       }
     }
     x = layer.run(given);

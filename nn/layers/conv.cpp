@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <typeinfo>
 
+#include <vesta/autograd/engine.h>
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/nn/init.h>
+#include <vesta/nn/layers/activation.h>
 
 namespace vesta::nn::detail {
 namespace {
@@ -142,5 +146,20 @@ Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, const ConvTr
 VESTA_INSTANTIATE(1);
 VESTA_INSTANTIATE(2);
 VESTA_INSTANTIATE(3);
+
+bool joins_relu(const Module& layer, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& o,
+                const Module& activation, const Tensor& input) {
+  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return false;
+  if (typeid(layer) != typeid(Conv2d) || typeid(activation) != typeid(ReLU)) return false;
+  if (layer.has_hooks() || activation.has_hooks() || !bias.defined()) return false;
+  if (GradMode::enabled() && (input.requires_grad() || weight.requires_grad() || bias.requires_grad())) return false;
+  if (o.padding_mode != "zeros" || !o.padding.word.empty()) return false;
+  if (input.dim() != 4 || weight.dim() != 4 || input.size(1) != o.in_channels) return false;
+  return autocast::active() || (input.dtype() == weight.dtype() && input.dtype() == bias.dtype());
+}
+
+Tensor convolved_with_relu(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& o) {
+  return cudnn_convolution_relu(input, weight, bias, o.stride, o.padding.amount, o.dilation, o.groups);
+}
 
 }  // namespace vesta::nn::detail

@@ -70,6 +70,12 @@ Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, 
 template <size_t n>
 Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvTransposeOptions<n>& options,
                  const std::optional<std::vector<int64_t>>& output_size);
+/// Returns whether one op computes a convolution and the relu behind it: on CUDA, with a bias, where no gradient is
+/// recorded and nothing sees what lies between (hooks, a class that derives from either, anomaly mode).
+VESTA_API bool joins_relu(const Module& layer, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& options,
+                          const Module& activation, const Tensor& input);
+VESTA_API Tensor convolved_with_relu(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                     const ConvOptions<2>& options);
 }  // namespace detail
 
 /// The cross-correlation with `weight` [out_channels, in_channels / groups, *kernel_size], plus `bias` [out_channels].
@@ -79,6 +85,13 @@ class VESTA_API ConvNd : public LayerOf<Self, ConvOptions<n>> {
   using Options = ConvOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(ConvNd)
   Tensor forward(const Tensor& input) override { return detail::convolved(input, weight, bias, this->options); }
+  /// Runs this layer and the activation behind it as one op; empty where that is no gain or would be seen.
+  std::optional<Tensor> forward_with(const Module& activation, const Tensor& input)
+    requires(n == 2)
+  {
+    if (!detail::joins_relu(*this, weight, bias, this->options, activation, input)) return {};
+    return this->in_context([&] { return detail::convolved_with_relu(input, weight, bias, this->options); });
+  }
   void reset_parameters() { detail::reset_convolution(weight, bias); }
   Tensor weight, bias;
 };

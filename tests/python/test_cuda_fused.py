@@ -226,6 +226,52 @@ def test_what_follows_a_convolution_is_in_its_graph() -> None:
     cuda_fakes.check(PRELUDE + "EXPECTED = False" + CONVOLUTIONS, FAKES / "cudnn", FAKE_CUDNN="convolutions")
 
 
+CONVOLUTION_CHAINS = """
+class Own(nn.ReLU): pass
+def chain(activation=nn.ReLU, **how):
+    vesta.manual_seed(1)
+    return nn.Sequential(nn.Conv2d(4, 8, 3, **how), activation(), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(inplace=True))
+x = made(2, 4, 7, 6)
+def run(net, x=x, autocast=False, **cast):
+    want = net.cpu().to(vesta.float32)(x)
+    net.cuda().to(memory_format=vesta.channels_last, **cast)
+    there = x.cuda().to(**cast) if cast else x.cuda()
+    for _ in range(2):  # casts of weights are kept
+        before = launches()
+        with vesta.autocast("cuda", vesta.bfloat16, enabled=autocast):
+            got = net(there)
+        spent = launches() - before
+    same(got, want, 1e-3 if not cast and not autocast else 5e-2)
+    return spent
+last = x.contiguous(memory_format=vesta.channels_last)
+with vesta.no_grad():
+    hooked = chain()
+    seen = []
+    hooked[0].register_forward_hook(lambda *_: seen.append(0))
+    assert run(hooked, last) == 3 and len(seen) == 3
+    assert run(chain(), last) == 2  # one launch each
+    assert run(chain(), last, dtype=vesta.bfloat16) == 2
+    assert run(chain(stride=2, dilation=(1, 2), padding=(2, 1), groups=2), last) == 2
+    rows = run(chain())
+    assert rows == run(hooked) - 1 and run(chain(), autocast=True) == run(hooked, autocast=True) - 1
+    for net in (chain(Own), chain(bias=False), chain(padding="same"), chain(padding=1, padding_mode="reflect")):
+        assert run(net, last) >= 3, net
+    own = chain()
+    own[0]._conv_forward = lambda *given: nn.Conv2d._conv_forward(own[0], *given)
+    assert run(own, last) == 3
+    try: chain().cuda()(vesta.zeros(2, 5, 7, 6, device="cuda"))
+    except RuntimeError as error: assert "channels" in str(error), error
+    else: raise AssertionError
+assert run(chain(), last) > 3  # recorded
+assert run(chain().requires_grad_(False), last) == 2
+"""
+
+
+@needs_fakes
+def test_a_chain_of_convolutions_and_relu_is_a_launch_each_without_gradients() -> None:
+    cuda_fakes.check(PRELUDE + CONVOLUTION_CHAINS, FAKES / "cudnn")
+
+
 @needs_fakes
 def test_gradients_of_a_convolution_with_relu_and_nan() -> None:
     cuda_fakes.check(

@@ -55,3 +55,35 @@ TEST_CASE("Sequential joins a linear layer and its activation on CUDA", "[cuda][
     CHECK(std::string(e.what()).find("in Linear(in_features=6") != std::string::npos);
   }
 }
+
+TEST_CASE("Sequential joins a convolution with a bias and relu on CUDA without gradients", "[cuda][nn]") {
+  if (!have_device()) return;
+  manual_seed(3);
+  auto net = nn::make<nn::Sequential>(std::initializer_list<std::shared_ptr<nn::Module>>{
+      nn::make<nn::Conv2d>(nn::Conv2dOptions{4, 8, 3}), nn::make<nn::ReLU>()});
+  const Tensor here = randn({2, 4, 7, 6}), x = here.to(Device("cuda"));
+  Tensor want;
+  {
+    GradMode off(false);
+    want = (*net)(here);
+  }
+  net->to(Device("cuda"));
+  const auto check = [&] { CHECK(allclose((*net)(x).to(Device()), want, 1e-5, 1e-5)); };
+  CHECK(last_step((*net)(x)) == "ReluBackward0");  // recorded: apart
+  GradMode off(false);
+  check();
+  int calls = 0;
+  const int hook = (*net)[0].register_forward_hook([&](nn::Module&, const Tensor&, const Tensor& out) {
+    ++calls;
+    return out;
+  });
+  check();
+  CHECK(calls == 1);
+  (*net)[0].remove_hook(hook);
+  try {
+    (*net)(randn({2, 5, 7, 6}).to(Device("cuda")));
+    FAIL("an input of 5 channels was taken");
+  } catch (const Error& e) {
+    CHECK(std::string(e.what()).find("in Conv2d(4, 8") != std::string::npos);
+  }
+}

@@ -8,7 +8,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from typing import TYPE_CHECKING, Any, overload
 
 from vesta import Tensor
-from vesta.nn.modules import linear_activation
+from vesta.nn.modules import convolution_relu, linear_activation
 from vesta.nn.modules.linear_activation import may_join, uses_gelu
 from vesta.nn.modules.module import Module, _indented
 
@@ -132,19 +132,22 @@ class Sequential(_Numbered):
         return input
 
     def _join(self, input: Any) -> Any:
-        """Runs the chain, each linear layer together with an activation behind it where one op computes both."""
+        """Runs the chain, a layer together with the activation behind it where one op computes both."""
         modules = list(self._modules.values())
         at = 0
         while at < len(modules):
             # A module that has run may have added hooks or entered a mode.
             pairs = at + 1 < len(modules) and may_join(input)
             use_gelu = uses_gelu(modules[at], modules[at + 1]) if pairs else None
-            if use_gelu is None:
-                input = modules[at](input)
-                at += 1
-            else:
+            if use_gelu is not None:
                 input = linear_activation.call(modules[at], use_gelu, input)
                 at += 2
+            elif pairs and convolution_relu.joins(modules[at], modules[at + 1], input):
+                input = convolution_relu.call(modules[at], input)
+                at += 2
+            else:
+                input = modules[at](input)
+                at += 1
         return input
 
     def insert(self, index: int, module: Module) -> Sequential:
