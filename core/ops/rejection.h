@@ -94,8 +94,8 @@ struct TruncatedNormal {
       return u[1] <= std::exp(-0.5 * z * z);
     }
     x = a + u[0] * (b - a);
-    const double of_mode = mode - mean, of_x = x - mean;
-    return u[1] <= std::exp((of_mode * of_mode - of_x * of_x) / (2 * std * std));
+    const double less = (mode - x) / std, sum = ((mode - mean) + (x - mean)) / std;  // a difference of squares
+    return u[1] <= std::exp(0.5 * less * sum);
   }
   /// Returns a number of the distribution after `round`, which rounds to the dtype of the result.
   template <class F>

@@ -351,14 +351,24 @@ Tensor row_ends(const Tensor& rows, int64_t n) {
   return _searchsorted(rows, arange(0, n + 1, 1, DType::int64, rows.device()), false);
 }
 
+/// Returns whether numbers of n rows are in order, as those of coalesced elements are unless they were written since.
+/// On a device they are not looked at.
+bool are_in_order(const Tensor& rows, int64_t n) {
+  if (rows.device().type != DeviceType::cpu || rows.numel() == 0) return true;
+  const Tensor numbers = contiguous(rows);
+  const auto* first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
+  const auto* end = first + numbers.numel();
+  return *first >= 0 && end[-1] < n && std::is_sorted(first, end);
+}
+
 /// Multiplies a sparse matrix [n, m] by a dense one [m, k].
 Tensor times_dense(const Tensor& a, const Tensor& b, const char* op) {
   const SparseParts& p = sparse_parts(a, op);
   VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected m1 and m2 to have the same dtype, but got: ", a.dtype(),
               " != ", b.dtype());
   const Tensor rows = select(p.indices, 0, 0), columns = select(p.indices, 0, 1);
-  if (p.coalesced && p.values.dim() == 1) {
-    const bool by_rows = p.layout == SparseLayout::csr;
+  const bool by_rows = p.layout == SparseLayout::csr;
+  if (p.coalesced && p.values.dim() == 1 && (by_rows || are_in_order(rows, a.size(0)))) {
     return _csr_product(by_rows ? p.compressed : row_ends(rows, a.size(0)), by_rows ? p.plain : columns, p.values, b);
   }
   Tensor r = zeros({{a.size(0), b.size(1)}}, a.dtype(), a.device());

@@ -12,16 +12,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vesta._names import listing
+from vesta._types import Data, Device, DType
 
 from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _private
-
-if TYPE_CHECKING:
-    from vesta._C._types import Data, Device, DType
 
 __all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
 
@@ -56,10 +54,10 @@ def sparse_coo_tensor(
         values: a tensor, or numbers.
         size: the sizes of all dimensions; without it the smallest that hold the indices.
         is_coalesced: promises that every place occurs once, in lexicographic order.
-        pin_memory, check_invariants: accepted for PyTorch's sake; indices are always checked.
+        pin_memory, check_invariants: accepted for PyTorch's sake; indices, and that promise, are always checked.
 
     Raises:
-        RuntimeError: an index out of range, or sizes that do not fit.
+        RuntimeError: an index out of range, sizes that do not fit, or a promise that does not hold.
 
     Example::
 
@@ -100,6 +98,8 @@ def sparse_coo_tensor(
             expect("sparse_coo_tensor", "size", n, Integral, "sizes")
         shape = tuple(int(n) for n in size)
     _check_range(where, shape)
+    if is_coalesced:
+        _check_order(where, shape)
     result = _private._sparse_coo(where, made, shape, bool(is_coalesced))
     return result.detach().requires_grad_() if requires_grad else result
 
@@ -108,6 +108,20 @@ def _zeros(size: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool) 
     where = _C._ops.zeros((len(size), 0), dtype=_C.int64, device=device)
     result = _private._sparse_coo(where, _C._ops.zeros((0,), dtype=dtype, device=device), size, True)
     return result.requires_grad_() if requires_grad else result
+
+
+def _check_order(where: Tensor, shape: tuple[int, ...]) -> None:
+    """Raises RuntimeError unless each column of indices comes after the one before; products rely on it."""
+    if where.is_meta or where.numel() == 0:
+        return
+    place = where[0]
+    for row, size in zip(where[1:], shape[1:]):
+        place = place * size + row
+    if bool((place[1:] <= place[:-1]).any()):
+        raise RuntimeError(
+            "sparse_coo_tensor: cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor. "
+            "Leave it out and call coalesce()."
+        )
 
 
 def _check_range(where: Tensor, shape: tuple[int, ...]) -> None:

@@ -206,3 +206,20 @@ def test_two_numbers_have_an_order() -> None:
             optim.Rprop([parameter()], etas=wrong)
     with pytest.raises(TypeError, match=r"^Muon: expected three numbers, got tuple_iterator \(ns_coefficients\)\.$"):
         optim.Muon([parameter()], ns_coefficients=iter((1.0, 2.0, 3.0)))
+
+
+def test_pairs_in_arrays_are_kept_as_numbers() -> None:
+    """Arrays and tensors of betas stayed what they are: a saved state could not be loaded, and tensors were refused."""
+    np = pytest.importorskip("numpy")
+    for line in (np.array([0.5, 0.75]), vesta.tensor([0.5, 0.75])):
+        param = vesta.ones(2, requires_grad=True)
+        optimizer = vesta.optim.Adam([param], betas=line)
+        again = vesta.optim.Adam([{"params": [param], "betas": line}])
+        for made in (optimizer, again):
+            assert made.param_groups[0]["betas"] == (0.5, 0.75)
+        again.load_state_dict(optimizer.state_dict())
+    assert vesta.optim.SGD([param], lr=vesta.tensor([0.1])).param_groups[0]["lr"].shape == (1,)
+    schedulers = [vesta.optim.lr_scheduler.ConstantLR(optimizer) for _ in range(2)]
+    for unordered in ({1}, iter([1]), "1"):
+        with pytest.raises(TypeError, match="expected a list of ints"):
+            vesta.optim.lr_scheduler.SequentialLR(optimizer, schedulers, unordered)  # type: ignore[arg-type]

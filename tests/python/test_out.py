@@ -352,3 +352,11 @@ def test_truth_goes_to_flags_and_bytes() -> None:
             for dtype in (vesta.float32, vesta.int64):
                 with pytest.raises(RuntimeError, match="only supports bool tensor for result"):
                     op(data, 0, out=vesta.empty(64, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.int32])
+def test_numbers_of_classes_are_written_as_int64(dtype: vesta.dtype) -> None:
+    out = vesta.empty(2, dtype=dtype)
+    with pytest.raises(RuntimeError, match="int64"):
+        vesta.multinomial(vesta.ones(3), 2, out=out)
+    assert vesta.multinomial(vesta.ones(3), 2, out=vesta.empty(2, dtype=vesta.int64)).dtype is vesta.int64

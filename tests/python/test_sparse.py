@@ -529,3 +529,25 @@ def test_a_program_may_declare_that_places_occur_once() -> None:
     assert x.values().tolist() == [1.0, 2.0]
     with pytest.raises((RuntimeError, NotImplementedError)):
         vesta.ones(2)._coalesced_(True)
+
+
+def test_a_promise_of_order_is_checked() -> None:
+    """A product took elements in any order for sorted ones: its rows were others'."""
+    indices, values = vesta.tensor([[2, 0, 1], [0, 1, 2]]), vesta.tensor([1.0, 2.0, 3.0])
+    for wrong in (indices, vesta.tensor([[0, 0, 1], [1, 1, 2]])):
+        with pytest.raises(RuntimeError, match="correspond to uncoalesced"):
+            vesta.sparse_coo_tensor(wrong, values, (3, 3), is_coalesced=True)
+    sorted_ = vesta.sparse_coo_tensor(indices.sort(1).values, values, (3, 3), is_coalesced=True)
+    assert sorted_.is_coalesced() and vesta.sparse_coo_tensor((2, 2), is_coalesced=True).is_coalesced()
+    given = vesta.sparse_coo_tensor(indices, values, (3, 3))
+    assert vesta.equal(vesta.sparse.mm(given._coalesced_(True), vesta.eye(3)), given.to_dense())
+
+
+def test_a_product_looks_at_indices_that_were_written() -> None:
+    eye = vesta.eye(3).to_sparse()
+    eye._indices()[0] = vesta.tensor([2, 1, 0])
+    assert vesta.equal(vesta.sparse.mm(eye, vesta.eye(3)), vesta.eye(3).flip(0))
+    for wrong in ([-5, 1, 2], [0, 1, 3], [0, -5, 2]):
+        eye._indices()[0] = vesta.tensor(wrong)
+        with pytest.raises(IndexError, match="out of bounds|out of range"):
+            vesta.sparse.mm(eye, vesta.eye(3))

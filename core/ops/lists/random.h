@@ -65,7 +65,7 @@
      accepts(kFloats))                                                                                                 \
   OP(METHOD, Tensor, multinomial,                                                                                      \
      (int64_t num_samples, bool replacement = false, Kw<Generator*> generator = nullptr),                              \
-     (num_samples, replacement, generator), composite, out, no_gradient, accepts(kFloats), gives(Gives::int64))        \
+     (num_samples, replacement, generator), composite, exact_out, no_gradient, accepts(kFloats), gives(Gives::int64))  \
   OP(FUNCTION, Tensor, normal, (const Tensor& mean, const Tensor& std, Kw<Generator*> generator = nullptr),            \
      (mean, std, generator), composite, out, no_gradient, accepts(kFloats))                                            \
   OP(FUNCTION_AS, Tensor, normal, Tensor_float,                                                                        \

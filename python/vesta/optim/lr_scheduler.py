@@ -19,6 +19,7 @@ from vesta._arguments import checked, expect
 from vesta._names import listing
 from vesta.optim.cyclic_schedules import CyclicLR, OneCycleLR
 from vesta.optim.optimizer import Optimizer
+from vesta.optim.rule import expect_line
 from vesta.optim.schedule import LRScheduler, _for_each_group, _set
 
 __all__ = [
@@ -463,7 +464,7 @@ class SequentialLR(LRScheduler):
         expect(type(self).__name__, "schedulers", schedulers, Sequence, "a list of schedulers")
         for scheduler in schedulers:
             expect(type(self).__name__, "schedulers", scheduler, LRScheduler, "a list of schedulers")
-        expect(type(self).__name__, "milestones", milestones, Iterable, "a list of ints")
+        expect_line(type(self).__name__, "milestones", milestones, "a list of ints")
         for milestone in milestones:
             expect(type(self).__name__, "milestones", milestone, Real, "a list of ints")
         if not schedulers:

@@ -103,6 +103,10 @@ class _Plan:
 _NO_PLAN = _Plan([], [], None, [])
 
 
+#: Options that are several numbers.
+_LINES = ("betas", "etas", "ns_coefficients", "step_sizes")
+
+
 class Optimizer(StateDictMixin):
     """The base of all optimizers.
 
@@ -207,6 +211,7 @@ class Optimizer(StateDictMixin):
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
         if any(name in param_group for name in self.defaults):
+            group = with_tuples(group)
             self._check_options(group)
         if len({id(param) for param in group["params"]}) != len(group["params"]):
             _refuse_duplicates(
@@ -483,6 +488,12 @@ def refuse(name: str, given: Any) -> None:
     """Raises for an option of PyTorch's that has no counterpart here, instead of ignoring it."""
     if given:
         raise NotImplementedError(f"optimizer: expected {name}=False, got {given} ({name}). It is not available.")
+
+
+def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options with arrays and tensors of betas and the like as tuples of Python's numbers."""
+    lines = {name: options[name] for name in _LINES if getattr(options.get(name), "ndim", None) == 1}
+    return {**options, **{name: tuple(line.tolist()) for name, line in lines.items()}} if lines else options
 
 
 def number(value: Any) -> float:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import arguments_of, checked, expect, parameter_names
-from vesta.optim.optimizer import Optimizer, check, number, refuse
+from vesta.optim.optimizer import Optimizer, check, number, refuse, with_tuples
 from vesta.optim.state_dict import number_tensor
 
 __all__ = ["RuleOptimizer", "hyperparameters"]
@@ -90,7 +90,7 @@ def hyperparameters(init: F, order: str = "") -> F:
             values = arguments(self, *args, **kwargs)
         except TypeError as error:
             raise TypeError(str(error).replace(init.__qualname__, f"{type(self).__name__}.__init__", 1)) from None
-        given = {name: values[name] for name in ordered}
+        given = with_tuples({name: values[name] for name in ordered})
         check_options(self, given)
         Optimizer.__init__(self, values["params"], given)
 
