@@ -686,7 +686,7 @@ _C._look_up_plainly(Module, Module.__getattr__)
 
 
 def _with_tables(setstate: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a class's own ``__setstate__``, after which the object has tables of its own: they are pickled as dicts."""
+    """Returns a class's own ``__setstate__``, after which the object makes tables of what is pickled as dicts."""
 
     @functools.wraps(setstate)
     def set_state(self: Module, *args: Any, **kwargs: Any) -> Any:
