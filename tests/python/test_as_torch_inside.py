@@ -209,7 +209,7 @@ def test_names_that_packages_on_pypi_import(tmp_path: Path) -> None:
         """
         import collections, torch
         from torch.distributed._tensor.experimental import implicit_replication
-        from torch.nn.modules.module import _global_parameter_registration_hooks, register_module_module_registration_hook
+        from torch.nn.modules.module import _global_module_registration_hooks, _global_parameter_registration_hooks
         from torch.serialization import MAP_LOCATION
         from torch.utils import _pytree as tree
         from torch.utils.data.dataloader import _collate_fn_t
