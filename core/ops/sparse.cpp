@@ -354,7 +354,7 @@ Tensor row_ends(const Tensor& rows, int64_t n) {
 /// Returns whether numbers of n rows are in order, as those of coalesced elements are unless they were written since.
 /// On a device they are not looked at.
 bool are_in_order(const Tensor& rows, int64_t n) {
-  if (rows.device().type != DeviceType::cpu || rows.numel() == 0) return true;
+  if (rows.device().type() != DeviceType::cpu || rows.numel() == 0) return true;
   const Tensor numbers = contiguous(rows);
   const auto* first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
   const auto* end = first + numbers.numel();

@@ -149,7 +149,7 @@ VESTA_INSTANTIATE(3);
 
 bool joins_relu(const Module& layer, const Tensor& weight, const Tensor& bias, const ConvOptions<2>& o,
                 const Module& activation, const Tensor& input) {
-  if (!input.defined() || input.device().type != DeviceType::cuda || autograd::detect_anomaly()) return false;
+  if (!input.defined() || input.device().type() != DeviceType::cuda || autograd::detect_anomaly()) return false;
   if (typeid(layer) != typeid(Conv2d) || typeid(activation) != typeid(ReLU)) return false;
   if (layer.has_hooks() || activation.has_hooks() || !bias.defined()) return false;
   if (GradMode::enabled() && (input.requires_grad() || weight.requires_grad() || bias.requires_grad())) return false;

@@ -200,3 +200,59 @@ def test_functions_are_pickled_under_pytorchs_names(tmp_path: Path) -> None:
     )
     homes = ["torch.nn.functional"] * 3 + ["torch", "torch.fft", "torch.linalg", "torch.special"]
     assert out.splitlines() == [*(f"{home} True" for home in homes), "True"]
+
+
+def test_names_that_packages_on_pypi_import(tmp_path: Path) -> None:
+    """Of gpytorch, zuko, nflows, opacus, tensordict, transformers, accelerate and others, found by reading them."""
+    program(
+        tmp_path,
+        """
+        import collections, torch
+        from torch.distributed._tensor.experimental import implicit_replication
+        from torch.nn.modules.module import _global_module_registration_hooks, _global_parameter_registration_hooks
+        from torch.serialization import MAP_LOCATION
+        from torch.utils import _pytree as tree
+        from torch.utils.data.dataloader import _collate_fn_t
+
+        inverse = torch.distributions.transforms._InverseTransform(torch.distributions.ExpTransform())
+        assert inverse(torch.tensor(1.0)).item() == 0
+        assert torch._standard_gamma(torch.ones(3)).shape == (3,)
+        assert torch._cast_Long(torch.tensor([1.5])).tolist() == [1]
+        assert torch._cast_Char(torch.ones(1)).dtype == torch.int8
+        assert torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 2)).tolist() == [[1, 1], [1, 1]]
+        assert torch._C._get_accelerator() == torch.device("cpu") or torch.accelerator.is_available()
+        assert torch._C._get_default_device() == "cpu" and not torch._C._is_torch_function_mode_enabled()
+        x = torch.ones(2)
+        assert torch._C._is_alias_of(x, x[1:]) and not torch._C._is_alias_of(x, torch.ones(2))
+        assert torch.profiler.profiler._default_schedule_fn(3) is torch.profiler.ProfilerAction.RECORD
+        assert not torch.backends.mps.is_macos_or_newer(13, 0)
+        assert len(_global_parameter_registration_hooks) == 0
+
+        class Kind(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                with torch._C.DisableTorchFunctionSubclass():
+                    return type(function(*args, **(kwargs or {})))
+
+        assert torch.ones(2).as_subclass(Kind) + 1 is torch.Tensor
+
+        pair = collections.namedtuple("pair", "a b")
+        assert tree.tree_is_leaf(1) and not tree.tree_is_leaf([1]) and tree.is_namedtuple_instance(pair(1, 2))
+        assert tree.is_structseq_instance(torch.ones(2, 2).max(0)) and not tree.is_structseq_instance((1,))
+        assert tree._dict_unflatten(*tree._dict_flatten({"a": 1})) == {"a": 1}
+        assert tree._list_flatten_with_keys([3])[0] == [(tree.SequenceKey(0), 3)]
+
+        class Node:
+            def __init__(self, a):
+                self.a = a
+
+        tree.register_pytree_node(
+            Node,
+            lambda node: ([node.a], None),
+            lambda children, _: Node(*children),
+            flatten_with_keys_fn=lambda node: ([(tree.GetAttrKey("a"), node.a)], None),
+        )
+        paths = tree.tree_flatten_with_path({"x": Node(3)})[0]
+        assert [(tree.keystr(path), value) for path, value in paths] == [("['x'].a", 3)]
+        """,
+    )

@@ -325,5 +325,5 @@ def test_a_result_follows_operands_that_broadcast():
     last = vesta.ones(2, 5, 3, 4).to(memory_format=vesta.channels_last)
     assert (vesta.ones(5, 3, 4) + last).stride() == (vesta.ones(2, 5, 3, 1) + last).stride() == (60, 12, 4, 1)
     assert (vesta.ones(1, 5, 1, 1) + last).stride() == (last + vesta.ones(2, 5, 3, 1)).stride() == (60, 1, 20, 5)
-    # The dimension that the first operand repeats lies outside of both by the second, though only one is compared to it.
+    # The first operand does not have the dimension: the second places it outside of both.
     assert (vesta.ones(3, 4, 5).permute(2, 0, 1) + last).stride() == (60, 1, 20, 5)

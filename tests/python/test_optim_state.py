@@ -263,3 +263,13 @@ def test_shares_of_lbfgs_are_in_its_state() -> None:
     other = optim.LBFGS([nn.Parameter(x.detach().clone())], lr=0.5, max_iter=4, history_size=7)
     other.load_state_dict(optimizer.state_dict())
     assert other.state_dict()["state"][0]["al"] == shares
+
+
+def test_adagrads_sums_are_there_before_the_first_step():
+    """As in PyTorch: programs read, copy and share them."""
+    param = vesta.nn.Parameter(vesta.ones(2))
+    optimizer = optim.Adagrad([param], initial_accumulator_value=0.5)
+    assert optimizer.state[param]["step"].item() == 0
+    assert optimizer.state[param]["sum"].tolist() == [0.5, 0.5]
+    assert optimizer.state_dict()["state"][0].keys() == {"step", "sum"}
+    optim.Adagrad(vesta.nn.LazyLinear(2).parameters())

@@ -322,3 +322,22 @@ def test_control_c_ends_a_layer_between_its_steps(threads, batch):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, standard)
         vesta.set_num_threads(before)
+
+
+def test_weights_may_be_given_as_a_list():
+    """Programs that compute the weights of a layer put them in its ``_flat_weights``."""
+    layer = vesta.nn.LSTM(2, 3)
+    computed = [w.detach() * 2 for w in layer._flat_weights]
+    for w in computed:
+        w.requires_grad_()
+    twice = vesta.nn.LSTM(2, 3)
+    twice.load_state_dict(dict(zip(layer._flat_weights_names, computed)))
+    layer._flat_weights = computed
+    x = vesta.ones(4, 1, 2)
+    result = layer(x)[0]
+    assert vesta.equal(result, twice(x)[0])
+    result.sum().backward()
+    assert layer.weight_ih_l0.grad is None and computed[0].grad is not None
+    layer.weight_ih_l0 = vesta.nn.Parameter(vesta.zeros(12, 2))
+    assert layer._flat_weights[0] is layer.weight_ih_l0 and layer._flat_weights[1] is computed[1]
+    assert layer.double()._flat_weights[1] is layer.weight_hh_l0

@@ -26,6 +26,96 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """Accepts a setting of something that Vesta has not."""
 
 
+class DisableTorchFunctionSubclass:
+    """A block in which no class takes calls over: operations see tensors of any class as plain ones."""
+
+    def __enter__(self) -> None:
+        """Enters the block."""
+        from vesta import _C
+
+        self._before = _C._set_torch_function_enabled(False)
+
+    def __exit__(self, *exception: Any) -> None:
+        """Leaves the block."""
+        from vesta import _C
+
+        _C._set_torch_function_enabled(self._before)
+
+
+def _standard_gamma(self: Any, generator: Any = None) -> Any:
+    """Draws from Gamma(self, 1), differentiably."""
+    from vesta.distributions.gamma import standard_gamma
+
+    return standard_gamma(self, generator)
+
+
+def _cast(dtype: str) -> Callable[..., Any]:
+    """Returns the function that casts to a dtype, of old programs."""
+
+    def cast(input: Any, non_blocking: bool = False) -> Any:
+        import vesta
+
+        return input.to(getattr(vesta, dtype), non_blocking=non_blocking)
+
+    return cast
+
+
+def dsmm(input: Any, mat2: Any) -> Any:
+    """Returns the product of a sparse and a dense matrix."""
+    from vesta import mm
+
+    return mm(input, mat2)
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """Returns the device type that is used beside the CPU; the CPU without one."""
+    from vesta import accelerator, device
+
+    return (accelerator.current_accelerator() if accelerator.is_available() else None) or device("cpu")
+
+
+def _get_default_device() -> str:
+    """Returns the device of new tensors, as a text."""
+    from vesta import get_default_device
+
+    return str(get_default_device())
+
+
+def _is_alias_of(a: Any, b: Any) -> bool:
+    """Returns whether two tensors share their storage."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def _in_torch_function_mode() -> bool:
+    """Returns whether a TorchFunctionMode takes calls over."""
+    from vesta import _C
+
+    return bool(_C._torch_function_modes())
+
+
+def _default_schedule_fn(_: int) -> Any:
+    """Returns the action of a profiler without a schedule: it records each step."""
+    from vesta.profiler import ProfilerAction
+
+    return ProfilerAction.RECORD
+
+
+def _hook_table(name: str) -> Callable[[], Any]:
+    """Returns what finds a table of hooks that hold for all modules."""
+
+    def find() -> Any:
+        from vesta.nn.modules import module
+
+        return getattr(module, name)
+
+    return find
+
+
+def _is_macos_or_newer(major: int, minor: int) -> bool:
+    """Returns False: this is Linux."""
+    return False
+
+
 class set_multithreading_enabled:
     """A context, or a function, that sets whether backward may use more threads: here it uses the caller's, always."""
 
@@ -332,6 +422,24 @@ _NAMES: dict[str, Any] = {
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: False,
     "torch.utils._python_dispatch._get_current_dispatch_mode": _tracing_state,
     "torch._subclasses.fake_tensor.is_fake": lambda t: False,
+    "torch._C.DisableTorchFunction": DisableTorchFunctionSubclass,
+    "torch._C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
+    "torch._standard_gamma": _standard_gamma,
+    **{f"torch._cast_{dtype.capitalize()}": _cast(dtype) for dtype in "double float half short int long".split()},
+    "torch._cast_Byte": _cast("uint8"),
+    "torch._cast_Char": _cast("int8"),
+    "torch.dsmm": dsmm,
+    "torch._C._get_accelerator": _get_accelerator,
+    "torch._C._get_default_device": _get_default_device,
+    "torch._C._is_alias_of": _is_alias_of,
+    "torch._C._is_torch_function_mode_enabled": _in_torch_function_mode,
+    "torch.serialization.MAP_LOCATION": Any,
+    "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
+    "torch.profiler.profiler._default_schedule_fn": _default_schedule_fn,
+    "torch.backends.mps.is_macos_or_newer": _is_macos_or_newer,
+    "torch.backends.mps.is_macos13_or_newer": _false,
+    "torch._inductor.cudagraph_mark_step_begin": _do_nothing,
+    "torch.compiler.cudagraph_mark_step_begin": _do_nothing,
     "torch.autograd._profiler_enabled": _false,
     "torch.autograd._disable_profiler": _do_nothing,
 }
@@ -366,6 +474,10 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.functional.handle_torch_function": _overrides("handle_torch_function"),
     "torch._tensor._rebuild_from_type_v2": _rebuilding("_rebuild_from_type_v2"),
     "torch.serialization._get_layout": _rebuilding("_get_layout"),
+    **{
+        f"torch.nn.modules.module._global_{kind}_registration_hooks": _hook_table(f"_{kind}_registration_hooks")
+        for kind in ("parameter", "buffer", "module")
+    },
     "torch.nn.init._no_grad_uniform_": _without_gradient("uniform_"),
     "torch.nn.init._no_grad_normal_": _without_gradient("normal_"),
     "torch.nn.init._no_grad_fill_": _without_gradient("fill_"),

@@ -47,6 +47,8 @@ def locate(theirs: str) -> Callable[[], ModuleType] | None:
         return lambda: importlib.import_module("vesta.as_torch.only." + "__".join(parts))
     from . import missing
 
+    if theirs.startswith("torch.distributed._tensor.") and theirs not in missing.names():  # its older name
+        return lambda: importlib.import_module(theirs.replace("._tensor.", ".tensor.", 1))
     return (lambda: missing.module(theirs)) if theirs in missing.names() else None
 
 

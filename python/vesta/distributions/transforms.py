@@ -39,7 +39,13 @@ from ._matrix_transforms import (
     StickBreakingTransform,
 )
 from ._special import atanh, expm1
-from ._transform import Transform, _expect_dims, _same, _unit_clamp
+from ._transform import (
+    Transform,
+    _expect_dims,
+    _InverseTransform,  # noqa: F401 (programs know it here)
+    _same,
+    _unit_clamp,
+)
 from .utils import _NUMBERS, _sum_rightmost, broadcast_all, lazy_property
 
 __all__ = [

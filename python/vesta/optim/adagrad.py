@@ -65,6 +65,12 @@ class Adagrad(FusedOptimizer):
         check("lr_decay", lr_decay, lr_decay >= 0.0)
         check("initial_accumulator_value", initial_accumulator_value, initial_accumulator_value >= 0.0)
 
+    def _prepare(self) -> None:  # as in PyTorch: programs read and share the sums before the first step
+        from vesta.nn.parameter import is_lazy
+
+        for group in self.param_groups:
+            self._states(group, [param for param in group["params"] if not is_lazy(param)])
+
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         start = group["initial_accumulator_value"]
         return {"sum": vesta.full_like(param, complex(start, start) if param.is_complex() else start).detach()}

@@ -381,6 +381,9 @@ class Optimizer(StateDictMixin):
     def _check_options(self, options: Mapping[str, Any]) -> None:
         """Raises for options of a group that the constructor refuses; what it does not know is not checked."""
 
+    def _prepare(self) -> None:
+        """Makes the states that are there before the first step."""
+
     def _options(self, group: dict[str, Any]) -> Any:
         """Returns the options of a group that decide which state its parameters have."""
         return None

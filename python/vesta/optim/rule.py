@@ -93,6 +93,7 @@ def hyperparameters(init: F, order: str = "") -> F:
         given = with_tuples({name: values[name] for name in ordered})
         check_options(self, given)
         Optimizer.__init__(self, values["params"], given)
+        self._prepare()
 
     call.check_options = check_options  # type: ignore[attr-defined]
     return cast(F, call)

@@ -15,17 +15,22 @@ from typing import Any, NamedTuple
 from vesta._C import _return_types
 
 __all__ = [
+    "Context",
     "LeafSpec",
     "NodeDef",
     "PyTree",
     "SUPPORTED_NODES",
     "TreeSpec",
+    "is_namedtuple",
+    "is_namedtuple_instance",
+    "is_structseq_instance",
     "keystr",
     "register_pytree_node",
     "tree_all",
     "tree_any",
     "tree_flatten",
     "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_map",
@@ -40,6 +45,7 @@ __all__ = [
 ]
 
 PyTree = Any
+Context = Any
 
 
 class NodeDef(NamedTuple):
@@ -60,6 +66,7 @@ class _Dumped(NamedTuple):
 
 SUPPORTED_NODES: dict[type, NodeDef] = {}
 _dumped: dict[type, _Dumped] = {}
+_keyed: dict[type, Callable[[Any], tuple[list[tuple[Any, Any]], Any]]] = {}
 
 
 def register_pytree_node(
@@ -70,6 +77,7 @@ def register_pytree_node(
     serialized_type_name: str | None = None,
     to_dumpable_context: Callable[[Any], Any] | None = None,
     from_dumpable_context: Callable[[Any], Any] | None = None,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
     **others: Any,
 ) -> None:
     """Makes a class a node.
@@ -79,10 +87,13 @@ def register_pytree_node(
         unflatten_fn: makes an object of children and context.
         serialized_type_name: the class's name in ``treespec_dumps``.
         to_dumpable_context, from_dumpable_context: make of a context what JSON can hold, and back.
+        flatten_with_keys_fn: returns (key, child) pairs and the context; without it keys are the children's numbers.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    if flatten_with_keys_fn is not None:
+        _keyed[cls] = flatten_with_keys_fn
     if serialized_type_name is not None:
         to, back = to_dumpable_context or json.dumps, from_dumpable_context or json.loads
         _dumped[cls] = _Dumped(serialized_type_name, to, back)
@@ -119,8 +130,10 @@ for _kind, _flatten, _unflatten in (
     register_pytree_node(_kind, _flatten, _unflatten)  # type: ignore[arg-type]
 del _kind, _flatten, _unflatten
 
+_results: set[type] = set()
 for _kind in vars(_return_types).values():  # results of ops, which take their fields as one sequence
     if isinstance(_kind, type) and issubclass(_kind, tuple):
+        _results.add(_kind)
         register_pytree_node(
             _kind,
             lambda x: (list(x), None),
@@ -344,6 +357,60 @@ class GetAttrKey(NamedTuple):
         return f".{self.name}"
 
 
+def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:
+    return d, None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[SequenceKey, Any]], None]:
+    return [(SequenceKey(i), value) for i, value in enumerate(d)], None
+
+
+def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], None]:
+    return list(d), None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Iterable[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values))
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Returns whether an object is a leaf: of no class that is a node, or so by ``is_leaf``."""
+    return _get_node_type(tree) not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree))
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Returns whether an object is a named tuple or a class of them."""
+    kind = obj if isinstance(obj, type) else type(obj)
+    return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
+
+
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Returns whether an object is a named tuple."""
+    return not isinstance(obj, type) and is_namedtuple(obj)
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Returns whether an object is a result of an op with named fields, or such a tuple of Python's (``os.stat``)."""
+    kind = type(obj)
+    return kind in _results or (issubclass(kind, tuple) and isinstance(getattr(kind, "n_sequence_fields", None), int))
+
+
 def keystr(kp: Any) -> str:
     """Returns a path as a text: ``['a'][0]``."""
     return "".join(map(str, kp))
@@ -359,6 +426,10 @@ def tree_flatten_with_path(
         kind = _get_node_type(node)
         if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
             found.append((path, node))
+            return
+        if kind in _keyed:
+            for key, child in _keyed[kind](node)[0]:
+                walk(child, (*path, key))
             return
         children, _ = SUPPORTED_NODES[kind].flatten_fn(node)
         keys: list[Any]

@@ -59,7 +59,7 @@ class _Numbered(Module):
         names = self._names()
         for name in names[index] if isinstance(index, slice) else [names[place(index, len(self))]]:
             delattr(self, name)
-        self._modules.replace([(str(i), module) for i, module in enumerate(self._modules.values())])
+        self._table("_modules").replace([(str(i), module) for i, module in enumerate(self._modules.values())])
 
     def pop(self, index: int = -1) -> Module:
         """Removes and returns the module at ``index``; later ones move up."""
@@ -87,7 +87,7 @@ class _Numbered(Module):
             raise AssertionError(f"module should be of type: {Module}")
         modules = list(self._modules.values())
         modules.insert(index, module)
-        self._modules.replace([(str(i), module) for i, module in enumerate(modules)])
+        self._table("_modules").replace([(str(i), module) for i, module in enumerate(modules)])
 
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
@@ -262,7 +262,7 @@ class ModuleDict(Module):
         self.add_module(name, module)
 
     def __delitem__(self, name: str) -> None:
-        del self._modules[name]
+        del self._table("_modules")[name]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -275,11 +275,11 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Removes every module."""
-        self._modules.clear()
+        self._table("_modules").clear()
 
     def pop(self, name: str) -> Module:
         """Removes and returns the module under ``name``."""
-        return self._modules.pop(name)
+        return self._table("_modules").pop(name)
 
     def keys(self) -> KeysView[str]:
         """Returns the names."""

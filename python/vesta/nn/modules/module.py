@@ -7,6 +7,7 @@ and, while an error is on its way up, the name of the layer it came from. State 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from vesta.nn.modules.hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from vesta.nn.modules.registry import Registry, Table
+from vesta.nn.modules.registry import Registry, Table, own_table
 from vesta.nn.modules.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 (PyTorch has it here)
 from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
@@ -164,13 +165,15 @@ class Module(HooksMixin, StateDictMixin):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             _C._look_up_plainly(cls, Module.__getattr__)
+            if "__setstate__" in cls.__dict__:
+                cls.__setstate__ = _with_tables(cls.__setstate__)
 
     # ---- names ----
 
     def _table(self, table: str) -> Any:
         """Returns one of the three tables; raises, with advice, if ``__init__`` has not made them yet."""
         try:
-            return self.__dict__[table]
+            return own_table(self, table)
         except KeyError:
             kind = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "module"}[table]
             raise AttributeError(
@@ -272,14 +275,14 @@ class Module(HooksMixin, StateDictMixin):
         elif isinstance(value, Module):
             self._table("_modules")
             self._forget(name, "_modules")
-            state["_modules"][name] = _told(_module_registration_hooks, self, name, value)
+            self._table("_modules")[name] = _told(_module_registration_hooks, self, name, value)
         elif name in state.get("_modules", ()):
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{vesta.typename(value)}' "
                     f"as child module '{name}' ({_home()}.nn.Module or None expected)"
                 )
-            state["_modules"][name] = value
+            self._table("_modules")[name] = value
         elif isinstance(value, Buffer):
             self._table("_buffers")
             self._forget(name, "_buffers")
@@ -290,7 +293,7 @@ class Module(HooksMixin, StateDictMixin):
                     f"cannot assign '{vesta.typename(value)}' "
                     f"as buffer '{name}' ({_home()}.Tensor or None expected)"
                 )
-            state["_buffers"][name] = value
+            self._table("_buffers")[name] = value
         elif isinstance(value, _pytorchs_members()):
             raise TypeError(
                 f"{type(self).__name__}.{name}: expected a member of Vesta's, got a {vesta.typename(value)}, "
@@ -298,11 +301,18 @@ class Module(HooksMixin, StateDictMixin):
             )
         else:
             object.__setattr__(self, name, value)
+            if name == "__dict__":  # of another module, or one that was pickled
+                self._own_tables()
+
+    def _own_tables(self) -> None:
+        for table in _TABLES:
+            if table in self.__dict__:
+                own_table(self, table)
 
     def __delattr__(self, name: str) -> None:
         for table in _TABLES:
             if name in self.__dict__.get(table, ()):
-                del self.__dict__[table][name]
+                del self._table(table)[name]
                 self._non_persistent_buffers_set.discard(name)
                 self.__dict__.pop(name, None)
                 return
@@ -315,7 +325,7 @@ class Module(HooksMixin, StateDictMixin):
         """Removes ``name`` from wherever it is stored, except from the table ``keep``."""
         for table in _TABLES:
             if table != keep and name in self.__dict__.get(table, ()):
-                del self.__dict__[table][name]
+                del self._table(table)[name]
         if keep != "_buffers":
             self.__dict__.get("_non_persistent_buffers_set", set()).discard(name)
         if name not in self.__dict__.get(keep, ()):
@@ -446,7 +456,7 @@ class Module(HooksMixin, StateDictMixin):
             raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
         if hasattr(parent, name) and name not in parent._modules:
             raise AttributeError(f"`{name}` is not an nn.Module")
-        parent._modules[name] = module
+        parent._table("_modules")[name] = module
 
     def get_parameter(self, target: str) -> Parameter:
         """Returns the parameter with a qualified name."""
@@ -511,7 +521,7 @@ class Module(HooksMixin, StateDictMixin):
             if is_lazy(buffer):
                 buffer.data = fn(buffer)
             else:
-                self._buffers[name] = fn(buffer)
+                self._table("_buffers")[name] = fn(buffer)
         return self
 
     @overload
@@ -671,6 +681,18 @@ class Module(HooksMixin, StateDictMixin):
 
 
 _C._look_up_plainly(Module, Module.__getattr__)
+
+
+def _with_tables(setstate: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a class's own ``__setstate__``, after which the object makes tables of what is pickled as dicts."""
+
+    @functools.wraps(setstate)
+    def set_state(self: Module, *args: Any, **kwargs: Any) -> Any:
+        result = setstate(self, *args, **kwargs)
+        self._own_tables()
+        return result
+
+    return set_state
 
 
 def _told(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:

@@ -19,6 +19,10 @@ from typing import Any
 _MISSING = object()
 
 
+def _no_owner() -> None:
+    """Stands for the reference of a table that no module has."""
+
+
 class Registry(dict):
     """A dict that mirrors its entries as attributes of one module; pickles and copies as a plain dict."""
 
@@ -86,9 +90,30 @@ class Registry(dict):
         self.clear()
         self.update(items)
 
+    def join(self, module: Any) -> None:
+        """Becomes a table of ``module``, with an attribute for each entry."""
+        self._owner = weakref.ref(module)
+        module.__dict__.update(self)
+
+    def leave(self, module: Any) -> None:
+        """Removes the attributes that mirror the entries from ``module``, which has another table from now on."""
+        for name, value in self.items():
+            if module.__dict__.get(name) is value:
+                del module.__dict__[name]
+        if self._owner() is module:
+            self._owner = _no_owner
+
     def __reduce__(self) -> tuple[Any, ...]:
         entries: Iterator[tuple[str, Any]] = iter(dict(self).items())
         return dict, (), None, None, entries
+
+
+def own_table(module: Any, name: str) -> Any:
+    """Returns a table of ``module``; one that came with another's ``__dict__``, or as a plain dict, is copied."""
+    entries = module.__dict__[name]
+    if type(entries) is not Registry or entries._owner() is not module:
+        entries = module.__dict__[name] = Registry(module, entries)
+    return entries
 
 
 class Table:
@@ -103,10 +128,13 @@ class Table:
 
     def __set__(self, module: Any, entries: Any) -> None:
         old = module.__dict__.get(self._name)
-        if isinstance(old, Registry):
-            entries = dict(entries)
-            old.clear()
-        module.__dict__[self._name] = Registry(module, entries)
+        if isinstance(old, Registry):  # what it holds stays: a program may put it back, or another module has it
+            old.leave(module)
+        if type(entries) is Registry and entries._owner() is None:
+            entries.join(module)
+        else:
+            entries = Registry(module, entries)
+        module.__dict__[self._name] = entries
 
     def __delete__(self, module: Any) -> None:
         try:

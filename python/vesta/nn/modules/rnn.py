@@ -140,7 +140,22 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        return [getattr(self, name) for names in self._all_weights for name in names]
+        given = self.__dict__.get("_given_weights")
+        return given or [getattr(self, name) for names in self._all_weights for name in names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, value: list[Tensor]) -> None:  # of programs that compute the weights
+        self.__dict__["_given_weights"] = list(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        given = self.__dict__.get("_given_weights")
+        if given is not None and name in self._flat_weights_names:
+            given[self._flat_weights_names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:  # the given ones are left behind, as in PyTorch
+        self.__dict__.pop("_given_weights", None)
+        return super()._apply(fn, recurse)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
