@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tensors(built: Path, tmp_path: Path) -> None:
     assert run(built / "tensors", tmp_path) == "tensors: all as expected\n"
+
+
+def alike(got: str, expected: str) -> bool:
+    """Compares two words: numbers up to rounding."""
+    try:
+        return got == expected or math.isclose(float(got), float(expected), rel_tol=1e-6, abs_tol=1e-7)
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("program", ["modules", "optimizers"])
+def test_output_is_libtorchs(built: Path, program: str) -> None:
+    lines = run(built / program).splitlines()
+    expected = (PROGRAMS / f"{program}.txt").read_text().splitlines()
+    assert len(lines) == len(expected)
+    for got, wanted in zip(lines, expected):
+        words, wanted_words = got.split(), wanted.split()
+        assert len(words) == len(wanted_words) and all(map(alike, words, wanted_words)), (got, wanted)
 
 
 def test_training_and_its_checkpoint_in_python(built: Path, tmp_path: Path) -> None:
