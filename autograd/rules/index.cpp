@@ -252,17 +252,27 @@ struct EmbeddingRule {
   Dims sizes;
   Saved indices;
   int64_t padding_idx = -1;
-  bool sparse = false;
-  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool,
-                            bool sparse, Needs) {
-    return {Dims(weight.sizes()), Saved(indices), padding_idx, sparse};
+  bool by_frequency = false, sparse = false;
+  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx,
+                            bool scale_grad_by_freq, bool sparse, Needs) {
+    return {Dims(weight.sizes()), Saved(indices), padding_idx, scale_grad_by_freq, sparse};
   }
-  Tensor operator()(const Tensor& g, Needs) const {
+  Tensor operator()(const Tensor& given, Needs) const {
+    const Tensor g = by_frequency ? mul(given, shares(given)) : given;
     if (sparse) return of_rows(g);
     Tensor r = blank(sizes, g);
     index_add_(r, 0, reshape(indices(), -1), reshape(g, {-1, sizes[1]}));
     if (padding_idx >= 0) fill_(select(r, 0, padding_idx), 0);
     return r;
+  }
+  /// Returns one over how often each index occurs, of the gradient's dtype.
+  Tensor shares(const Tensor& g) const {
+    const Tensor at = reshape(indices(), -1).to(DType::int64);
+    const Tensor counts = zeros(IntList{sizes[0]}, DType::int64, g.device());
+    index_add_(counts, 0, at, ones_like(at));
+    Dims shape(indices().sizes());
+    shape.push_back(1);
+    return reshape(reciprocal(index_select(counts, 0, at).to(DType::float64)).to(g.dtype()), shape);
   }
   /// The gradient as a sparse tensor of rows, one per index.
   Tensor of_rows(const Tensor& g) const {

@@ -699,3 +699,24 @@ def test_indices_of_int32_that_pytorch_takes() -> None:
         lambda k: vesta.stack(vesta.unravel_index(k, (2, 3))),
     ):
         assert vesta.equal(call(i), call(i.long()))
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16])
+def test_gradients_of_embeddings_are_divided_by_how_often_rows_are_read(dtype):
+    rows = vesta.tensor([[0, 2, 2], [2, 0, 1]])
+    gradient = vesta.arange(1, 7, dtype=dtype).reshape(2, 3, 1)
+    expected = vesta.tensor([(1 + 5) / 2, 6, (2 + 3 + 4) / 3], dtype=dtype)
+    weight = vesta.zeros(3, 1, dtype=dtype, requires_grad=True)
+    for sparse in (False, True):
+        weight.grad = None
+        found = F.embedding(rows, weight, scale_grad_by_freq=True, sparse=sparse)
+        found.backward(gradient)
+        grad = weight.grad.to_dense() if sparse else weight.grad
+        assert vesta.allclose(grad[:, 0], expected, rtol=1e-2 if dtype == vesta.bfloat16 else 1e-6)
+    weight.grad = None
+    F.embedding_bag(rows, weight, scale_grad_by_freq=True, mode="sum").backward(vesta.ones(2, 1, dtype=dtype))
+    assert vesta.allclose(weight.grad[:, 0], vesta.ones(3, dtype=dtype))
+    second = vesta.autograd.grad(
+        F.embedding(rows, weight * weight, scale_grad_by_freq=True).sum(), weight, create_graph=True
+    )[0]
+    assert second.requires_grad

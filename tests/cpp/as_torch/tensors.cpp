@@ -125,6 +125,17 @@ void functions() {
   CHECK(torch::dropout(a, 0.5, false).is_same(a) || same(torch::dropout(a, 0.5, false), a));
 }
 
+void tables() {
+  namespace nn = torch::nn;
+  const torch::Tensor rows = torch::tensor({{0, 0, 1}});
+  nn::Embedding table(nn::EmbeddingOptions(3, 1).scale_grad_by_freq(true));
+  nn::EmbeddingBag bag(nn::EmbeddingBagOptions(3, 1).scale_grad_by_freq(true).mode(torch::kSum));
+  table(rows).sum().backward();
+  bag(rows).sum().backward();
+  CHECK(same(table->weight.grad(), torch::tensor({1.0, 1.0, 0.0}).unsqueeze(1)));
+  CHECK(same(bag->weight.grad(), table->weight.grad()));
+}
+
 void archives(const std::string& folder) {
   const torch::Tensor t = torch::randn({3}), u = torch::arange(4);
   torch::save(t, folder + "/tensor.pt");
@@ -159,6 +170,7 @@ int main(int, char** argv) {
   printing();
   gradients();
   functions();
+  tables();
   archives(argv[1]);
   CHECK_RAISES([] { TORCH_CHECK(1 > 2, "one is ", 1); }(), "one is 1");
   std::cout << "tensors: all as expected\n";

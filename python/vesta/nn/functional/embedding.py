@@ -69,14 +69,7 @@ def embedding(
         expect("embedding", "max_norm", max_norm, (float, int), "float or None")
         expect("embedding", "norm_type", norm_type, (float, int), "float")
         _renorm(weight, input, max_norm, norm_type)
-    result = vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx, False, sparse)
-    if not scale_grad_by_freq or not result.requires_grad:
-        return result
-    flat = input.reshape(-1).to(vesta.int64)
-    counts = weight.new_zeros((weight.size(0),)).index_add(0, flat, vesta.ones_like(flat, dtype=weight.dtype))
-    share = (1.0 / counts[flat]).detach().reshape(*input.shape, 1)
-    value = result.detach()
-    return value + (result - value) * share  # the same values, with a gradient that is divided by the counts
+    return vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
 @checked

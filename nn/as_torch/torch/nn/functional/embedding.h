@@ -26,29 +26,13 @@ inline int64_t padding_row(const std::optional<int64_t>& padding_idx, int64_t ro
   TORCH_CHECK(*padding_idx >= -rows && *padding_idx < rows, "Padding_idx must be within num_embeddings");
   return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
 }
-/// Returns how often each row is looked up, as numbers to divide its gradient by.
-inline Tensor counts_of(const Tensor& input, const Tensor& weight) {
-  const Tensor rows = vesta::flatten(input.to(vesta::DType::int64));
-  const Tensor none = vesta::zeros({weight.size(0)}, weight.dtype(), weight.device());
-  return vesta::index_add(none, 0, rows, vesta::ones_like(rows, weight.dtype()));
-}
-/// Returns the same values, with a gradient that is multiplied by `share`.
-inline Tensor with_scaled_gradient(const Tensor& x, const Tensor& share) {
-  const Tensor value = x.detach();
-  return vesta::add(value, vesta::mul(vesta::sub(x, value), share));
-}
-
 }  // namespace detail
 
 inline Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& o = {}) {
   detail::defined(input, "embedding"), detail::defined(weight, "embedding", "weight");
   detail::renormalize(weight, input, o.max_norm(), o.norm_type());
   const int64_t padding = detail::padding_row(o.padding_idx(), weight.size(0));
-  const Tensor found = vesta::embedding(weight, input, padding, false, o.sparse());
-  if (!o.scale_grad_by_freq() || !found.requires_grad()) return found;
-  const Tensor counts = vesta::index_select(detail::counts_of(input, weight), 0, vesta::flatten(input));
-  return detail::with_scaled_gradient(found,
-                                      vesta::unsqueeze(vesta::reshape(vesta::reciprocal(counts), input.sizes()), -1));
+  return vesta::embedding(weight, input, padding, o.scale_grad_by_freq(), o.sparse());
 }
 
 /// Reduces bags of rows of `weight`: `input` is [bags, n], or [n] with offsets.
@@ -58,6 +42,7 @@ inline Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Emb
   const vesta::nn::init::Skip skip;
   vesta::nn::EmbeddingBag bags(vesta::nn::EmbeddingBagOptions{.num_embeddings = weight.size(0),
                                                               .embedding_dim = 0,  // this one holds no table
+                                                              .scale_grad_by_freq = o.scale_grad_by_freq(),
                                                               .mode = detail::word(o.mode()),
                                                               .sparse = o.sparse(),
                                                               .include_last_offset = o.include_last_offset(),
@@ -65,10 +50,6 @@ inline Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Emb
   TORCH_CHECK(!std::holds_alternative<enumtype::kMax>(o.mode()) || !o.scale_grad_by_freq(),
               "max mode does not support scaling the gradient by the frequency");
   bags.weight = weight;
-  if (o.scale_grad_by_freq() && weight.requires_grad()) {
-    const Tensor share = vesta::reciprocal(vesta::clamp_min(detail::counts_of(input, weight), 1));
-    bags.weight = detail::with_scaled_gradient(weight, vesta::unsqueeze(share, 1));
-  }
   return bags.forward(input, o.offsets(), o.per_sample_weights());
 }
 
