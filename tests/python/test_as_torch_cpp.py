@@ -61,7 +61,7 @@ def test_output_is_libtorchs(built: Path, program: str) -> None:
 
 def test_training_and_its_checkpoint_in_python(built: Path, tmp_path: Path) -> None:
     assert run(built / "training", DIGITS, tmp_path).startswith("training: accuracy 0.9")
-    state = vesta.load(tmp_path / "net.pt")
+    state = vesta.load_file(tmp_path / "net.pt")
     names = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
     assert set(state) == {"scale", "calls", "conv.weight", "conv.bias", "fc.weight", "fc.bias"} | {
         f"norm.{name}" for name in names
@@ -71,7 +71,7 @@ def test_training_and_its_checkpoint_in_python(built: Path, tmp_path: Path) -> N
 
 def test_a_layer_alone_compiles(tmp_path: Path) -> None:
     """Headers of one topic are enough, and Vesta's own before them are refused with the reason."""
-    include = [f"-I{ROOT / 'nn' / 'as_torch'}", f"-I{Path(vesta._C.__file__ or "").parents[2] / 'include'}"]
+    include = [f"-I{ROOT / 'nn' / 'as_torch'}", f"-I{Path(vesta._C.__file__ or '').parents[2] / 'include'}"]
     compiler = ["g++", "-std=c++20", "-fsyntax-only", *include, "-x", "c++", "-"]
     source = "#include <torch/nn/pimpl.h>\n#include <torch/types.h>\ntorch::Tensor t;"
     assert subprocess.run(compiler, input=source, text=True, capture_output=True).returncode == 0
