@@ -339,6 +339,12 @@ inline Tensor Tensor::to(Device device, DType dtype, bool, bool copy) const {
   Tensor r = to(device).to(dtype);
   return copy && r.is_same(*this) ? clone() : r;
 }
+inline Tensor Tensor::to(const torch::ScalarType& dtype, bool non_blocking, bool copy) const {
+  return to(dtype.value, non_blocking, copy);
+}
+inline Tensor Tensor::to(Device device, const torch::ScalarType& dtype, bool non_blocking, bool copy) const {
+  return to(device, dtype.value, non_blocking, copy);
+}
 inline Tensor Tensor::to(const torch::TensorOptions& o, bool, bool copy) const {
   Tensor r = to(o.device_opt().value_or(device()), o.dtype_opt().value_or(dtype()), false, copy);
   return o.has_memory_format() ? r.contiguous(*o.memory_format_opt()) : r;
