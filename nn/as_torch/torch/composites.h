@@ -102,6 +102,7 @@ Labelled contracted(const Labelled& a, const Labelled& b, Keep keep) {
 
 /// Sums products of operands over the subscripts that the output has not: einsum("bij,bjk->bik", {a, b}).
 inline Tensor einsum(std::string_view equation, TensorList operands) {
+  for (const Tensor& t : operands) TORCH_CHECK(t.defined(), "einsum(): expected defined tensors");
   TORCH_CHECK(!operands.empty(), "einsum(): must provide at least one operand");
   constexpr int kEllipsis = 128;  // labels of an ellipsis's dimensions, from the last on, are this and below
   std::vector<detail::Labelled> parts;

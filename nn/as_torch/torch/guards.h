@@ -71,6 +71,10 @@ using torch::GradMode;
 using torch::NoGradGuard;
 }  // namespace at
 namespace c10 {
+using std::make_optional;
+using std::nullopt;
+using std::nullopt_t;
+using std::optional;
 using torch::ArrayRef;
 using torch::AutoGradMode;
 using torch::BFloat16;
@@ -89,10 +93,6 @@ using torch::Scalar;
 using torch::ScalarType;
 using torch::TensorOptions;
 using torch::toString;
-using std::make_optional;
-using std::nullopt;
-using std::nullopt_t;
-using std::optional;
 using vesta::InferenceMode;
 template <class T>
 using OptionalArrayRef = optional<torch::ArrayRef<T>>;

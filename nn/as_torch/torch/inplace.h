@@ -39,6 +39,8 @@ VESTA_ACTIVATES(hardswish) VESTA_ACTIVATES(hardtanh) VESTA_ACTIVATES(leaky_relu)
 VESTA_ACTIVATES(selu) VESTA_ACTIVATES(silu) VESTA_ACTIVATES(threshold) VESTA_ACTIVATES(dropout)
 // clang-format on
 #undef VESTA_ACTIVATES
-inline const Tensor& relu6_(const Tensor& self) { return hardtanh_(self, 0, 6); }
+                inline const Tensor& relu6_(const Tensor& self) {
+  return hardtanh_(self, 0, 6);
+}
 
 }  // namespace torch

@@ -6,8 +6,8 @@ namespace torch {
 
 namespace detail {
 template <class Mode>
-Tensor upsampled(const Tensor& t, Mode mode, const optional<IntArrayRef>& size, const optional<ArrayRef<double>>& factors,
-                 optional<bool> align_corners) {
+Tensor upsampled(const Tensor& t, Mode mode, const optional<IntArrayRef>& size,
+                 const optional<ArrayRef<double>>& factors, optional<bool> align_corners) {
   nn::functional::InterpolateFuncOptions o;
   o.mode(mode);
   if (size) o.size(size->vec());

@@ -89,7 +89,8 @@ class StatelessDataLoader {
 
   /// Begins an epoch. Error: batches of the one before are still under way.
   Iterator begin() {
-    TORCH_CHECK(asked_ == given_, "Attempted to get a new DataLoader iterator while another iterator is not yet exhausted");
+    TORCH_CHECK(asked_ == given_,
+                "Attempted to get a new DataLoader iterator while another iterator is not yet exhausted");
     sampler_.reset(dataset_.size());
     exhausted_ = false;
     asked_ = given_ = 0;
