@@ -198,6 +198,12 @@ void programs() {
         torch::nuclear_norm(torch::eye(2)).item<float>() == 2);
   CHECK(torch::pad_sequence({torch::ones({2}), torch::ones({3})}, true).sizes() == torch::IntArrayRef({2, 3}));
 
+  CHECK(torch::normal(0, 1, {2, 3}).size(1) == 3 && torch::normal(0.5, 1.0, x.sizes()).is_same_size(x) &&
+        torch::normal(x, 0.1).is_same_size(x) && torch::normal(0.0, x).is_same_size(x) &&
+        torch::normal(x, x).is_same_size(x));
+  CHECK_TEXT((std::vector<torch::Tensor>{torch::ones({1}), torch::ones({1})}),
+             " 1\n[ CPUFloatType{1} ]  1\n[ CPUFloatType{1} ]");
+
   at::globalContext().setAllowTF32CuBLAS(true);
   CHECK(at::globalContext().allowTF32CuBLAS() && at::globalContext().hasCUDA() == torch::cuda::is_available());
   at::globalContext().setAllowTF32CuBLAS(false);
