@@ -1,5 +1,6 @@
 #pragma once
 #include <torch/autograd.h>
+#include <torch/context.h>
 #include <torch/functions.h>
 #include <torch/indexing.h>
 #include <torch/types.h>

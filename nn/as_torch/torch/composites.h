@@ -102,6 +102,7 @@ Labelled contracted(const Labelled& a, const Labelled& b, Keep keep) {
 
 /// Sums products of operands over the subscripts that the output has not: einsum("bij,bjk->bik", {a, b}).
 inline Tensor einsum(std::string_view equation, TensorList operands) {
+  for (const Tensor& t : operands) TORCH_CHECK(t.defined(), "einsum(): expected defined tensors");
   TORCH_CHECK(!operands.empty(), "einsum(): must provide at least one operand");
   constexpr int kEllipsis = 128;  // labels of an ellipsis's dimensions, from the last on, are this and below
   std::vector<detail::Labelled> parts;
@@ -233,8 +234,8 @@ inline Tensor atleast_1d(const Tensor& t) { return t.dim() == 0 ? t.reshape({1})
 inline Tensor atleast_2d(const Tensor& t) { return t.dim() < 2 ? atleast_1d(t).unsqueeze(0) : t; }
 inline Tensor atleast_3d(const Tensor& t) { return t.dim() < 3 ? atleast_2d(t).unsqueeze(-1) : t; }
 inline Tensor block_diag(TensorList tensors) {
-  int64_t rows = 0, columns = 0;
-  for (const Tensor& t : tensors) rows += atleast_2d(t).size(0), columns += atleast_2d(t).size(1);
+  int64_t columns = 0;
+  for (const Tensor& t : tensors) columns += atleast_2d(t).size(1);
   std::vector<Tensor> bands;
   int64_t left = 0;
   for (const Tensor& each : tensors) {
@@ -288,6 +289,10 @@ inline Tensor replication_pad1d(const Tensor& t, IntArrayRef p) { return vesta::
 inline Tensor replication_pad2d(const Tensor& t, IntArrayRef p) { return vesta::pad(t, p, "replicate"); }
 inline Tensor replication_pad3d(const Tensor& t, IntArrayRef p) { return vesta::pad(t, p, "replicate"); }
 inline bool is_tensor(const Tensor&) { return true; }
+inline bool is_same_size(const Tensor& a, const Tensor& b) { return a.is_same_size(b); }
+inline Tensor detach(const Tensor& t) { return t.detach(); }
+inline Tensor alias(const Tensor& t) { return t.alias(); }
+inline Tensor index(const Tensor& t, const std::vector<vesta::Index>& at) { return t.index(at); }
 inline bool is_nonzero(const Tensor& t) { return t.is_nonzero(); }
 inline Dtype result_type(const Tensor& a, const Tensor& b) { return a.mul(b).dtype(); }
 
@@ -330,6 +335,12 @@ inline Tensor norm(const Tensor& t, std::string_view ord, OptionalIntArrayRef di
   const IntArrayRef dims = dim ? IntArrayRef(*dim) : IntArrayRef({-2, -1});
   return matrix_norm(t, ord, dims, keepdim);
 }
+inline Tensor matrix_norm(const Tensor& t, const char* ord, IntArrayRef dim = {-2, -1}, bool keepdim = false) {
+  return matrix_norm(t, std::string_view(ord), dim, keepdim);
+}
+inline Tensor norm(const Tensor& t, const char* ord, OptionalIntArrayRef dim = {}, bool keepdim = false) {
+  return norm(t, std::string_view(ord), dim, keepdim);
+}
 /// The pseudoinverse, by singular values above rcond times the largest.
 inline Tensor pinv(const Tensor& t, optional<double> rcond = {}, bool hermitian = false) {
   (void)hermitian;  // the same values, by the general way
@@ -370,6 +381,14 @@ inline Tensor linalg_pinv(const Tensor& t, double rcond = 1e-15, bool hermitian 
   return linalg::pinv(t, rcond, hermitian);
 }
 inline Tensor linalg_matrix_rank(const Tensor& t, optional<double> tol = {}) { return linalg::matrix_rank(t, tol); }
+inline Tensor linalg_matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
+inline Tensor linalg_diagonal(const Tensor& t, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+  return t.diagonal(offset, dim1, dim2);
+}
+inline Tensor linalg_vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1) { return (a.conj() * b).sum(dim); }
+inline Tensor nuclear_norm(const Tensor& t, bool keepdim = false) {
+  return linalg::matrix_norm(t, "nuc", {-2, -1}, keepdim);
+}
 inline Tensor linalg_multi_dot(TensorList tensors) { return chain_matmul(tensors); }
 
 // Functions whose namespace has one of its own, under both names.

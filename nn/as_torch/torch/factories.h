@@ -92,6 +92,19 @@ inline Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& o = k
 inline Tensor randperm(int64_t n, const TensorOptions& o = kLong) {
   return o.finish(vesta::randperm(n, nullptr, o.dtype_opt(), o.device_opt()));
 }
+// Vesta's own form of two numbers and a size would be as good a match, so that these stand in place of all of them.
+template <std::same_as<Tensor> T>
+Tensor normal(const T& mean, const Tensor& std, optional<Generator*> generator = {}) {
+  return vesta::normal(mean, std, generator.value_or(nullptr));
+}
+template <std::same_as<Tensor> T>
+Tensor normal(const T& mean, double std = 1, optional<Generator*> generator = {}) {
+  return vesta::normal(mean, std, generator.value_or(nullptr));
+}
+template <std::same_as<Tensor> T>
+Tensor normal(double mean, const T& std, optional<Generator*> generator = {}) {
+  return vesta::normal(mean, std, generator.value_or(nullptr));
+}
 inline Tensor normal(double mean, double std, IntArrayRef size, optional<Generator*> generator = {},
                      const TensorOptions& o = {}) {
   return o.finish(vesta::empty(size, o.dtype_opt(), o.device_opt()).normal_(mean, std, generator.value_or(nullptr)));

@@ -104,6 +104,22 @@ inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ten
                   reduction, zero_infinity);
 }
 
+// A flag says whether a deviation is unbiased; as a number it would be a correction, too.
+inline Tensor var(const Tensor& t, const vesta::MaybeDims& dim, bool unbiased, bool keepdim = false) {
+  return t.var(dim, unbiased, keepdim);
+}
+inline Tensor std(const Tensor& t, const vesta::MaybeDims& dim, bool unbiased, bool keepdim = false) {
+  return t.std(dim, unbiased, keepdim);
+}
+inline vesta::TensorPair var_mean(const Tensor& t, const vesta::MaybeDims& dim, bool unbiased, bool keepdim = false) {
+  return vesta::var_mean(t, dim, vesta::MaybeScalar(Scalar(int64_t(unbiased))), keepdim);
+}
+inline vesta::TensorPair std_mean(const Tensor& t, const vesta::MaybeDims& dim, bool unbiased, bool keepdim = false) {
+  return vesta::std_mean(t, dim, vesta::MaybeScalar(Scalar(int64_t(unbiased))), keepdim);
+}
+inline vesta::TensorPair var_mean(const Tensor& t, bool unbiased) { return torch::var_mean(t, {}, unbiased); }
+inline vesta::TensorPair std_mean(const Tensor& t, bool unbiased) { return torch::std_mean(t, {}, unbiased); }
+
 /// Drops elements with probability p in training.
 inline Tensor dropout(const Tensor& input, double p, bool train) { return vesta::dropout(input, p, train); }
 

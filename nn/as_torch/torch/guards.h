@@ -36,6 +36,20 @@ using vesta::InferenceMode;
 /// Seeds the generators of all devices.
 inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
 
+namespace autograd {
+using torch::AutoGradMode;
+using torch::GradMode;
+using torch::NoGradGuard;
+
+/// The switch of anomaly detection: errors carry the node's name, a NaN gradient raises.
+struct AnomalyMode {
+  static bool is_enabled() { return vesta::autograd::detect_anomaly(); }
+  static void set_enabled(bool enabled, bool check_nan = true) {
+    vesta::autograd::set_detect_anomaly(enabled, check_nan);
+  }
+};
+}  // namespace autograd
+
 namespace cuda {
 /// Returns the number of GPUs that can be used.
 inline size_t device_count() {
@@ -57,6 +71,29 @@ using torch::GradMode;
 using torch::NoGradGuard;
 }  // namespace at
 namespace c10 {
+using std::make_optional;
+using std::nullopt;
+using std::nullopt_t;
+using std::optional;
+using torch::ArrayRef;
+using torch::AutoGradMode;
+using torch::BFloat16;
+using torch::Device;
+using torch::DeviceIndex;
+using torch::DeviceType;
 using torch::GradMode;
+using torch::Half;
+using torch::IntArrayRef;
+using torch::kCPU;
+using torch::kCUDA;
+using torch::Layout;
+using torch::MemoryFormat;
+using torch::OptionalIntArrayRef;
+using torch::Scalar;
+using torch::ScalarType;
+using torch::TensorOptions;
+using torch::toString;
 using vesta::InferenceMode;
+template <class T>
+using OptionalArrayRef = optional<torch::ArrayRef<T>>;
 }  // namespace c10

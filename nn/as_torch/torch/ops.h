@@ -53,7 +53,6 @@ VESTA_TOPICS(VESTA_X)
 using vesta::bernoulli;
 using vesta::multinomial;
 using vesta::native_dropout;
-using vesta::normal;
 using vesta::poisson;
 
 #define VESTA_X(topic, LIST) LIST(VESTA_USING_IN_SPACE)

@@ -299,16 +299,22 @@ struct MutableGrad : Tensor {
 namespace vesta {
 
 inline torch::TensorOptions Tensor::options() const {
+  VESTA_CHECK(defined(), runtime, "options: expected a defined tensor.");
   return torch::TensorOptions(dtype()).device(std::optional<Device>(device())).layout(layout());
 }
 inline torch::Layout Tensor::layout() const { return is_sparse() ? torch::kSparse : torch::kStrided; }
 inline bool Tensor::is_signed() const { return dtype() != DType::bool_ && dtype() != DType::uint8; }
-inline bool Tensor::is_same_size(const Tensor& other) const { return std::ranges::equal(sizes(), other.sizes()); }
-inline bool Tensor::is_alias_of(const Tensor& other) const { return impl_->storage() == other.impl_->storage(); }
+inline bool Tensor::is_same_size(const Tensor& other) const {
+  VESTA_CHECK(defined() && other.defined(), runtime, "is_same_size: expected defined tensors.");
+  return std::ranges::equal(sizes(), other.sizes());
+}
+inline bool Tensor::is_alias_of(const Tensor& other) const {
+  return defined() && other.defined() && impl_->storage() == other.impl_->storage();
+}
 inline Tensor Tensor::pin_memory() const { return vesta::pin_memory(*this); }
 inline bool Tensor::is_pinned() const { return vesta::is_pinned(*this); }
-inline bool Tensor::retains_grad() const { return autograd::retains_grad(*this); }
-inline bool Tensor::is_view() const { return autograd::view_base(*this).defined(); }
+inline bool Tensor::retains_grad() const { return defined() && autograd::retains_grad(*this); }
+inline bool Tensor::is_view() const { return defined() && autograd::view_base(*this).defined(); }
 inline std::string Tensor::toString() const {
   if (!defined()) return "UndefinedType";
   const std::string sparse = is_sparse() ? "Sparse" : "";
@@ -316,6 +322,7 @@ inline std::string Tensor::toString() const {
 }
 template <class T, size_t N>
 torch::TensorAccessor<T, N> Tensor::accessor() const {
+  VESTA_CHECK(defined(), runtime, "accessor: expected a defined tensor.");
   VESTA_CHECK(dim() == int64_t(N), value, "accessor: expected ", int64_t(N), " dims, got ", dim(), ".");
   VESTA_CHECK(is_cpu(), device, "accessor: expected a tensor on the CPU, got one on ", device(), ".");
   return {const_cast<T*>(const_data_ptr<T>()), sizes().data(), strides().data()};
@@ -338,6 +345,12 @@ inline Tensor Tensor::to(const torch::DeviceType& device, bool non_blocking, boo
 inline Tensor Tensor::to(Device device, DType dtype, bool, bool copy) const {
   Tensor r = to(device).to(dtype);
   return copy && r.is_same(*this) ? clone() : r;
+}
+inline Tensor Tensor::to(const torch::ScalarType& dtype, bool non_blocking, bool copy) const {
+  return to(dtype.value, non_blocking, copy);
+}
+inline Tensor Tensor::to(Device device, const torch::ScalarType& dtype, bool non_blocking, bool copy) const {
+  return to(device, dtype.value, non_blocking, copy);
 }
 inline Tensor Tensor::to(const torch::TensorOptions& o, bool, bool copy) const {
   Tensor r = to(o.device_opt().value_or(device()), o.dtype_opt().value_or(dtype()), false, copy);
@@ -390,20 +403,25 @@ inline Tensor Tensor::where(const Tensor& condition, const Operand& other) const
 }
 
 inline std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
+  if (!defined()) return nullptr;
   autograd::NodePtr node = autograd::grad_fn(*this);
   autograd::Node* at = node.get();
   if (!at) return nullptr;
   return {at, [keep = std::move(node)](autograd::Node*) {}};
 }
-inline torch::MutableGrad Tensor::mutable_grad() const { return torch::MutableGrad(*this); }
+inline torch::MutableGrad Tensor::mutable_grad() const {
+  VESTA_CHECK(defined(), runtime, "mutable_grad: expected a defined tensor.");
+  return torch::MutableGrad(*this);
+}
 inline void Tensor::retain_grad() const { autograd::retain_grad(*this); }
-inline uint32_t Tensor::output_nr() const { return autograd::output_nr(*this); }
+inline uint32_t Tensor::output_nr() const { return defined() ? autograd::output_nr(*this) : 0; }
 inline const Tensor& Tensor::detach_() const {
+  VESTA_CHECK(defined(), runtime, "detach_: expected a defined tensor.");
   autograd::detach_(*this);
   return *this;
 }
 inline void Tensor::set_data(const Tensor& from) const {
-  VESTA_CHECK(from.defined(), runtime, "set_data: expected a defined tensor.");
+  VESTA_CHECK(defined() && from.defined(), runtime, "set_data: expected defined tensors.");
   VESTA_CHECK(!requires_grad() || from.is_floating_point() || from.is_complex(), runtime,
               "set_data: expected a floating-point or complex tensor for one that requires gradients, got ",
               from.dtype(), ".");

@@ -17,6 +17,7 @@
 namespace torch {
 struct TensorOptions;
 struct DeviceType;
+struct ScalarType;
 struct MutableGrad;
 struct HookResult;
 enum class Layout : int8_t;
@@ -51,9 +52,9 @@ namespace vesta::autograd { class Node; }
   Tensor(Tensor&&) noexcept = default;                                                                              \
   Tensor& operator=(const Tensor&) & = default;                                                                     \
   Tensor& operator=(Tensor&&) & noexcept = default;                                                                 \
-  const Tensor& operator=(const Tensor& from) && { return copy_(from); }                                            \
-  const Tensor& operator=(Tensor&& from) && { return copy_(from); }                                                 \
-  const Tensor& operator=(Scalar value) && { return fill_(value); }                                                 \
+  const Tensor& operator=(const Tensor& from) && { copy_(from); return *this; }                                     \
+  const Tensor& operator=(Tensor&& from) && { copy_(from); return *this; }                                          \
+  const Tensor& operator=(Scalar value) && { fill_(value); return *this; }                                          \
   /* Facts. */                                                                                                      \
   DType scalar_type() const { return dtype(); }                                                                     \
   ::torch::TensorOptions options() const;                                                                           \
@@ -93,6 +94,8 @@ namespace vesta::autograd { class Node; }
   Tensor to(const ::torch::DeviceType& device, bool non_blocking = false, bool copy = false) const;                 \
   Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;                        \
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;                               \
+  Tensor to(const ::torch::ScalarType& dtype, bool non_blocking = false, bool copy = false) const;                  \
+  Tensor to(Device device, const ::torch::ScalarType& dtype, bool non_blocking = false, bool copy = false) const;   \
   Tensor toType(DType dtype) const { return to(dtype); }                                                            \
   Tensor type_as(const Tensor& other) const { return to(other.dtype()); }                                           \
   Tensor cpu() const { return to(Device(DeviceType::cpu)); }                                                        \
@@ -104,6 +107,13 @@ namespace vesta::autograd { class Node; }
   Tensor alias() const;                                                                                             \
   Tensor sum(DType dtype) const { return sum(MaybeDims(), false, dtype); }                                          \
   Tensor mean(DType dtype) const { return mean(MaybeDims(), false, dtype); }                                        \
+  /* A flag says whether a deviation is unbiased; as a number it would be a correction, too. */                     \
+  Tensor var(const MaybeDims& dim, bool unbiased, bool keepdim = false) const {                                     \
+    return var(dim, MaybeScalar(Scalar(int64_t(unbiased))), keepdim);                                               \
+  }                                                                                                                 \
+  Tensor std(const MaybeDims& dim, bool unbiased, bool keepdim = false) const {                                     \
+    return std(dim, MaybeScalar(Scalar(int64_t(unbiased))), keepdim);                                               \
+  }                                                                                                                 \
   Tensor new_empty(IntList size, const ::torch::TensorOptions& options) const;                                      \
   Tensor new_zeros(IntList size, const ::torch::TensorOptions& options) const;                                      \
   Tensor new_ones(IntList size, const ::torch::TensorOptions& options) const;                                       \

@@ -1,4 +1,6 @@
 // Tensors as libtorch programs use them: options, subscripts, printing, gradients, functions, archives.
+#include <c10/util/Optional.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include "check.h"
@@ -163,6 +165,64 @@ void archives(const std::string& folder) {
   CHECK_RAISES(torch::load(other, folder + "/tensor.pt"), "shape");
 }
 
+/// Names and forms that public programs use.
+void programs() {
+  torch::Tensor x = torch::arange(12, torch::kFloat).view({3, 4});
+  CHECK(x.var({1}, false, true).sizes() == torch::IntArrayRef({3, 1}) &&
+        x.var({1}, false, true)[0][0].item<float>() == 1.25f);
+  CHECK(same(x.std(1, true), torch::std(x, {-1}, true)) && same(x.var({1}, 1), torch::var(x, {1}, true)) &&
+        same(std::get<0>(torch::var_mean(x, 1, false, true)), x.var({1}, false, true)) && x.std(false).dim() == 0);
+  const torch::ScalarType kind = torch::kLong;
+  CHECK(x.to(kind).dtype() == torch::kLong && x.to(torch::kCPU, kind).dtype() == torch::kLong);
+  const torch::Tensor row = (x[0] = torch::ones({4})), other = (x[1] = 3);
+  CHECK(row.is_same_size(other) && row.sum().item<float>() == 4 && other.sum().item<float>() == 12);
+
+  const auto [slices, which, counts] = torch::unique_dim(torch::tensor({{1, 2}, {0, 5}, {1, 2}}), 0, true, true, true);
+  CHECK(torch::equal(slices, torch::tensor({{0, 5}, {1, 2}})) && torch::equal(which, torch::tensor({1, 0, 1})) &&
+        torch::equal(counts, torch::tensor({1, 2})));
+  const auto [runs, group, lengths] = torch::unique_consecutive(torch::tensor({1, 1, 2, 1}), true, true);
+  CHECK(torch::equal(runs, torch::tensor({1, 2, 1})) && torch::equal(group, torch::tensor({0, 0, 1, 2})) &&
+        torch::equal(lengths, torch::tensor({2, 1, 1})));
+  CHECK(torch::equal(std::get<0>(at::_unique2(torch::tensor({3, 1, 3}))), torch::tensor({1, 3})));
+  CHECK(std::get<0>(torch::unique_dim(torch::empty({0, 2}), 0)).numel() == 0);
+  CHECK_RAISES(torch::unique_dim(x, 2), "out of range");
+
+  torch::Tensor w = torch::tensor({-1.0, 2.0}).requires_grad_(), z = w * 1;
+  torch::leaky_relu_(z, 0.5);
+  torch::relu_(x), torch::clamp_(x, 0, 1), torch::sqrt_(x);
+  z.sum().backward();
+  CHECK(torch::equal(w.grad(), torch::tensor({0.5, 1.0})) && x.max().item<float>() == 1);
+  CHECK(at::upsample_bilinear2d(x.view({1, 1, 3, 4}), {6, 8}, true).size(3) == 8 &&
+        torch::upsample_nearest1d(x.view({1, 3, 4}), {8}).size(2) == 8);
+  CHECK(torch::linalg::matrix_norm(torch::eye(3), "nuc", {-2, -1}).item<float>() == 3 &&
+        torch::nuclear_norm(torch::eye(2)).item<float>() == 2);
+  CHECK(torch::pad_sequence({torch::ones({2}), torch::ones({3})}, true).sizes() == torch::IntArrayRef({2, 3}));
+
+  CHECK(torch::normal(0, 1, {2, 3}).size(1) == 3 && torch::normal(0.5, 1.0, x.sizes()).is_same_size(x) &&
+        torch::normal(x, 0.1).is_same_size(x) && torch::normal(0.0, x).is_same_size(x) &&
+        torch::normal(x, x).is_same_size(x));
+  CHECK_TEXT((std::vector<torch::Tensor>{torch::ones({1}), torch::ones({1})}),
+             " 1\n[ CPUFloatType{1} ]  1\n[ CPUFloatType{1} ]");
+
+  at::globalContext().setAllowTF32CuBLAS(true);
+  CHECK(at::globalContext().allowTF32CuBLAS() && at::globalContext().hasCUDA() == torch::cuda::is_available());
+  at::globalContext().setAllowTF32CuBLAS(false);
+  {
+    const torch::NoGradGuard guard;
+    CHECK(!torch::autograd::GradMode::is_enabled() && !c10::GradMode::is_enabled());
+  }
+  torch::autograd::AnomalyMode::set_enabled(true);
+  CHECK(torch::autograd::AnomalyMode::is_enabled());
+  torch::autograd::AnomalyMode::set_enabled(false);
+
+  const c10::optional<torch::Tensor> none = c10::nullopt;
+  const torch::Tensor undefined;
+  CHECK(!none && !undefined.is_alias_of(x) && !undefined.grad_fn() && !undefined.is_view());
+  CHECK_RAISES(undefined.options(), "defined");
+  CHECK_RAISES((undefined.accessor<float, 1>()), "defined");
+  CHECK_RAISES(torch::einsum("i->", {undefined}), "defined");
+}
+
 int main(int, char** argv) {
   torch::manual_seed(1);
   options();
@@ -171,6 +231,7 @@ int main(int, char** argv) {
   gradients();
   functions();
   tables();
+  programs();
   archives(argv[1]);
   CHECK_RAISES([] { TORCH_CHECK(1 > 2, "one is ", 1); }(), "one is 1");
   std::cout << "tensors: all as expected\n";

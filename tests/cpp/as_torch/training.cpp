@@ -37,7 +37,54 @@ double accuracy(Net& net, DataLoader& loader) {
   return double(right) / double(all);
 }
 
+/// Overrides the conversions in libtorch's words.
+struct Converted : torch::nn::Module {
+  using torch::nn::Module::to;
+  void to(torch::Device device, torch::ScalarType dtype, bool non_blocking) override {
+    ++calls;
+    Module::to(device, dtype, non_blocking);
+  }
+  void to(torch::ScalarType dtype, bool non_blocking) override {
+    ++calls;
+    Module::to(dtype, non_blocking);
+  }
+  int calls = 0;
+  torch::nn::Linear fc = register_module("fc", torch::nn::Linear(2, 3));
+};
+
+/// Raises for one index.
+struct Seven : torch::data::datasets::Dataset<Seven> {
+  torch::data::Example<> get(size_t i) override {
+    if (i == 7) throw std::runtime_error("seven");
+    return {torch::ones({2}), torch::ones({1})};
+  }
+  torch::optional<size_t> size() const override { return 20; }
+};
+
+/// Reads an epoch that raises, then parts of epochs.
+void left_early(size_t workers) {
+  auto loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
+      Seven().map(torch::data::transforms::Stack<>()), torch::data::DataLoaderOptions(4).workers(workers));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::string message;
+    try {
+      for (auto& batch : *loader) CHECK(batch.data.size(0) == 4);
+    } catch (const std::exception& e) {
+      message = e.what();
+    }
+    CHECK(message.find("seven") != std::string::npos);
+  }
+  CHECK(loader->begin()->data.size(0) == 4);
+  if (workers == 0) CHECK(loader->begin()->data.size(0) == 4);
+  else CHECK_RAISES(loader->begin(), "not yet exhausted");
+}
+
 int main(int, char** argv) {
+  left_early(0), left_early(2);
+  torch::nn::Module outer;
+  const auto inner = outer.register_module("inner", std::make_shared<Converted>());
+  outer.to(torch::kDouble), outer.to(torch::kCPU, torch::kFloat), inner->to(torch::ScalarType(torch::kDouble));
+  CHECK(inner->calls == 3 && inner->fc->weight.dtype() == torch::kDouble);
   const std::string data = argv[1], folder = argv[2];
   torch::manual_seed(3);
   using torch::data::datasets::MNIST;

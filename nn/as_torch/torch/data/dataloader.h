@@ -87,11 +87,11 @@ class StatelessDataLoader {
   StatelessDataLoader(const StatelessDataLoader&) = delete;
   ~StatelessDataLoader() { join(); }
 
-  /// Begins an epoch. Error: the one before has not been read to its end.
+  /// Begins an epoch. Error: batches of the one before are still under way.
   Iterator begin() {
-    TORCH_CHECK(!reading_, "Attempted to get a new DataLoader iterator while another iterator is not yet exhausted");
+    TORCH_CHECK(asked_ == given_,
+                "Attempted to get a new DataLoader iterator while another iterator is not yet exhausted");
     sampler_.reset(dataset_.size());
-    reading_ = true;
     exhausted_ = false;
     asked_ = given_ = 0;
     return Iterator(this);
@@ -135,16 +135,8 @@ class StatelessDataLoader {
   optional<Batch> next() {
     if (workers_.empty()) {
       optional<Request> request = next_request();
-      if (request) {
-        try {
-          return dataset_.get_batch(std::move(*request));
-        } catch (...) {
-          reading_ = false;
-          throw;
-        }
-      }
-      reading_ = false;
-      return {};
+      if (!request) return {};
+      return dataset_.get_batch(std::move(*request));
     }
     const size_t most = options_.max_jobs().value_or(2 * options_.workers());
     std::unique_lock lock(mutex_);
@@ -154,10 +146,7 @@ class StatelessDataLoader {
       jobs_.push_back({asked_++, std::move(*request)});
     }
     changed_.notify_all();
-    if (given_ == asked_) {
-      reading_ = false;
-      return {};
-    }
+    if (given_ == asked_) return {};
     const auto is_there = [&] { return options_.enforce_ordering() ? results_.count(given_) > 0 : !results_.empty(); };
     if (options_.timeout()) {
       TORCH_CHECK(changed_.wait_for(lock, *options_.timeout(), is_there), "DataLoader: timeout in ",
@@ -183,7 +172,7 @@ class StatelessDataLoader {
     jobs_.clear();
     changed_.wait(lock, [&] { return results_.size() == asked_ - given_; });
     results_.clear();
-    reading_ = false;
+    given_ = asked_;
   }
   void work(Source& dataset) {
     std::unique_lock lock(mutex_);
@@ -208,7 +197,7 @@ class StatelessDataLoader {
   DataLoaderOptions options_;
   SamplerType sampler_;
   Source dataset_;
-  bool reading_ = false, exhausted_ = false, stop_ = false;
+  bool exhausted_ = false, stop_ = false;
   size_t asked_ = 0, given_ = 0;  // batches of this epoch
   std::mutex mutex_;
   std::condition_variable changed_;

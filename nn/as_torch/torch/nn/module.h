@@ -124,12 +124,18 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual bool is_training() const noexcept { return is_training_; }
   /// Converts parameters and buffers, here and below; the tensors stay the same objects.
   virtual void to(Device device, Dtype dtype, bool non_blocking = false) {
-    for (auto& child : children_) child.value()->to(device, dtype, non_blocking);
-    convert([&](const Tensor& t) { return t.detach().to(device).to(dtype); });
+    to(device, ScalarType(dtype), non_blocking);
   }
-  virtual void to(Dtype dtype, bool non_blocking = false) {
-    for (auto& child : children_) child.value()->to(dtype, non_blocking);
-    convert([&](const Tensor& t) { return t.detach().to(dtype); });
+  virtual void to(Dtype dtype, bool non_blocking = false) { to(ScalarType(dtype), non_blocking); }
+  /// The same for programs that override to() with a torch::ScalarType; children are asked by a Dtype, which reaches
+  /// an override of either form.
+  virtual void to(Device device, ScalarType dtype, bool non_blocking = false) {
+    for (auto& child : children_) child.value()->to(device, dtype.value, non_blocking);
+    convert([&](const Tensor& t) { return t.detach().to(device).to(dtype.value); });
+  }
+  virtual void to(ScalarType dtype, bool non_blocking = false) {
+    for (auto& child : children_) child.value()->to(dtype.value, non_blocking);
+    convert([&](const Tensor& t) { return t.detach().to(dtype.value); });
   }
   virtual void to(Device device, bool non_blocking = false) {
     for (auto& child : children_) child.value()->to(device, non_blocking);

@@ -81,3 +81,5 @@ inline PackedSequence pack_sequence(TensorList sequences, bool enforce_sorted = 
 }
 
 }  // namespace torch::nn::utils::rnn
+
+namespace torch { using nn::utils::rnn::pad_sequence; }
