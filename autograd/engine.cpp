@@ -113,7 +113,8 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
               ": expected a shape that sums to ", to, ", got ", is, ".");
   // A number on the CPU may be an operand of a call on another device.
   const bool at_home = g.device() == meta.device() || (to.empty() && meta.device().type() == DeviceType::cpu);
-  VESTA_CHECK(is_differentiable(g.dtype()) && at_home, runtime, from ? from->name() : "backward",
+  const bool converts = is_differentiable(g.dtype()) || !is_complex(meta.dtype());
+  VESTA_CHECK(converts && at_home, runtime, from ? from->name() : "backward",
               ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(),
               ", got ", form(g), ".");
   const Tensor r = reduce_to(g, to, meta.dtype());

@@ -23,6 +23,13 @@ class IntList : public IntSpan {
   IntList(const int64_t& one) : IntSpan(&one, 1) {}
   /// Returns a copy.
   std::vector<int64_t> vec() const { return {begin(), end()}; }
+  /// Returns a view of the elements from `start` on, all of them or `count`. Error(index): there are fewer.
+  IntList slice(size_t start, size_t count) const {
+    VESTA_CHECK(start <= size() && count <= size() - start, index, "slice: expected elements below ", size(), ", got ",
+                start, " and ", count, " more.");
+    return subspan(start, count);
+  }
+  IntList slice(size_t start) const { return slice(start, start <= size() ? size() - start : 1); }
 };
 
 /// An IntList whose place takes no single int in Python, as PyTorch's `int[]` (`int[1]` takes one).

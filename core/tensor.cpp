@@ -62,7 +62,17 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DT
   return r;
 }
 
+namespace {
+
+/// Raises for an undefined tensor, which a program may hold.
+void check_defined(const Tensor& t, const char* op) {
+  VESTA_CHECK(t.defined(), value, op, ": expected a defined tensor, got an undefined one.");
+}
+
+}  // namespace
+
 Scalar Tensor::item() const {
+  check_defined(*this, "item");
   check_dense(*this, "item");
   VESTA_CHECK(numel() == 1, runtime, "item: a Tensor with ", numel(), " elements cannot be converted to Scalar.");
   VESTA_CHECK(device().type() != DeviceType::meta, runtime,
@@ -77,19 +87,25 @@ Scalar Tensor::item() const {
   });
 }
 
-bool Tensor::requires_grad() const { return autograd_port.requires_grad(*this); }
+bool Tensor::requires_grad() const { return defined() && autograd_port.requires_grad(*this); }
 const Tensor& Tensor::set_requires_grad(bool on) const {
+  check_defined(*this, "requires_grad");
   autograd_port.set_requires_grad(*this, on);
   return *this;
 }
-bool Tensor::is_leaf() const { return autograd_port.is_leaf(*this); }
-Tensor Tensor::grad() const { return autograd_port.grad(*this); }
-void Tensor::set_grad(const Tensor& g) const { autograd_port.set_grad(*this, g); }
+bool Tensor::is_leaf() const { return !defined() || autograd_port.is_leaf(*this); }
+Tensor Tensor::grad() const { return defined() ? autograd_port.grad(*this) : Tensor(); }
+void Tensor::set_grad(const Tensor& g) const {
+  check_defined(*this, "grad");
+  autograd_port.set_grad(*this, g);
+}
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+  check_defined(*this, "backward");
   autograd_port.backward(*this, gradient, retain_graph, create_graph);
 }
 
 Tensor Tensor::detach() const {  // an alias() but for the base
+  check_defined(*this, "detach");
   Tensor r(is_sparse() ? TensorImpl::make_sparse(impl_->sparse_parts, impl_->storage(), sizes(), dtype(), "detach")
                        : TensorImpl::make(impl_->storage(), sizes(), strides(), storage_offset(), dtype(), "detach"));
   r.impl()->inference = impl_->inference;
@@ -103,7 +119,13 @@ Tensor Tensor::variable_data() const {
   return r;
 }
 
-Tensor Tensor::to(DType d) const { return d == dtype() ? *this : _to_copy(*this, d); }
-Tensor Tensor::to(Device d) const { return resolved(d) == device() ? *this : _to_copy(*this, std::nullopt, d); }
+Tensor Tensor::to(DType d) const {
+  check_defined(*this, "to");
+  return d == dtype() ? *this : _to_copy(*this, d);
+}
+Tensor Tensor::to(Device d) const {
+  check_defined(*this, "to");
+  return resolved(d) == device() ? *this : _to_copy(*this, std::nullopt, d);
+}
 
 }  // namespace vesta

@@ -53,23 +53,23 @@ class VESTA_API Tensor {
   intrusive_ptr<TensorImpl> take() && { return std::move(impl_); }
   bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
 
-  IntList sizes() const { return impl_->sizes(); }
-  IntList strides() const { return impl_->strides(); }
+  IntList sizes() const { return VESTA_DEFINED(impl_)->sizes(); }
+  IntList strides() const { return VESTA_DEFINED(impl_)->strides(); }
   int64_t size(int64_t dim) const { return sizes()[size_t(existing_dim(dim, this->dim(), "size"))]; }
   int64_t stride(int64_t dim) const { return strides()[size_t(existing_dim(dim, this->dim(), "stride"))]; }
-  int64_t dim() const { return impl_->ndim(); }
-  int64_t numel() const { return impl_->numel(); }
-  int64_t storage_offset() const { return impl_->offset(); }
-  DType dtype() const { return impl_->dtype(); }
-  Device device() const { return impl_->device(); }
+  int64_t dim() const { return VESTA_DEFINED(impl_)->ndim(); }
+  int64_t numel() const { return VESTA_DEFINED(impl_)->numel(); }
+  int64_t storage_offset() const { return VESTA_DEFINED(impl_)->offset(); }
+  DType dtype() const { return VESTA_DEFINED(impl_)->dtype(); }
+  Device device() const { return VESTA_DEFINED(impl_)->device(); }
   int64_t element_size() const { return vesta::itemsize(dtype()); }
-  bool is_contiguous() const { return impl_->contiguous(); }
+  bool is_contiguous() const { return VESTA_DEFINED(impl_)->contiguous(); }
   /// Returns whether it is a sparse tensor, which has indices and values (core/sparse.h) and no memory of its own.
-  bool is_sparse() const { return impl_->is_sparse(); }
+  bool is_sparse() const { return VESTA_DEFINED(impl_)->is_sparse(); }
   bool is_floating_point() const { return is_float(dtype()); }
   bool is_complex() const { return vesta::is_complex(dtype()); }
   /// Counts the writes through this tensor or any alias of it.
-  uint32_t version() const { return impl_->version(); }
+  uint32_t version() const { return VESTA_DEFINED(impl_)->version(); }
   /// Returns the address of the first element; the type must match. What is written through it counts as no write of
   /// an op, so that nothing is kept of this memory's contents from now on (Storage::hand_out).
   template <class T>
@@ -78,8 +78,8 @@ class VESTA_API Tensor {
     return static_cast<T*>(data_ptr());
   }
   void* data_ptr() const {
-    impl_->storage()->hand_out();
-    return impl_->data();
+    VESTA_DEFINED(impl_)->storage()->hand_out();
+    return VESTA_DEFINED(impl_)->data();
   }
   /// Returns the only element as a number; raises unless numel() is 1. Waits for the device.
   Scalar item() const;

@@ -22,3 +22,12 @@
 
 /// The namespace that holds everything that is compiled once per instruction set. See Note [No weak symbols].
 #define VESTA_ISA_NS VESTA_ISA
+
+/// The implementation that a tensor's method looks at. A program may hold an undefined tensor, which raises; the
+/// library checks tensors where they come in.
+#ifdef VESTA_TENSOR_WITHOUT_OPS
+#define VESTA_DEFINED(impl) impl
+#else
+#define VESTA_DEFINED(impl)                                                                                            \
+  (impl ? void() : ::vesta::fail(::vesta::Cause::value, "Tensor: expected a defined tensor, got an undefined one."), impl)
+#endif

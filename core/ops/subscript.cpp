@@ -176,12 +176,17 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
   }
 }
 
-Tensor Tensor::index(std::initializer_list<Index> at) const { return get_index(*this, {at.begin(), at.size()}); }
+Tensor Tensor::index(std::initializer_list<Index> at) const {
+  VESTA_CHECK(defined(), value, "index: expected a defined tensor, got an undefined one.");
+  return get_index(*this, {at.begin(), at.size()});
+}
 Tensor Tensor::operator[](int64_t i) const {
+  VESTA_CHECK(defined(), value, "index: expected a defined tensor, got an undefined one.");
   Index at(i);
   return get_index(*this, {&at, 1});
 }
 void Tensor::index_put_(std::initializer_list<Index> at, const Tensor& value) const {
+  VESTA_CHECK(defined() && value.defined(), value, "index_put_: expected a defined tensor, got an undefined one.");
   set_index(*this, {at.begin(), at.size()}, value);
 }
 

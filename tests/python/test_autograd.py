@@ -281,6 +281,17 @@ def test_gradients_have_the_dtype_of_their_input() -> None:
     np.testing.assert_allclose(values(real.grad), [6.0, 22.0], rtol=1e-12)
 
 
+def test_integer_gradients_are_converted() -> None:
+    x = vesta.tensor([1.0, 2.0], requires_grad=True)
+    (x * 2).backward(vesta.tensor([1, 3]))
+    assert x.grad is not None and x.grad.dtype == vesta.float32 and x.grad.tolist() == [2, 6]
+    (grad,) = vesta.autograd.grad(x.exp().sum(), x, vesta.tensor(True))
+    assert grad.dtype == vesta.float32 and vesta.equal(grad, x.detach().exp())
+    z = vesta.ones(2, dtype=vesta.complex64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="complex"):
+        z.mul(1j).backward(vesta.tensor([1, 3]))
+
+
 def test_integer_operands_take_no_gradient() -> None:
     x, counts = leaf(1.0, 2.0), vesta.tensor([3, 4])
     (x * counts).sum().backward()

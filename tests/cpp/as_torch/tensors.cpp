@@ -101,6 +101,9 @@ void gradients() {
   });
   (x * 5).sum().backward();
   CHECK(calls == 1 && same(x.grad(), torch::tensor({10.0, 10.0})));
+  torch::Tensor y = torch::ones({2}).requires_grad_();
+  (y * 2).backward(torch::tensor({1, 3}));  // integers are converted
+  CHECK(same(y.grad(), torch::tensor({2.0, 6.0})));
   {
     torch::NoGradGuard off;
     CHECK(!(x * 2).requires_grad());
@@ -125,6 +128,26 @@ void functions() {
   CHECK(same(indices, torch::tensor({2, 2})) && std::get<0>(a.sort(1, true))[0][0].item<float>() == 2);
   CHECK(torch::hann_window(4)[2].item<float>() == 1 && torch::cat({a, b}).sizes()[0] == 4);
   CHECK(torch::dropout(a, 0.5, false).is_same(a) || same(torch::dropout(a, 0.5, false), a));
+}
+
+void nothing() {
+  const torch::Tensor none;
+  CHECK_RAISES(none.sizes(), "expected a defined tensor");
+  CHECK_RAISES(none.dtype(), "expected a defined tensor");
+  CHECK_RAISES(none.device(), "expected a defined tensor");
+  CHECK_RAISES(none.is_floating_point(), "expected a defined tensor");
+  CHECK_RAISES(none.data_ptr<float>(), "expected a defined tensor");
+  CHECK_RAISES(none.item<float>(), "item: expected a defined tensor");
+  CHECK_RAISES(none.to(torch::kInt), "to: expected a defined tensor");
+  CHECK_RAISES(none.detach(), "detach: expected a defined tensor");
+  CHECK_RAISES(none.backward(), "backward: expected a defined tensor");
+  CHECK_RAISES(none[0], "index: expected a defined tensor");
+  CHECK_RAISES(none + 1, "add");
+  CHECK(!none.requires_grad() && !none.grad().defined());
+  const auto sizes = torch::zeros({2, 3, 4}).sizes();
+  CHECK(sizes.slice(1) == torch::IntArrayRef({3, 4}) && sizes.slice(0, 1) == torch::IntArrayRef({2}));
+  CHECK_RAISES(sizes.slice(2, 2), "slice");
+  torch::set_num_threads(torch::get_num_threads());
 }
 
 void tables() {
@@ -231,6 +254,7 @@ int main(int, char** argv) {
   gradients();
   functions();
   tables();
+  nothing();
   programs();
   archives(argv[1]);
   CHECK_RAISES([] { TORCH_CHECK(1 > 2, "one is ", 1); }(), "one is 1");
