@@ -28,6 +28,8 @@
 #ifdef VESTA_TENSOR_WITHOUT_OPS
 #define VESTA_DEFINED(impl) impl
 #else
-#define VESTA_DEFINED(impl)                                                                                            \
-  (impl ? void() : ::vesta::fail(::vesta::Cause::value, "Tensor: expected a defined tensor, got an undefined one."), impl)
+#define VESTA_DEFINED(impl)                                                                             \
+  (impl ? void()                                                                                         \
+        : ::vesta::fail(::vesta::Cause::value, "Tensor: expected a defined tensor, got an undefined one."), \
+   impl)
 #endif
