@@ -33,8 +33,8 @@ struct ZeroNorm {
     return s;
   }
 };
-struct OneNorm {
-  static constexpr bool maximum = false, divides = false, sized = false;
+/// What the norms of absolute values have in common: their sum or maximum is the distance.
+struct AbsoluteNorm {
   template <class T>
   VESTA_DEVICE static T term(T d, T) {
     return math::abs(d);
@@ -43,6 +43,9 @@ struct OneNorm {
   VESTA_DEVICE static T root(T s, double) {
     return s;
   }
+};
+struct OneNorm : AbsoluteNorm {
+  static constexpr bool maximum = false, divides = false, sized = false;
   template <class T>
   VESTA_DEVICE static T slope(T d, T, T) {
     return math::sign(d);
@@ -63,16 +66,8 @@ struct TwoNorm {
     return d;  // the weight is grad / size
   }
 };
-struct MaximumNorm {
+struct MaximumNorm : AbsoluteNorm {
   static constexpr bool maximum = true, divides = false, sized = true;
-  template <class T>
-  VESTA_DEVICE static T term(T d, T) {
-    return math::abs(d);
-  }
-  template <class T>
-  VESTA_DEVICE static T root(T s, double) {
-    return s;
-  }
   template <class T>
   VESTA_DEVICE static T slope(T d, T size, T) {
     return math::abs(d) == size ? math::sign(d) : size == size ? T(0) : size;
