@@ -33,11 +33,15 @@ constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 Ki
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
 constexpr int64_t kSerialThin = 64 * 1024;       // where lines are read for one or two sums each: memory is slower
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
+constexpr int64_t kRowsInPlace = 96;              // rows of A up to which B is read in place
+constexpr int64_t kRowsInPlaceFarApart = 32;      // where rows of B are a multiple of a page apart
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
 constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
 constexpr int64_t kTransposedRows = 8;            // tiles of rows of a transposed product whose sums are kept, in L1
 constexpr int64_t kThinRows = 8;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
+constexpr int64_t kTransposedColumns = 24;  // columns of a task whose product is transposed: rows of two tiles
+constexpr int64_t kRowsPerTask = 32;  // of A, at least
 constexpr int64_t kThinLines = 32;  // lines that are read together
 constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
@@ -101,26 +105,32 @@ void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& bloc
 // How a tile finds the rows of A: in place, copied side by side, or packed k-major.
 enum class RowsOfA : unsigned char { in_place, copied, packed };
 
+// Returns whether lines `stride` elements apart lie a multiple of a page apart, so that they share sets of L1.
+template <class T>
+bool page_apart(int64_t stride) {
+  return stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+}
+
 // A is read in place unless both its strides are long, or so many panels pass over it that packing pays, which are few
 // where it is transposed: its columns touch a page each. Rows or columns a multiple of a page apart compete for the
 // same lines of L1: columns are packed then, and where a tile has more rows than L1 has ways and packing does not pay,
 // they are copied to lie a line apart.
 template <class T>
 RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  constexpr int64_t kPage = 4096, kWays = 8;  // of L1
+  constexpr int64_t kWays = 8;  // of L1
   if (p.m == 1 || p.k == 1) return RowsOfA::in_place;
   const bool by_rows = p.a_col == 1;
   if (!by_rows && p.a_row != 1) return RowsOfA::packed;
-  const bool page_apart = (by_rows ? p.a_row : p.a_col) * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  const bool far_apart = page_apart<T>(by_rows ? p.a_row : p.a_col);
   if (!by_rows) {
-    const bool in_place = p.n <= 2 * kernels.tile_cols || (p.m <= 2 * kernels.tile_rows && !page_apart);
+    const bool in_place = p.n <= 2 * kernels.tile_cols || (p.m <= 2 * kernels.tile_rows && !far_apart);
     return in_place ? RowsOfA::in_place : RowsOfA::packed;
   }
   const bool few = p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
-  if (page_apart && std::min<int64_t>(p.m, kernels.tile_rows) > kWays) {
+  if (far_apart && std::min<int64_t>(p.m, kernels.tile_rows) > kWays) {
     return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
   }
-  if (few || (!page_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
+  if (few || (!far_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
   return RowsOfA::packed;
 }
 
@@ -159,12 +169,21 @@ void prepare_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how,
   use_a(kernels, p, how, k0, static_cast<const T*>(room), block);
 }
 
-// B is read in place when its rows have unit stride and a block of it is used once or lies within L1.
+// Returns whether a B whose rows have unit stride is as good as a packed one: a block of it is used once, or lies in
+// L1.
 template <class T>
-bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+bool needs_no_packing(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.b_col != 1 && p.n != 1) return false;
   const int64_t span = std::min(p.k, kBlockK) * std::max(std::abs(p.b_row), p.n) * static_cast<int64_t>(sizeof(T));
   return p.m <= kernels.tile_rows || span <= kDirectBytes;
+}
+
+// Such a B is read in place for few rows, too, which packing would take as long as their products. Rows of B a multiple
+// of a page apart share sets of L1, so that each tile fetches them from L2 again.
+template <class T>
+bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (needs_no_packing(kernels, p)) return true;
+  return p.b_col == 1 && !kernels.packs_rows && p.m <= (page_apart<T>(p.b_row) ? kRowsInPlaceFarApart : kRowsInPlace);
 }
 
 // Few rows times a B of whole columns (a linear layer over few rows), or rows times few columns.
@@ -239,15 +258,21 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.half != nullptr) return with_sums(p, [&](const Matrices<T>& q) { multiply(kernels, q); });
   if (has_few_rows(p) || has_few_columns(p)) return multiply_thin(kernels, p);
   if (has_some_rows(kernels, p)) return multiply_transposed(kernels, p);
-  const RowsOfA how = rows_of_a(kernels, p);
-  const bool a_in_place = how == RowsOfA::in_place, b_in_place = reads_b_in_place(kernels, p);
+  const bool b_in_place = reads_b_in_place(kernels, p);
+  RowsOfA how = rows_of_a(kernels, p);
+  if (b_in_place && how == RowsOfA::packed && p.a_col == 1) {  // its tiles take rows
+    how = page_apart<T>(p.a_row) ? RowsOfA::copied : RowsOfA::in_place;
+  }
+  const bool a_in_place = how == RowsOfA::in_place;
   const int64_t depth = std::min(p.k, kBlockK), nc = kernels.tile_cols;
   T* const a_room = a_in_place
                         ? nullptr
                         : static_cast<T*>(thread_scratch(
                               Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, std::min(p.m, kRowsPerBlock))));
-  // Where A is not packed, a strip of B need only be larger than L1; a packed block of A should serve more panels.
-  const int64_t strip = std::min(round_up(p.n, nc), (how != RowsOfA::packed ? 8 : 64) * nc);
+  // Where A is not packed, a strip of B need only be larger than L1; a packed block of A should serve so many columns
+  // that packing it is a tenth of the work.
+  const int64_t panels = how != RowsOfA::packed ? 8 : std::clamp<int64_t>(10 * p.m / nc, 8, 64);
+  const int64_t strip = std::min(round_up(p.n, nc), panels * nc);
   T* const b_room = b_in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * depth * strip));
   const int64_t columns = b_in_place ? p.n : strip;
   for (int64_t j = 0; j < p.n; j += columns) {
@@ -393,17 +418,22 @@ bool packs_b_in_tasks(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 template <class T>
 TaskGrid<T> cut_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape) {
   const int64_t work = shape.m * shape.n * shape.k;
+  const bool is_transposed = has_some_rows(kernels, shape);
+  const int64_t tile_columns = is_transposed ? kTransposedColumns : kernels.tile_cols;
   int64_t down = 1, across = 1;
-  if (batch < kTasks && work > kSerialWork / 8) {
+  if (num_threads() > 1 && batch < kTasks && work > kSerialWork / 8) {
     const int64_t pieces = std::min(ceil_div(kTasks, batch), std::max<int64_t>(1, work / (kSerialWork / 8)));
-    across = std::min(pieces, ceil_div(shape.n, kernels.tile_cols));
+    across = std::min(pieces, ceil_div(shape.n, tile_columns));
     if (has_few_rows(shape)) across = std::min(across, ceil_div(shape.n, kThinColumnsPerRow * shape.m));
-    down = std::min(ceil_div(pieces, across), ceil_div(shape.m, 4 * kernels.tile_rows));
+    // Few rows stay together, if the columns give each thread a task: what a task reads of B serves more of them.
+    const int64_t most = across * batch >= num_threads() ? std::max<int64_t>(1, shape.m / kRowsPerTask)
+                                                         : ceil_div(shape.m, 4 * kernels.tile_rows);
+    down = std::min(ceil_div(pieces, across), most);
     if (down > 1 && packs_b_in_tasks(kernels, shape)) down = cheapest_rows(batch * across, shape.m, down);
   }
   // Rows that are the lanes of vectors come in whole ones (compare_torch.py, mv 1024).
   const int64_t tile_rows = has_few_columns(shape) ? kernels.tile_cols : kernels.tile_rows;
-  return {Cut(shape.m, tile_rows, down), Cut(shape.n, kernels.tile_cols, across)};
+  return {Cut(shape.m, tile_rows, down), Cut(shape.n, tile_columns, across)};
 }
 
 // Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
@@ -571,7 +601,7 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
 template <class T>
 bool keeps_panels(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   return p.m > 1 && p.m <= kKeptRows && p.n * p.k >= kKeptPanels && !has_few_columns(p) &&
-         (p.half != nullptr || !reads_b_in_place(kernels, p));
+         (p.half != nullptr || !needs_no_packing(kernels, p));
 }
 
 template <class T>

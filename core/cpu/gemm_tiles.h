@@ -9,11 +9,19 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
+// The vectors of a panel of a matrix that is not packed.
+template <class X>
+constexpr int kInPlacePanel = X::kPanel;
+template <class X>
+  requires(X::kInPlacePanel != X::kPanel)
+constexpr int kInPlacePanel<X> = X::kInPlacePanel;
+
 enum class ARows : unsigned char { contiguous, stride, pointers };  // rows of a side by side, apart, one pointer each
 enum class BRows : unsigned char { stride, table };
 
 // One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked. A whole tile spreads
-// over its depth the fetch of what later tiles read: from `ahead` on, in steps of `ahead_step` for each two of k.
+// over its depth the fetch of what later tiles read: from `ahead` on, in steps of `ahead_step` for each two of k. Where
+// `ahead_step` is negative, b lies in memory with its rows far apart: a tile fetches those that it will read itself.
 template <class X, int R, int N, bool kMasked, ARows kA, BRows kB>
 void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int32_t* a_table, const typename X::T* b,
           typename X::T* c, const typename X::T* bias, const typename X::T* row_bias, int tail,
@@ -39,11 +47,17 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   }
   const std::int64_t k_end = p.k, a_col = p.a_col, b_row = p.b_row;
   const std::int32_t* const b_table = p.b_table;
-  constexpr bool kFetches = N == X::kPanel && !kMasked && kB == BRows::stride;
+  constexpr bool kFetches = (N == X::kPanel || N == kInPlacePanel<X>) && !kMasked && kB == BRows::stride;
+  constexpr int kRowsAhead = 8;
   for (std::int64_t k = 0; k < k_end;) {
     if constexpr (kFetches) {
-      for (std::int64_t i = 0; i < ahead_step; i += 64 / sizeof(T)) __builtin_prefetch(ahead + i, 0, 2);
-      ahead += ahead_step;
+      if (ahead_step < 0) {
+#pragma GCC unroll 8
+        for (int v = 0; v < 2 * N; ++v) __builtin_prefetch(b + (kRowsAhead + v / N) * b_row + v % N * W);
+      } else {
+        for (std::int64_t i = 0; i < ahead_step; i += 64 / sizeof(T)) __builtin_prefetch(ahead + i, 0, 2);
+        ahead += ahead_step;
+      }
     }
 #pragma GCC unroll 2
     for (int twice = 0; twice < 2; ++twice) {
@@ -73,23 +87,27 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
       ++k;
     }
   }
+  const auto put = [&](bool plain) __attribute__((always_inline)) {
 #pragma GCC unroll 24
-  for (int r = 0; r < R; ++r) {
+    for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 24
-    for (int v = 0; v < N; ++v) {
-      T* const out = c + r * p.c_row + v * W;
-      V value = sum[r][v];
-      const bool part = kMasked && v == N - 1;
-      if (p.accumulate) value = X::add(part ? X::load(out, mask) : X::load(out), value);
-      if (bias != nullptr) value = X::add(value, part ? X::load(bias + v * W, mask) : X::load(bias + v * W));
-      if (row_bias != nullptr) value = X::add(value, X::broadcast(row_bias + r));
-      if (part) {
-        X::store(out, value, mask);
-      } else {
-        X::store(out, value);
+      for (int v = 0; v < N; ++v) {
+        T* const out = c + r * p.c_row + v * W;
+        V value = sum[r][v];
+        const bool part = kMasked && v == N - 1;
+        if (!plain && p.accumulate) value = X::add(part ? X::load(out, mask) : X::load(out), value);
+        if (!plain && bias != nullptr) {
+          value = X::add(value, part ? X::load(bias + v * W, mask) : X::load(bias + v * W));
+        }
+        if (!plain && row_bias != nullptr) value = X::add(value, X::broadcast(row_bias + r));
+        if (part) X::store(out, value, mask);
+        else X::store(out, value);
       }
     }
-  }
+  };
+  // One test, not three a vector: with a short k the sums take as long to store as to compute.
+  if (!p.accumulate && bias == nullptr && row_bias == nullptr) put(true);
+  else put(false);
 }
 
 template <class T>
@@ -129,6 +147,10 @@ void walk(const Block<typename X::T>& p) {
     height = (p.m + tiles - 1) / tiles;
     a_step = height * p.a_row;
   }
+  constexpr std::int64_t kCached = 1 << 20;  // bytes that are read from the second cache
+  const bool far_apart = p.k * p.b_row * std::int64_t(sizeof(T)) >= kCached;
+  const bool short_rows = kRows > X::kRows && kA == ARows::stride && p.k * std::int64_t(sizeof(T)) <= 256 &&
+                          p.m * p.a_row * std::int64_t(sizeof(T)) >= kCached;
   const T* b = p.b;
   for (std::int64_t j = 0; j < p.n; j += N * W, b += b_step) {
     const int cols = static_cast<int>(p.n - j < N * W ? p.n - j : N * W);
@@ -146,11 +168,17 @@ void walk(const Block<typename X::T>& p) {
         ahead = b + b_step + i / kRows * share;
         ahead_step = (2 * share + p.k - 1) / p.k;
       }
+      if (N == kInPlacePanel<X> && kB == BRows::stride && p.b_row != N * W && far_apart) ahead_step = -1;
       // The sums go to c long after: fetch its lines meanwhile.
       for (int r = 0; r < rows; ++r) {
         const T* const c = p.c + (i + r) * p.c_row + j;
         __builtin_prefetch(c, 1);
-        __builtin_prefetch(c + cols - 1, 1);
+        if (N > 1) __builtin_prefetch(c + cols - 1, 1);
+      }
+      // Short rows follow each other, and a tile needs all of its own at once.
+      for (int r = 0; r < rows && short_rows; ++r) {
+        const T* const row = a + 2 * a_step + r * p.a_row;
+        for (std::int64_t k = 0; k < p.k; k += 64 / sizeof(T)) __builtin_prefetch(row + k);
       }
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
@@ -216,6 +244,12 @@ void block_of_tiles(const Block<typename X::T>& p) {
   const bool pointers = p.a_table != nullptr || p.a_row != 1;
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
     return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
+  }
+  if constexpr (kInPlacePanel<X> != X::kPanel) {
+    const bool rows = p.a_table == nullptr && p.a_col == 1 && p.a_row != 1;
+    if (plain_b && rows && p.n > (kInPlacePanel<X> - 1) * X::kWidth) {
+      return walk<X, X::kInPlaceRows, kInPlacePanel<X>, ARows::stride, BRows::stride>(p);
+    }
   }
   // With columns for one vector only, take more rows, so that as many sums are in flight.
   if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0) return walk<X, kTall, 1, ARows::pointers, BRows::stride>(p);

@@ -20,6 +20,8 @@ struct VecF32 {
   using V = __m512;
   using Mask = __mmask16;
   static constexpr int kWidth = 16, kRows = 6, kPanel = 4;
+  // A matrix that is not packed, times few rows: 8 rows times 3 vectors, since batches are multiples of eight.
+  static constexpr int kInPlaceRows = 8, kInPlacePanel = 3;
   static constexpr bool kFreeMask = true;  // a masked load or store takes no longer than a whole one
   static V zero() { return _mm512_setzero_ps(); }
   static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
@@ -56,6 +58,7 @@ struct VecF64 {
   using V = __m512d;
   using Mask = __mmask8;
   static constexpr int kWidth = 8, kRows = 6, kPanel = 4;
+  static constexpr int kInPlaceRows = 8, kInPlacePanel = 3;
   static constexpr bool kFreeMask = true;
   static V zero() { return _mm512_setzero_pd(); }
   static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
@@ -83,6 +86,7 @@ struct VecF64 {
 #if defined(VESTA_ISA_avx512_bf16)
 // A vector of float sums, or of pairs of bfloat16 that travel as floats: they are moved and multiplied, nothing else.
 struct VecPairs : VecF32 {
+  static constexpr int kInPlacePanel = kPanel;
   static V fma(V a, V b, V c) {
     return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
   }

@@ -136,15 +136,16 @@ TEST_CASE("large products take every path and agree", "[gemm]") {
 }
 
 TEST_CASE("a row does not depend on the rows around it", "[gemm][bits]") {
-  for (const Isa isa : {Isa::baseline, Isa::avx512_bf16}) {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512_bf16}) {
     limit_gemm_isa(isa);
+    // 1021 columns: with the gap behind them, rows of B are a page apart.
     for (const auto& [n, k] : std::vector<std::pair<int64_t, int64_t>>{
-             {1, 64}, {10, 64}, {64, 64}, {65, 300}, {256, 1000}, {600, 257}, {3000, 520}, {16, 5000}}) {
+             {1, 64}, {10, 64}, {64, 64}, {65, 300}, {256, 1000}, {600, 257}, {1021, 300}, {3000, 520}, {16, 5000}}) {
       for (const Order order : {Order::rows, Order::columns}) {
         const Matrix<float> a(257, k, Order::rows, 1), b(k, n, order, 2);
         std::vector<float> whole(static_cast<std::size_t>(257 * n));
         gemm(Elem::f32, product_of(a, b, whole.data()));
-        for (const int64_t m : {1, 2, 3, 7, 8, 16, 33, 64}) {
+        for (const int64_t m : {1, 2, 3, 7, 8, 16, 33, 64, 96}) {
           for (const int64_t first : {int64_t{0}, 257 - m}) {
             INFO("n " << n << " k " << k << " m " << m << " from " << first << ", " << name(gemm_isa()));
             std::vector<float> part(static_cast<std::size_t>(m * n));
