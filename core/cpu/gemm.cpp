@@ -6,13 +6,15 @@
 //   - a batch with one A that is packed: all threads pack it once, tasks are products and columns;
 //   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it; so is
 //     A where there are few rows;
-//   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
+//   - split k: few elements and a long k; the blocks of k are computed apart and added in order;
+//   - a batch of small products: each is a lane of vectors.
 // All give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float, or taken in
 // pairs where the machine multiplies those (Note [Pairs of bfloat16]); float sums are rounded in the cache.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_exact.h>
 #include <vesta/core/cpu/gemm_kept.h>
 #include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/gemm_operands.h>
 #include <vesta/core/cpu/gemm_tasks.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
@@ -32,18 +34,12 @@ using std::int64_t;
 constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 KiB of floats, stays in L2
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
 constexpr int64_t kSerialThin = 64 * 1024;       // where lines are read for one or two sums each: memory is slower
-constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
-constexpr int64_t kRowsInPlace = 96;              // rows of A up to which B is read in place
-constexpr int64_t kRowsInPlaceFarApart = 32;      // where rows of B are a multiple of a page apart
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
-constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
 constexpr int64_t kTransposedRows = 8;            // tiles of rows of a transposed product whose sums are kept, in L1
-constexpr int64_t kThinRows = 8;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kThinColumnsPerRow = 12;  // columns of such a B in a task, which copies the rows, for each row
 constexpr int64_t kTransposedColumns = 24;  // columns of a task whose product is transposed: rows of two tiles
 constexpr int64_t kRowsPerTask = 32;  // of A, at least
 constexpr int64_t kThinLines = 32;  // lines that are read together
-constexpr int64_t kThinColumns = 4;  // columns of B up to which rows of A are read in place
 constexpr int64_t kKeptElements = 192 * 1024;  // most elements of a block of A, over all of k, that stay in L2
 constexpr int64_t kStripPanels = 4;  // panels of B for which the sums of a block of A are kept, over all of k
 constexpr int64_t kSharedRows = 768;  // rows of a packed A up to which all threads pack it, and columns are cut
@@ -102,38 +98,6 @@ void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& bloc
   block.b_tile = kernels.tile_cols * block.k;
 }
 
-// How a tile finds the rows of A: in place, copied side by side, or packed k-major.
-enum class RowsOfA : unsigned char { in_place, copied, packed };
-
-// Returns whether lines `stride` elements apart lie a multiple of a page apart, so that they share sets of L1.
-template <class T>
-bool page_apart(int64_t stride) {
-  return stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
-}
-
-// A is read in place unless both its strides are long, or so many panels pass over it that packing pays, which are few
-// where it is transposed: its columns touch a page each. Rows or columns a multiple of a page apart compete for the
-// same lines of L1: columns are packed then, and where a tile has more rows than L1 has ways and packing does not pay,
-// they are copied to lie a line apart.
-template <class T>
-RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  constexpr int64_t kWays = 8;  // of L1
-  if (p.m == 1 || p.k == 1) return RowsOfA::in_place;
-  const bool by_rows = p.a_col == 1;
-  if (!by_rows && p.a_row != 1) return RowsOfA::packed;
-  const bool far_apart = page_apart<T>(by_rows ? p.a_row : p.a_col);
-  if (!by_rows) {
-    const bool in_place = p.n <= 2 * kernels.tile_cols || (p.m <= 2 * kernels.tile_rows && !far_apart);
-    return in_place ? RowsOfA::in_place : RowsOfA::packed;
-  }
-  const bool few = p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
-  if (far_apart && std::min<int64_t>(p.m, kernels.tile_rows) > kWays) {
-    return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
-  }
-  if (few || (!far_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
-  return RowsOfA::packed;
-}
-
 // Returns the number of elements prepare_a needs for `rows` rows.
 template <class T>
 int64_t room_for_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t rows) {
@@ -169,33 +133,6 @@ void prepare_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how,
   use_a(kernels, p, how, k0, static_cast<const T*>(room), block);
 }
 
-// Returns whether a B whose rows have unit stride is as good as a packed one: a block of it is used once, or lies in
-// L1.
-template <class T>
-bool needs_no_packing(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  if (p.b_col != 1 && p.n != 1) return false;
-  const int64_t span = std::min(p.k, kBlockK) * std::max(std::abs(p.b_row), p.n) * static_cast<int64_t>(sizeof(T));
-  return p.m <= kernels.tile_rows || span <= kDirectBytes;
-}
-
-// Such a B is read in place for few rows, too, which packing would take as long as their products. Rows of B a multiple
-// of a page apart share sets of L1, so that each tile fetches them from L2 again.
-template <class T>
-bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  if (needs_no_packing(kernels, p)) return true;
-  return p.b_col == 1 && !kernels.packs_rows && p.m <= (page_apart<T>(p.b_row) ? kRowsInPlaceFarApart : kRowsInPlace);
-}
-
-// Few rows times a B of whole columns (a linear layer over few rows), or rows times few columns.
-template <class T>
-bool has_few_rows(const Matrices<T>& p) {
-  return p.m <= kThinRows && p.b_row == 1 && p.b_col != 1 && p.n > p.m && !p.accumulate;
-}
-template <class T>
-bool has_few_columns(const Matrices<T>& p) {
-  return p.n <= kThinColumns && p.a_col == 1 && p.a_row != 1 && p.m >= p.n && p.m > 1 && !p.accumulate;
-}
-
 // Computes a product with few rows or columns from the lines of the other operand, which are read once, in place.
 template <class T>
 void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
@@ -213,18 +150,6 @@ void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
     block.vectors = room;
   }
   kernels.thin(block);
-}
-
-// More rows, up to a vector of them, times such a B: packed, it would serve one tile of rows or two. So its columns are
-// the rows of the transposed product, read in place, where that is fast.
-template <class T>
-Matrices<T> transposed(const Matrices<T>& p, int64_t row) {
-  return {p.n, p.m, p.k, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row, nullptr, row, nullptr, false};
-}
-template <class T>
-bool has_some_rows(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  return p.m > kThinRows && p.m <= kernels.tile_cols / 2 && p.b_row == 1 && p.b_col != 1 && p.n > p.m &&
-         !p.accumulate && rows_of_a(kernels, transposed(p, 1)) == RowsOfA::in_place;
 }
 
 template <class T>
@@ -354,6 +279,26 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p, const 
       }
     });
   }
+}
+
+// Computes one number: whole blocks of k are a batch of products, which are added in the order of k.
+template <class T>
+void multiply_long_dot(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const int64_t whole = p.k / kBlockK, blocks = ceil_div(p.k, kBlockK);
+  ScratchArray<T> sums(Scratch::partial, static_cast<std::size_t>(blocks));
+  const auto add = [&](int64_t first, int64_t count, int64_t k) {
+    const int64_t at = first * kBlockK;
+    kernels.small_batch({count, 1, 1, k, p.a + at * p.a_col, 0, p.a_col, kBlockK * p.a_col, p.b + at * p.b_row, p.b_row,
+                         0, kBlockK * p.b_row, sums.data() + first, 0, 1});
+  };
+  constexpr int64_t kBlocks = kElementGrain / kBlockK;  // a thread's, at a time
+  parallel_for(ceil_div(whole, kBlocks), 1, [&](int64_t begin, int64_t end) {
+    add(begin * kBlocks, std::min(whole, end * kBlocks) - begin * kBlocks, kBlockK);
+  });
+  if (whole < blocks) add(whole, 1, p.k - whole * kBlockK);
+  T sum = p.accumulate ? p.c[0] + sums.data()[0] : sums.data()[0];
+  for (int64_t i = 1; i < blocks; ++i) sum = sum + sums.data()[i];
+  p.c[0] = p.bias != nullptr ? sum + p.bias[0] : sum;
 }
 
 // Computes few elements with a long k: every block of k is a product of its own, and they are added in the order of k.
@@ -505,6 +450,9 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t serial = has_few_rows(p)      ? kSerialThin * std::max<int64_t>(1, p.m / 2)
                          : has_few_columns(p) ? kSerialThin
                                               : kSerialWork;
+  if (p.m * p.n == 1 && p.k >= 2 * kBlockK && p.half == nullptr && kernels.small_batch != nullptr) {
+    return multiply_long_dot(kernels, p);
+  }
   if (work <= serial) return multiply(kernels, p);
   const int64_t wide = std::min<int64_t>(4 * kernels.tile_cols, 512 / sizeof(T));  // eight vectors of AVX-512 at most
   // Lines are read as they lie in memory, whole where there are enough of them.
@@ -572,6 +520,40 @@ void fill_empty(const Matrices<T>& p) {
   }
 }
 
+// Computes products so small that vectors hold a product in each lane; returns false if they are not.
+template <class T>
+bool multiply_small(const GemmKernels<T>& kernels, const Matrices<T>& p, std::span<const BatchDim> batch) {
+  constexpr int64_t kFewest = 4;  // products for which that pays
+  BatchDim inner = batch.back();
+  batch = batch.first(batch.size() - 1);
+  while (!batch.empty() && batch.back().a == inner.size * inner.a && batch.back().b == inner.size * inner.b &&
+         batch.back().c == inner.size * inner.c) {
+    inner.size *= batch.back().size;
+    batch = batch.first(batch.size() - 1);
+  }
+  const SmallBatch<T> all{inner.size, p.m,     p.n,     p.k,     p.a, p.a_row, p.a_col, inner.a,
+                          p.b,        p.b_row, p.b_col, inner.b, p.c, p.c_row, inner.c};
+  const bool plain = p.half == nullptr && p.bias == nullptr && !p.accumulate;
+  if (kernels.small_batch == nullptr || !plain || !all.fits() || inner.size < kFewest) return false;
+  const BatchSteps steps{batch};
+  // A piece is products of one step of the outer dimensions.
+  const int64_t size = std::max<int64_t>(64, kSerialWork / 16 / (p.m * p.n * p.k) / 64 * 64);
+  const int64_t pieces = ceil_div(inner.size, size);
+  parallel_for(steps.count() * pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = t % pieces * size;
+      const auto at = steps.at(t / pieces);
+      SmallBatch<T> part = all;
+      part.count = std::min(size, inner.size - first);
+      part.a += at.a + first * inner.a;
+      part.b += at.b + first * inner.b;
+      part.c += at.c + first * inner.c;
+      kernels.small_batch(part);
+    }
+  });
+  return true;
+}
+
 template <class T>
 void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<const BatchDim> batch) {
   const bool one = fold_batch(batch, p);
@@ -582,6 +564,8 @@ void multiply_batch(const GemmKernels<T>& kernels, Matrices<T> p, std::span<cons
   const auto at = [&](int64_t index) { return shifted(p, steps.at(index)); };
   if (p.k == 0) {
     for (int64_t i = 0; i < count; ++i) fill_empty(at(i));
+  } else if (multiply_small(kernels, p, batch)) {
+    return;
   } else if (column) {
     parallel_for(count, std::max<int64_t>(1, kSerialWork / 8 / (p.m * p.k)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) multiply_column(kernels, at(i));

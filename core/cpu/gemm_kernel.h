@@ -58,6 +58,24 @@ struct ThinBlock {
   const T* few_bias = nullptr;  ///< [few], likewise
 };
 
+/// `count` small products c[m, n] = a[m, k] @ b[k, n], each a step further in every operand than the one before. They
+/// lie side by side in the lanes of vectors. Strides count elements.
+template <class T>
+struct SmallBatch {
+  std::int64_t count, m, n, k;
+  const T* a;
+  std::int64_t a_row, a_col, a_step;
+  const T* b;
+  std::int64_t b_row, b_col, b_step;
+  T* c;
+  std::int64_t c_row, c_step;
+
+  /// The elements of the operands that a vector of products holds side by side, at most.
+  static constexpr std::int64_t kMost = 256;
+  /// True for products that are small enough: for any k where the result is one number.
+  bool fits() const { return (m == 1 && n == 1) || (m * k + k * n + 2 * m * n <= kMost && k <= kBlockK); }
+};
+
 /// The kernels of one instruction set for T = float or double.
 template <class T>
 struct GemmKernels {
@@ -72,6 +90,7 @@ struct GemmKernels {
   /// and up to tile_cols elements behind the last panel are overwritten.
   void (*pack_columns)(std::int64_t n, std::int64_t k, const T* base, const std::int32_t* table,
                        const std::int32_t* columns, T* out);
+  void (*small_batch)(const SmallBatch<T>&) = nullptr;  ///< null: there is none
   bool packs_rows = false;  ///< whether pack_a leaves rows as they are, k elements long, instead of k-major tiles
 
   /// Points a block of depth block.k at what pack_a wrote.

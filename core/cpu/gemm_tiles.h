@@ -551,9 +551,77 @@ void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base,
   }
 }
 
+// Computes the elements of kWidth products at a time, with a product in each lane: small ones have too few elements for
+// a vector, and the chain of one sum keeps a processor waiting.
+template <class X>
+void small_batch(const SmallBatch<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth;
+  constexpr std::int64_t kPart = 64;  // of a single sum's k at a time: the lines of both operands stay in L1
+  static_assert(kBlockK % kPart == 0);
+  alignas(64) T a[SmallBatch<T>::kMost * W], b[SmallBatch<T>::kMost * W], column[W];
+  for (std::int64_t first = 0; first < p.count; first += W) {
+    const std::int64_t count = p.count - first < W ? p.count - first : W;
+    const T *const from_a = p.a + first * p.a_step, *const from_b = p.b + first * p.b_step;
+    T* const to = p.c + first * p.c_step;
+    if (count < W) {  // lanes without a product: what lies there may be slow to multiply
+      const std::int64_t used = p.m == 1 && p.n == 1 ? kPart : p.k * (p.m > p.n ? p.m : p.n);
+      for (std::int64_t i = 0; i < used; ++i) X::store(a + i * W, X::zero()), X::store(b + i * W, X::zero());
+    }
+    const auto put = [&](V value, T* c) {
+      X::store(column, value);
+      for (std::int64_t l = 0; l < count; ++l) c[l * p.c_step] = column[l];
+    };
+    const auto add_products = [&](V sum, const T* x, const T* y, std::int64_t k_end) {
+      for (std::int64_t k = 0; k < k_end; ++k) sum = X::fma(X::load(x + k * W), X::load(y + k * W), sum);
+      return sum;
+    };
+    if (p.m == 1 && p.n == 1) {
+      V total = X::zero();
+      for (std::int64_t begin = 0; begin < p.k; begin += kBlockK) {
+        const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK;
+        V sum = X::zero();
+        std::int64_t k = begin;
+        if (count == W && p.a_col == 1 && p.b_row == 1) {
+          constexpr int kDepth = kLineDepth<X>;
+          EvenLines<X> lines_a(from_a + k, p.a_step), lines_b(from_b + k, p.b_step);
+          for (; k + kDepth <= end; k += kDepth, lines_a.advance(kDepth), lines_b.advance(kDepth)) {
+            V x[1][kDepth], y[1][kDepth];
+            load_lines<X, 1>(lines_a, x), load_lines<X, 1>(lines_b, y);
+#pragma GCC unroll 4
+            for (int d = 0; d < kDepth; ++d) sum = X::fma(x[0][d], y[0][d], sum);
+          }
+        }
+        for (; k < end; k += kPart) {
+          const std::int64_t part = end - k < kPart ? end - k : kPart;
+          pack<X, W>(count, part, from_a + k * p.a_col, p.a_step, p.a_col, a);
+          pack<X, W>(count, part, from_b + k * p.b_row, p.b_step, p.b_row, b);
+          sum = add_products(sum, a, b, part);
+        }
+        total = begin == 0 ? sum : X::add(total, sum);
+      }
+      put(total, to);
+      continue;
+    }
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      pack<X, W>(count, p.k, from_a + i * p.a_row, p.a_step, p.a_col, a + i * p.k * W);
+    }
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      pack<X, W>(count, p.k, from_b + j * p.b_col, p.b_step, p.b_row, b + j * p.k * W);
+    }
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        put(add_products(X::zero(), a + i * p.k * W, b + j * p.k * W, p.k), to + i * p.c_row + j);
+      }
+    }
+  }
+}
+
 template <class X>
 constexpr GemmKernels<typename X::T> kernels_of() {
-  return {X::kRows, X::kPanel * X::kWidth, &block<X>, &thin<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
+  return {X::kRows,   X::kPanel * X::kWidth, &block<X>,      &thin<X>, &pack_a<X>,
+          &pack_b<X>, &pack_columns<X>,      &small_batch<X>};
 }
 
 }  // namespace

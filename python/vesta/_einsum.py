@@ -60,7 +60,7 @@ def einsum(*args: Any) -> Tensor:
             left, right = operands
             plan = _product(args[0], tuple(left.shape), tuple(right.shape))
             if plan is not None:
-                return plan.arrange(plan.left.arrange(left) @ plan.right.arrange(right))
+                return plan.compute(left, right)
         inputs, output = _of_equation(args[0])
     else:
         operands, inputs, output = _of_sublists(args)
@@ -175,22 +175,25 @@ class _Arranged:
 
 @dataclass(slots=True)
 class _Product:
-    """A matrix product of two arranged operands, whose result is shaped and then permuted."""
+    """A product of two arranged operands, of matrices or of elements, whose result is shaped and then permuted."""
 
     left: _Arranged
     right: _Arranged
-    shape: list[int] | None
-    order: list[int] | None
+    of_elements: bool
+    shape: list[int] | None = None
+    order: list[int] | None = None
 
-    def arrange(self, product: Tensor) -> Tensor:
-        """Gives the product its dimensions."""
+    def compute(self, left: Tensor, right: Tensor) -> Tensor:
+        """Multiplies the operands and gives the product its dimensions."""
+        a, b = self.left.arrange(left), self.right.arrange(right)
+        product = a * b if self.of_elements else a @ b
         product = product if self.shape is None else product.reshape(self.shape)
         return product if self.order is None else product.permute(self.order)
 
 
 @lru_cache(maxsize=1024)
 def _product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) -> _Product | None:
-    """Plans two operands' sum over dimensions that both have, or returns None if it is not as plain as that.
+    """Plans two operands' product, summed over dimensions that both have, or returns None if it is not as plain.
 
     A plan is made once for an equation and two shapes: making one takes as long as a product of small matrices.
     """
@@ -201,11 +204,20 @@ def _product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) -> _P
     result = _result_names(named, output)
     of_left, of_right = (dict(zip(names, shape)) for names, shape in zip(named, (left, right)))
     inner = [name for name in of_left if name in of_right and name not in result]
-    plain = len(of_left) == len(left) and len(of_right) == len(right) and inner
+    plain = len(of_left) == len(left) and len(of_right) == len(right)
     if not plain or any(of_left.get(name, size) != size for name, size in of_right.items()):
         return None
     if any(name not in (*result, *inner) for names in named for name in names):
         return None
+    if not inner:
+
+        def beside(sizes: dict[Name, int]) -> _Arranged:
+            names = list(sizes)
+            order = [names.index(name) for name in result if name in sizes]
+            shape = [sizes.get(name, 1) for name in result]
+            return _Arranged(None if order == sorted(order) else order, None if len(order) == len(shape) else shape)
+
+        return _Product(beside(of_left), beside(of_right), of_elements=True)
     batch = [name for name in result if name in of_left and name in of_right]
     rows = [name for name in result if name not in of_right]
     columns = [name for name in result if name not in of_left]
@@ -223,6 +235,7 @@ def _product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) -> _P
     return _Product(
         arranged(of_left, batch, rows, inner),
         arranged(of_right, batch, inner, columns),
+        False,
         None if whole else [sizes[name] for name in made],
         None if made == result else [made.index(name) for name in result],
     )

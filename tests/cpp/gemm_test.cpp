@@ -248,6 +248,96 @@ TEST_CASE("batches: stacked, broadcast and permuted", "[gemm]") {
   }
 }
 
+namespace {
+
+// Products with one in each lane of a vector, against the same products one by one. The batch lies in two dimensions,
+// with gaps; `b_steps` is false for one B.
+template <class T>
+void check_small_batch(Elem elem, int64_t m, int64_t n, int64_t k, int64_t count, Order order, bool b_steps) {
+  INFO(m << " x " << n << " x " << k << ", " << count << " products, " << name(gemm_isa()));
+  const Matrix<T> a(m * count, k, order, 1), b(k, n * count, order, 2);
+  std::vector<T> c(static_cast<std::size_t>(2 * count * m * (n + 1)), T(7)), want = c;
+  const int64_t step = m * (n + 1);
+  const std::vector<BatchDim> batch{{2, 0, 0, count * step}, {count, m * a.row, b_steps ? n * b.col : 0, step}};
+  Gemm args{.m = m,
+            .n = n,
+            .k = k,
+            .a = a.data.data(),
+            .a_row = a.row,
+            .a_col = a.col,
+            .b = b.data.data(),
+            .b_row = b.row,
+            .b_col = b.col,
+            .c = c.data(),
+            .c_row = n + 1};
+  Gemm all = args;
+  all.batch = batch;
+  gemm(elem, all);
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    Gemm one = args;
+    one.a = a.data.data() + i % count * m * a.row;
+    one.b = b.data.data() + (b_steps ? i % count * n * b.col : 0);
+    one.c = want.data() + i * step;
+    gemm(elem, one);
+  }
+  CHECK(same_bits(c.data(), want.data(), static_cast<int64_t>(c.size())));
+}
+
+}  // namespace
+
+TEST_CASE("small products of a batch have the bits of single ones", "[gemm][bits]") {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    limit_gemm_isa(isa);
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                     {1, 1, 63},
+                                                                     {1, 1, 300},
+                                                                     {1, 1, 700},
+                                                                     {3, 3, 3},
+                                                                     {4, 4, 1},
+                                                                     {4, 1, 4},
+                                                                     {1, 5, 9},
+                                                                     {2, 2, 16},
+                                                                     {8, 8, 8},
+                                                                     {2, 1, 70},
+                                                                     {1, 1, 0}}) {
+      for (const int64_t count : {1, 4, 7, 16, 17, 200}) {
+        for (const Order order : {Order::rows, Order::columns, Order::sparse}) {
+          check_small_batch<float>(Elem::f32, m, n, k, count, order, count != 7);
+          check_small_batch<double>(Elem::f64, m, n, k, count, order, count != 7);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a single sum over a long k has the bits of one beside another", "[gemm][bits]") {
+  const int before = num_threads();
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    limit_gemm_isa(isa);
+    for (const int64_t k : {511, 512, 513, 1024, 5000, 70000}) {
+      for (const Order order : {Order::rows, Order::columns, Order::sparse}) {
+        const Matrix<float> a(2, k, order, 1), b(k, 2, order, 2);
+        const float bias[] = {0.3F, 0.7F};
+        for (const int way : {0, 1, 2}) {  // plain, with a bias, added to what is there
+          float all[] = {5, 6, 7, 8}, one = 5;
+          Gemm args = product_of(a, b, all);
+          args.bias = way == 1 ? bias : nullptr;
+          args.accumulate = way == 2;
+          gemm(Elem::f32, args);
+          args.m = args.n = 1, args.c = &one;
+          for (const int threads : {1, 4}) {
+            INFO("k " << k << " way " << way << " threads " << threads << ", " << name(gemm_isa()));
+            set_num_threads(threads), one = 5;
+            gemm(Elem::f32, args);
+            CHECK(one == all[0]);
+          }
+        }
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
 TEST_CASE("a batch with one A has the bits of its products, whatever packs A", "[gemm][bits]") {
   limit_gemm_isa(Isa::avx512_amx);
   const int threads = num_threads();
