@@ -107,6 +107,32 @@ def test_float_to_integer_casts_saturate(source: str, dtype: str, size: int) -> 
         assert got.tolist() == [int(want)] * size, f"{value} as {dtype}"
 
 
+@pytest.mark.differs
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("source", ["float32", "float64", "float16", "bfloat16"])
+def test_a_value_is_cast_the_same_whatever_lies_beside_it(source: str, dtype: str) -> None:
+    """Vectors in which some numbers are beyond the target's range, all at its ends, and in every place."""
+    info = np.iinfo(dtype)
+    ends = [float(end) + by for end in (info.min, info.max) for by in (-1.5, -1, -0.5, 0, 0.5, 1, 1.5)]
+    values = vesta.tensor([*ends, *np.linspace(-300, 300, 41), np.nan, np.inf, -np.inf, 2.0**31, -(2.0**63)])
+    values = values.double().to(check.vdtype(source))
+    alone = [values[k : k + 1].to(check.vdtype(dtype)).item() for k in range(len(values))]
+    for value, got in zip(values.tolist(), alone):
+        assert got == (0 if np.isnan(value) else int(np.clip(value, info.min, info.max)) if abs(value) < 2**53 else got)
+    for turn in range(17):
+        order = [(k * 7 + turn) % len(values) for k in range(len(values))]
+        assert values[order].to(check.vdtype(dtype)).tolist() == [alone[k] for k in order]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("source", [*INTEGERS, "float64", "float16", "bfloat16"])
+def test_casts_to_narrow_floats_go_by_way_of_float32(source: str, dtype: str) -> None:
+    numbers = np.arange(-130, 131).repeat(3) * 211 % 65521 - 30000
+    x = vesta.from_numpy(numbers.copy()).to(check.vdtype(source))
+    assert x.to(check.vdtype(dtype)).tolist() == x.float().to(check.vdtype(dtype)).tolist()
+    assert x[::2].to(check.vdtype(dtype)).tolist() == x.to(check.vdtype(dtype))[::2].tolist()
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_casts_between_integers_wrap(dtype: str) -> None:
     values = np.array([-(2**40) - 3, -129, -1, 0, 127, 128, 255, 256, 2**33 + 5], dtype=np.int64)
