@@ -110,30 +110,38 @@ VESTA_INLINE C finite_max(C m) {
   return m == -std::numeric_limits<C>::infinity() ? C(0) : m;
 }
 
+/// Computes log (m 2^power) = power log 2 + 2 artanh((m - 1) / (m + 1)), m in [sqrt(1/2), sqrt(2)).
+template <class V>
+VESTA_INLINE V log_of_parts(V m, V power) {
+  const V s = (m - V(1.0)) / (m + V(1.0)), z = s * s;
+  V series(1.0 / 13);
+  for (int k = 11; k > 0; k -= 2) series = series * z + V(1.0 / k);
+  return power * V(0.69314718055994530942) + (s + s) * series;
+}
+inline constexpr int64_t kRootOfHalf = 0x3fe6a09e667f3bcd;  ///< the bits of sqrt(1/2)
+
 /// Computes the logarithms of sums of exponentials, of which the largest is 1, for results of C. Those for float are
 /// off by 1e-11 of their value at most, and take a quarter of the time of std::log.
 template <class C>
 VESTA_INLINE Vec<double> log_of_sums(Vec<double> sums) {
   using V = Vec<double>;
   if constexpr (std::is_same_v<C, double>) return math::log(sums);
-  // m in [sqrt(1/2), sqrt(2)) and its power of two; log m = 2 artanh((m - 1) / (m + 1))
-  constexpr int64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
   const Mask<double> usual = (sums >= V(1.0)) & (sums < V(0x1p52));
   typedef uint64_t Words __attribute__((vector_size(kVectorBytes)));
   const Words exponent = (Words)(sums.bits() - kRootOfHalf) >> 52;
   const V m = V::from_bits((typename V::Bits)((Words)sums.bits() - (exponent << 52)));
   const V power = V::from_bits((typename V::Bits)(exponent | (Words)V(0x1p52).bits())) - V(0x1p52);
-  const V s = (m - V(1.0)) / (m + V(1.0)), z = s * s;
-  V series(1.0 / 13);
-  for (int k = 11; k > 0; k -= 2) series = series * z + V(1.0 / k);
-  const V fast = power * V(0.69314718055994530942) + (s + s) * series;
+  const V fast = log_of_parts(m, power);
   if (all(usual)) [[likely]]
     return fast;
   return select(usual, fast, math::log(sums));
 }
+/// Computes that of one sum, with the same bits: a quotient of one number takes a third of the time of a vector's.
 template <class C>
 VESTA_INLINE double log_of_sum(double sum) {
-  return log_of_sums<C>(Vec<double>(sum))[0];
+  if (std::is_same_v<C, double> || !(sum >= 1.0 && sum < 0x1p52)) return log_of_sums<C>(Vec<double>(sum))[0];
+  const uint64_t bits = __builtin_bit_cast(uint64_t, sum), exponent = (bits - uint64_t(kRootOfHalf)) >> 52;
+  return log_of_parts(__builtin_bit_cast(double, bits - (exponent << 52)), double(exponent));
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

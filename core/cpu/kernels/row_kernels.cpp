@@ -19,6 +19,21 @@ namespace {
 constexpr int64_t kNear = 1 << 18;  // bytes of a row that L2 keeps from one pass to the next
 constexpr int64_t kKept = 4096;     // numbers of a row that are kept on the stack
 
+/// Returns the largest lane, NaN left aside: each half against the other.
+template <class C>
+VESTA_INLINE C largest_lane(Vec<C> v) {
+  constexpr int N = Vec<C>::N;
+  const auto with_half = [&]<int distance, int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    v = higher_or_first(v, Vec<C>(__builtin_shufflevector(v.raw, v.raw, (I ^ distance)...)));
+  };
+  constexpr std::make_integer_sequence<int, N> lanes{};
+  if constexpr (N > 8) with_half.template operator()<8>(lanes);
+  if constexpr (N > 4) with_half.template operator()<4>(lanes);
+  if constexpr (N > 2) with_half.template operator()<2>(lanes);
+  with_half.template operator()<1>(lanes);
+  return v[0];
+}
+
 /// Returns the largest number of a row, NaN left aside: exp(NaN - m) is NaN whatever m is.
 template <class T>
 compute_t<T> row_max(const T* x, int64_t n) {
@@ -33,14 +48,15 @@ compute_t<T> row_max(const T* x, int64_t n) {
     for (int64_t w = 0; w < 4; ++w) best[w] = higher_or_first(best[w], load_row<C>(x + i + w * N, N));
   }
   for (; i + N <= n; i += N) best[0] = higher_or_first(best[0], load_row<C>(x + i, N));
-  C lanes[N];
-  if (i < n) {
+  if (i < n && n >= N) {
+    best[1] = higher_or_first(best[1], load_row<C>(x + n - N, N));  // some of them once more
+  } else if (i < n) {
+    C lanes[N];
     std::fill_n(lanes, N, lowest);
     for (int64_t k = 0; i + k < n; ++k) lanes[k] = static_cast<C>(x[i + k]);
-    best[1] = higher_or_first(best[1], Vec<C>::load(lanes));
+    best[1] = Vec<C>::load(lanes);
   }
-  higher_or_first(higher_or_first(best[0], best[1]), higher_or_first(best[2], best[3])).store(lanes);
-  return *std::max_element(lanes, lanes + N);
+  return largest_lane(higher_or_first(higher_or_first(best[0], best[1]), higher_or_first(best[2], best[3])));
 }
 
 template <class T>
