@@ -328,9 +328,15 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
   visit<kFloats | kComplexes>(total.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>) {
       T* p = elements<T>(total);
-      for (int64_t i = 0; i < total.numel(); ++i) {
+      int64_t i = 0;
+      if constexpr (std::is_same_v<T, float>) {
+        typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+        const Four divisor = Four{} + float(count);
+        for (; count <= 0x1p24 && i + 4 <= total.numel(); i += 4) *reinterpret_cast<Four*>(p + i) /= divisor;
+      }
+      for (; i < total.numel(); ++i) {
         if constexpr (is_complex(dtype_of<T>)) p[i] /= typename T::value_type(count);
-        else p[i] = T(double(p[i]) / count);  // in double: a float cannot hold a count above 2^24
+        else p[i] = T(double(p[i]) / count);  // the same bits, and a float cannot hold a count above 2^24
       }
     }
   });
