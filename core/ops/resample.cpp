@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/checks.h>
@@ -280,6 +282,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
   const Dims sizes = padded_sizes(input, pad, op);
   Tensor x = input;
   const bool elements = has_elements(sizes, input);
+  std::optional<Rows> columns;  // of the last dimension, until the one before it is known
   for (int64_t i = 0; i < dims; ++i) {
     const int64_t d = input.dim() - 1 - i, n = input.size(d), before = pad[size_t(2 * i)],
                   after = pad[size_t(2 * i + 1)];
@@ -305,8 +308,16 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
     } else {
       for (int64_t p = -before; p < n + after; ++p) rows.copy(source_of(mode, p, n));
     }
-    x = resample(x, d, rows);
+    if (i == 0 && dims > 1 && kFloats.has(x.dtype())) {
+      columns = std::move(rows);
+    } else if (i == 1 && columns) {  // two dimensions in one pass
+      x = resample_planes(x, d, rows, *std::exchange(columns, {}));
+    } else {
+      if (columns) x = resample(x, input.dim() - 1, *std::exchange(columns, {}));
+      x = resample(x, d, rows);
+    }
   }
+  if (columns) x = resample(x, input.dim() - 1, *columns);
   if (!elements) return without_elements(x, sizes);
   if (x.impl() == input.impl()) x = clone_image(x);
   if (mode == "circular") return contiguous(x);  // as PyTorch has it
