@@ -539,7 +539,7 @@ OPS: list[Row] = [
         covers=("normalize", "_unit_vectors", "_unit_vectors_backward")),
     structured("binary_cross_entropy_with_logits", ref.binary_cross_entropy, s.binary_cross_entropy, dtypes="hf",
         where=F, method=False, ulp=0, bitwise=False, covers=("binary_cross_entropy_with_logits",
-        "_binary_cross_entropy_of_score")),
+        "_binary_cross_entropy_of_score", "_weighted_binary_cross_entropy_of_score")),
     structured("_fused_sgd_", optim.sgd, s.optimizer({"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "momentum":
         0.9, "nesterov": True, "weight_decay": 0.01}, {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}),
         fn=c.optimize("SGD"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),

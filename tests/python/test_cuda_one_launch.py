@@ -474,3 +474,41 @@ def test_gradients_pass_through_coalesced_tensors() -> None:
         (made.to_dense() * drawn((3, 4, 3), seed=4).to(device)).sum().backward()
         sides.append(values.grad.cpu())
     near(sides[1], sides[0], 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_gradient_of_log_determinants_solves_once(dtype: str) -> None:
+    x = drawn((3, 5, 5), dtype) + 4 * vesta.eye(5, dtype=getattr(vesta, dtype))
+    for part in (0, 1):
+        (host, device), launches = gradients(lambda t, k=part: vesta.linalg.slogdet(t)[k], x)
+        for a, b in zip(device, host):
+            near(a, b, 1e-10, part)
+        assert launches <= 30, launches
+        t = x[:2].clone().requires_grad_()
+        assert vesta.autograd.gradcheck(lambda s, k=part: vesta.linalg.slogdet(s)[k], (t,))
+        assert vesta.autograd.gradgradcheck(lambda s, k=part: vesta.linalg.slogdet(s)[k], (t,))
+    assert gradients(lambda t: vesta.linalg.slogdet(t)[1], x.real.clone())[1] <= 20
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_weighted_cross_entropy_of_scores_is_two_launches(dtype: str, tolerance: float) -> None:
+    x, t, w = drawn((6, 7), dtype), drawn((6, 7), dtype, 1).sigmoid(), drawn((7,), dtype, 2).abs()
+    x[0, 0], x[0, 1] = 90, -90
+    for reduction in ("none", "mean", "sum"):
+
+        def loss(a: vesta.Tensor, b: vesta.Tensor, p: vesta.Tensor, how: str = reduction) -> vesta.Tensor:
+            return F.binary_cross_entropy_with_logits(a, b, pos_weight=p, reduction=how)
+
+        (host, device), launches = gradients(loss, x, t, w)
+        for a, b in zip(device, host):
+            near(a, b, tolerance * 100, reduction)
+        assert launches <= 7, launches
+        there = [v.cuda() for v in (x, t, w)]
+        before = count("launches")
+        loss(*there)
+        assert count("launches") - before <= 2
+    a = x.double().clamp(-3, 3).requires_grad_()
+    wide = t.double().requires_grad_(), w.double().requires_grad_()
+    assert vesta.autograd.gradcheck(
+        lambda *v: F.binary_cross_entropy_with_logits(v[0], v[1], pos_weight=v[2]), (a, *wide)
+    )
