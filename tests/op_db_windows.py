@@ -118,9 +118,10 @@ def max_pool(dims: int) -> Callable[..., Array]:
 
 def fractional_max_pool(x: Array, u: Array, outputs: tuple[int, ...], kernel: tuple[int, ...]) -> Array:
     starts = []
+    number = float(u.flat[0]) if u.size else 0.0
     for size, output, k in zip(x.shape[2:], outputs, kernel):
         alpha = (size - k) / max(output - 1, 1)
-        starts.append([int((i + u.flat[0]) * alpha) - int(u.flat[0] * alpha) for i in range(output - 1)] + [size - k])
+        starts.append([int((i + number) * alpha) - int(number * alpha) for i in range(output - 1)] + [size - k])
     result = np.empty((*x.shape[:2], *outputs), x.dtype)
     for place in np.ndindex(*outputs):
         corner = [of[i] for of, i in zip(starts, place)]

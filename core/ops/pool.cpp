@@ -308,6 +308,9 @@ void check_fractional_max_pool(const Tensor& input, const Tensor& samples, IntLi
               "_fractional_max_pool: expected a batch of 2 or 3 spatial dimensions, and as many sizes, got ",
               input.sizes(), ", ", IntSpan(outputs), " and ", IntSpan(kernel), ".");
   const std::string op = "fractional_max_pool" + std::to_string(dims) + "d";
+  VESTA_CHECK(is_float(input.dtype()) && is_float(samples.dtype()), not_implemented, op,
+              ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", samples.dtype(),
+              " (_random_samples).");
   for (int64_t i = 0; i < dims; ++i) {
     const int64_t size = input.size(i + 2), output = outputs[size_t(i)], taps = kernel[size_t(i)];
     VESTA_CHECK(output >= 1 && taps >= 1, value, op, ": expected sizes of at least 1, got ", IntSpan(outputs), " and ",
