@@ -276,7 +276,8 @@ OPS: list[Row] = [
         1), ((2, 0, 3), 1), ((130, 7), 1)), grad_samples=s.with_zeros, result="sum", inplace=False, ulp=0,
         covers=("cumprod", "_cumprod_backward")),
     structured("logcumsumexp", ref.logcumsumexp, s.shapes(((), 0), ((0,), 0), ((7,), 0), ((5, 3), -1), ((2, 3, 4), 1),
-        ((130, 7), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1)), dtypes="hfc", ulp=0),
+        ((130, 7), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1)), dtypes="hfc", ulp=0,
+        covers=("logcumsumexp", "_logcumsumexp_backward")),
     structured("histc", ref.histc, s.histc, dtypes="hf", grad=False, out=True, ulp=0, covers=("histc", "_bin_counts")),
     structured("bincount", ref.bincount, s.bincount, dtypes="ui", result="int64", grad=False, ulp=0),
     structured("trapezoid", ref.trapezoid, s.trapezoid, dtypes="ihfc", may="u", result="float", method=False, ulp=0,
@@ -538,7 +539,7 @@ OPS: list[Row] = [
         covers=("normalize", "_unit_vectors", "_unit_vectors_backward")),
     structured("binary_cross_entropy_with_logits", ref.binary_cross_entropy, s.binary_cross_entropy, dtypes="hf",
         where=F, method=False, ulp=0, bitwise=False, covers=("binary_cross_entropy_with_logits",
-        "_binary_cross_entropy_of_score")),
+        "_binary_cross_entropy_of_score", "_weighted_binary_cross_entropy_of_score")),
     structured("_fused_sgd_", optim.sgd, s.optimizer({"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "momentum":
         0.9, "nesterov": True, "weight_decay": 0.01}, {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}),
         fn=c.optimize("SGD"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),

@@ -87,7 +87,10 @@ OPS: tuple[Row, ...] = (
         ulp=0.5,
         dtypes="hfc",
         may="bui",
-        covers=("sparse_mask", "coalesce", "to_dense", "_sparse_coo", "_sparse_values"),
+        covers=(
+            *("sparse_mask", "coalesce", "to_dense", "_sparse_coo", "_sparse_values"),
+            *("_sparse_numbers", "_sparse_places", "_sparse_order", "_sum_runs"),
+        ),
     ),
     structured(
         "to_sparse",

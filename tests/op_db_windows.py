@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import numpy as np
 import vesta
-from op_db_row import Maker, Row, Sample, call, structured
+from op_db_row import Constant, Maker, Row, Sample, call, structured
 
 Array = np.ndarray
 Samples = Callable[[Maker], Iterator[Sample]]
@@ -114,6 +114,30 @@ def max_pool(dims: int) -> Callable[..., Array]:
         return seen.max(axis=tuple(range(-dims, 0)))
 
     return reference
+
+
+def fractional_max_pool(x: Array, u: Array, outputs: tuple[int, ...], kernel: tuple[int, ...]) -> Array:
+    starts = []
+    number = float(u.flat[0]) if u.size else 0.0
+    for size, output, k in zip(x.shape[2:], outputs, kernel):
+        alpha = (size - k) / max(output - 1, 1)
+        starts.append([int((i + number) * alpha) - int(number * alpha) for i in range(output - 1)] + [size - k])
+    result = np.empty((*x.shape[:2], *outputs), x.dtype)
+    for place in np.ndindex(*outputs):
+        corner = [of[i] for of, i in zip(starts, place)]
+        seen = x[(..., *(slice(at, at + k) for at, k in zip(corner, kernel)))]
+        result[(..., *place)] = seen.max(axis=tuple(range(2, x.ndim)))
+    return result
+
+
+def fractional(make: Maker) -> Iterator[Sample]:
+    """Images and volumes, and equal numbers for all channels, which no dtype rounds."""
+    for shape, outputs, kernel in (
+        ((1, 2, 6, 7), (3, 2), (2, 3)),
+        ((2, 1, 4, 5, 6), (2, 2, 3), (1, 2, 2)),
+        ((0, 2, 3, 3), (1, 2), (1, 1)),
+    ):
+        yield call(make.distinct(*shape), Constant(np.full((*shape[:2], len(outputs)), 0.25)), outputs, kernel)
 
 
 def avg_pool(dims: int) -> Callable[..., Array]:
@@ -469,6 +493,9 @@ def rows() -> Iterator[Row]:
         largest = getattr(place, f"adaptive_max_pool{n}d")
         yield structured(f"adaptive_max_pool{n}d", adaptive(n, np.max), sized(*cases, distinct=True), dtypes="hf",
                          may="ui", fn=lambda x, size, f=largest: f(x, size)[0], method=False, ulp=0.5)  # fmt: skip
+    yield structured("_fractional_max_pool", fractional_max_pool, fractional, dtypes="hf", method=False, ulp=0.5,
+                     fn=lambda *args: vesta._C._private._fractional_max_pool(*args)[0],
+                     covers=("_fractional_max_pool",))  # fmt: skip
     yield structured("constant_pad_nd", lambda x, p, v=0: pad(x, p, "constant", v),
                      sized(((3,), ((1, 2),)), ((2, 3), ((1, 0, 0, 2), 1)), ((4, 3), ((-1, 1, 2, -3), 1)),
                            ((0, 2), ((1, 1),)), ((2, 3, 2), ((),))),

@@ -12,6 +12,7 @@
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta::autograd::rules {
@@ -301,6 +302,27 @@ struct LuFactorRule {
   }
 };
 
+// log |det A| changes by the real part of the trace of A^-1 dA, and the sign by its imaginary part, times i: gA = (gl -
+// i Im(conj(gs) s)) A^-H. Of a singular matrix it is infinite or NaN.
+struct SlogdetRule {
+  Saved matrix, sign;
+  static SlogdetRule save(const TensorPair& out, const Tensor& A, Needs) {
+    return {Saved(A), A.is_complex() ? Saved::result(std::get<0>(out), 0) : Saved()};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    const Tensor A = matrix();
+    Tensor scale = g[1];
+    if (A.is_complex() && g[0].defined()) {
+      const Tensor turn = -imag(conj(g[0]) * sign());
+      scale = complex(scale.defined() ? scale : zeros_like(turn), turn);
+    }
+    if (!scale.defined()) return zeros_like(A);
+    const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
+    const Tensor one = expand(eye(A.size(-1), A.size(-1), A.dtype(), A.device()), A.sizes());
+    return unsqueeze(unsqueeze(scale, -1), -1) * linalg_lu_solve(LU, pivots, one, true, true);
+  }
+};
+
 /// Returns x [*, n] as differences x_j - x_i [*, n, n], with ones on the diagonal.
 Tensor differences(const Tensor& x) {
   return unsqueeze(x, -2) - unsqueeze(x, -1) + eye(x.size(-1), x.size(-1), x.dtype(), x.device());
@@ -409,6 +431,7 @@ struct SvdRule {
 void register_linalg() {
   record<ops::linalg_cholesky_ex, CholeskyRule>();
   record<ops::linalg_lu_factor_ex, LuFactorRule>();
+  record<ops::linalg_slogdet, SlogdetRule>();
   record<ops::geqrf, GeqrfRule>();
   record<ops::linalg_ldl_factor_ex, LdlFactorRule>();
   record<ops::linalg_ldl_solve, LdlSolveRule>();

@@ -22,6 +22,19 @@ struct MaxPoolRule {
   }
 };
 
+struct FractionalMaxPoolRule {
+  Saved indices;
+  Dims input_size;
+  static constexpr unsigned results = 0b01;
+  static FractionalMaxPoolRule save(const TensorPair& r, const Tensor& input, const Tensor&, IntList, IntList, Needs) {
+    return {Saved(std::get<1>(r)), Dims(input.sizes())};
+  }
+  Grads<2> operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    return {_max_pool_backward(g[0], indices(), input_size), Tensor{}};
+  }
+};
+
 struct MaxPoolGradientRule {  // reads what _max_pool_backward wrote to, plane by plane
   Saved indices;
   static MaxPoolGradientRule save(const Tensor&, const Tensor&, const Tensor& indices, IntList, IntList, IntList,
@@ -39,6 +52,7 @@ struct MaxPoolGradientRule {  // reads what _max_pool_backward wrote to, plane b
 void register_pool() {
   record<ops::_max_pool, MaxPoolRule>();
   record<ops::_max_pool_backward, MaxPoolGradientRule>();
+  record<ops::_fractional_max_pool, FractionalMaxPoolRule>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -168,7 +168,6 @@ struct ProductRule {
   }
 };
 
-// The sum of g_j e^(x_i - y_j) over j >= i, by logarithms: those of the positive and of the negative g apart.
 struct LogcumsumexpRule {
   int64_t dim = 0;
   Saved x, y;
@@ -176,17 +175,7 @@ struct LogcumsumexpRule {
     return {dim, Saved(x), Saved::result(y)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
-    if (g.dim() == 0) return g;
-    const Tensor input = x(), result = y();
-    if (g.is_complex()) {
-      return conj(exp(flip(logcumsumexp(flip(log(conj(g)) - result, dim), dim), dim) + input));
-    }
-    const Tensor none = wrapped(-std::numeric_limits<double>::infinity());
-    auto part = [&](const Tensor& which, const Tensor& size) {
-      const Tensor logarithms = where(which, log(where(which, size, wrapped(1.0))) - result, none);
-      return exp(flip(logcumsumexp(flip(logarithms, dim), dim), dim) + input);
-    };
-    return part(g > 0, g) - part(g < 0, -g);
+    return g.dim() == 0 ? g : _logcumsumexp_backward(g, x(), y(), dim);
   }
 };
 

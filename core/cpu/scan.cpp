@@ -169,6 +169,38 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
   return r;
 }
 
+/// The sum of g_j e^(x_i - y_j) over j >= i, as a sum of g_j e^(y_i - y_j), which are no larger than g_j: y rises along
+/// a line.
+Tensor logcumsumexp_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const auto same = [&](const Tensor& t) {
+    return t.dtype() == input.dtype() && std::ranges::equal(t.sizes(), input.sizes());
+  };
+  if (input.is_complex() || input.dim() == 0 || !same(grad) || !same(result)) {
+    return ops::_logcumsumexp_backward.body()(grad, input, result, dim);
+  }
+  const ScanPlan plan = order_plan(input, dim, "_logcumsumexp_backward");
+  const Tensor slopes = contiguous_values(grad), sums = contiguous_values(result);
+  Tensor r = result_tensor(input.sizes(), input.dtype());
+  if (r.numel() == 0) return r;
+  const int64_t length = plan.length, inner = plan.inner;
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    const T *const x = elements<T>(plan.input), *const g = elements<T>(slopes), *const y = elements<T>(sums);
+    T* const to = elements<T>(r);
+    parallel_for(plan.outer * inner, std::max<int64_t>(1, kScanGrain / (8 * length)), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t first = line / inner * length * inner + line % inner;
+        double sum = 0, top = std::numeric_limits<double>::infinity();
+        for (int64_t at = first + (length - 1) * inner; at >= first; at -= inner) {
+          const double own = double(y[at]);
+          sum = double(g[at]) + (own == top ? sum : sum * std::exp(own - top)), top = own;
+          to[at] = T(sum == 0 ? 0.0 : sum * std::exp(double(x[at]) - own));
+        }
+      }
+    });
+  });
+  return r;
+}
+
 }  // namespace
 
 void register_scan() {
@@ -176,6 +208,7 @@ void register_scan() {
   ops::cumsum.set_kernel(DeviceType::cpu, running_kernel<Running::sum>);
   ops::cumprod.set_kernel(DeviceType::cpu, running_kernel<Running::product>);
   ops::logcumsumexp.set_kernel(DeviceType::cpu, logcumsumexp_kernel);
+  ops::_logcumsumexp_backward.set_kernel(DeviceType::cpu, logcumsumexp_backward_kernel);
   ops::cummax.set_kernel(DeviceType::cpu, extrema_kernel<true>);
   ops::cummin.set_kernel(DeviceType::cpu, extrema_kernel<false>);
 }

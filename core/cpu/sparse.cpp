@@ -1,4 +1,4 @@
-// Products of compressed matrices: each row of the result is a sum over the elements of a row.
+// Products of compressed matrices, whose rows are sums over the elements of a row, and sums over equal places.
 #include <vesta/core/ops/sparse.h>
 
 #include <algorithm>
@@ -80,8 +80,41 @@ Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& v
   return r;
 }
 
+/// Sums go in order, and 16-bit floats are added in float.
+Tensor sum_runs_kernel(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  if (is_bool(values.dtype())) return ops::_sum_runs.body()(values, order, starts);
+  const Tensor v = contiguous_values(values), which = contiguous_values(order), from = contiguous_values(starts);
+  Dims sizes(values.sizes());
+  const int64_t count = sizes[0] = starts.size(0) - 1;
+  Tensor r = result_tensor(sizes, values.dtype());
+  if (r.numel() == 0) return r;
+  const int64_t k = r.numel() / count, work = std::max<int64_t>(1, which.numel() * k / count);
+  const auto *elements_of = elements<int64_t>(which), *begin_of = elements<int64_t>(from);
+  visit<kNumbers>(values.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
+    parallel_for(count, std::max<int64_t>(1, kTaskWork / work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t first = 0; first < k; first += kColumns) {
+          const int64_t columns = std::min(kColumns, k - first);
+          std::array<C, size_t(kColumns)> sum{};
+          for (int64_t e = begin_of[i]; e < begin_of[i + 1]; ++e) {
+            const T* const row = elements<T>(v) + elements_of[e] * k + first;
+            for (int64_t j = 0; j < columns; ++j) sum[size_t(j)] += C(row[j]);
+          }
+          T* const to = elements<T>(r) + i * k + first;
+          std::transform(sum.begin(), sum.begin() + columns, to, [](C total) { return T(total); });
+        }
+      }
+    });
+  });
+  return r;
+}
+
 }  // namespace
 
-void register_sparse() { ops::_csr_product.set_kernel(DeviceType::cpu, csr_product_kernel); }
+void register_sparse() {
+  ops::_csr_product.set_kernel(DeviceType::cpu, csr_product_kernel);
+  ops::_sum_runs.set_kernel(DeviceType::cpu, sum_runs_kernel);
+}
 
 }  // namespace vesta::cpu

@@ -186,13 +186,8 @@ Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Ten
   constexpr const char* step = "BinaryCrossEntropyWithLogitsBackward0";
   constexpr LossTerm term = LossTerm::binary_cross_entropy_of_score;
   if (!weight.defined() && !pos_weight.defined()) return named_step(loss_of_terms(input, target, term, how), step);
-  Tensor loss;
-  if (pos_weight.defined()) {
-    const Tensor heavier = add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0));
-    loss = sub(mul(sub(wrapped(1.0), target), input), mul(logsigmoid(input), heavier));
-  } else {
-    loss = _binary_cross_entropy_of_score(input, target);
-  }
+  Tensor loss = pos_weight.defined() ? _weighted_binary_cross_entropy_of_score(input, target, *pos_weight)
+                                     : _binary_cross_entropy_of_score(input, target);
   if (weight.defined()) loss = mul(loss, *weight);
   return named_step(reduced(loss, how), step);
 }

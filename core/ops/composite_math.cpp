@@ -59,6 +59,18 @@ Tensor logcumsumexp_composite(const Tensor& input, int64_t dim) {
   return cat(sums, d);
 }
 
+/// The sum of g_j e^(x_i - y_j) over j >= i, by logarithms: those of the positive and of the negative g apart.
+Tensor _logcumsumexp_backward_composite(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const auto from_the_end = [&](const Tensor& t) { return flip(logcumsumexp(flip(t, dim), dim), dim); };
+  if (grad.is_complex()) return conj(exp(add(from_the_end(sub(log(conj(grad)), result)), input)));
+  const Tensor none = wrapped(-std::numeric_limits<double>::infinity());
+  const auto part = [&](const Tensor& which, const Tensor& size) {
+    const Tensor logarithms = where(which, sub(log(where(which, size, wrapped(1.0))), result), none);
+    return exp(add(from_the_end(logarithms), input));
+  };
+  return sub(part(gt(grad, wrapped(0.0)), grad), part(lt(grad, wrapped(0.0)), neg(grad)));
+}
+
 // ---- special functions ----
 
 Tensor mvlgamma_composite(const Tensor& input, int64_t p) {

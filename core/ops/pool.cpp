@@ -13,6 +13,7 @@
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
+#include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/torch_rules.h>
 
@@ -297,6 +298,70 @@ Tensor avg_pool3d_composite(const Tensor& input, IntList kernel_size, IntList st
   return flat_step(
       avg_pool({"avg_pool3d", 3}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
       "AvgPool3DBackward0");
+}
+
+// ---- windows at random ----
+
+void check_fractional_max_pool(const Tensor& input, const Tensor& samples, IntList outputs, IntList kernel) {
+  const int64_t dims = input.dim() - 2;
+  VESTA_CHECK((dims == 2 || dims == 3) && int64_t(outputs.size()) == dims && int64_t(kernel.size()) == dims, value,
+              "_fractional_max_pool: expected a batch of 2 or 3 spatial dimensions, and as many sizes, got ",
+              input.sizes(), ", ", IntSpan(outputs), " and ", IntSpan(kernel), ".");
+  const std::string op = "fractional_max_pool" + std::to_string(dims) + "d";
+  VESTA_CHECK(is_float(input.dtype()) && is_float(samples.dtype()), not_implemented, op,
+              ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", samples.dtype(),
+              " (_random_samples).");
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t size = input.size(i + 2), output = outputs[size_t(i)], taps = kernel[size_t(i)];
+    VESTA_CHECK(output >= 1 && taps >= 1, value, op, ": expected sizes of at least 1, got ", IntSpan(outputs), " and ",
+                IntSpan(kernel), " (output_size, kernel_size).");
+    VESTA_CHECK(output <= size && taps <= size - output + 1, runtime, op, ": pool size (", taps,
+                ") too large relative to input size (", size, ").");
+  }
+  VESTA_CHECK(samples.dim() == 3 && samples.size(0) >= input.size(0) && samples.size(1) == input.size(1) &&
+                  samples.size(2) == dims,
+              runtime, op, ": expected [at least ", input.size(0), ", ", input.size(1), ", ", dims, "] numbers, got ",
+              samples.sizes(), " (_random_samples).");
+}
+
+namespace {
+
+/// Returns where each window begins [N, C, output], from one number of [0, 1) for each channel [N, C] (Graham,
+/// "Fractional max-pooling", 2014): floor((i + u) * alpha) - floor(u * alpha), the last window at the end.
+Tensor window_starts(const Tensor& samples, int64_t size, int64_t output, int64_t kernel) {
+  const Scalar alpha = double(size - kernel) / double(std::max<int64_t>(output - 1, 1));
+  const Tensor steps = arange(0, output, 1, samples.dtype(), samples.device()), u = unsqueeze(samples, -1);
+  const Tensor starts = sub(floor(mul(add(steps, u), wrapped(alpha))), floor(mul(u, wrapped(alpha)))).to(DType::int64);
+  fill_(select(starts, -1, output - 1), size - kernel);
+  return starts;
+}
+
+}  // namespace
+
+TensorPair _fractional_max_pool_composite(const Tensor& input, const Tensor& samples, IntList outputs, IntList kernel) {
+  check_fractional_max_pool(input, samples, outputs, kernel);
+  const int64_t dims = input.dim() - 2, batch = input.size(0), channels = input.size(1);
+  const Tensor numbers = narrow(samples.detach(), 0, 0, batch);
+  Tensor places = zeros(Dims(size_t(2 * dims + 2), 1), DType::int64, input.device());
+  int64_t taps = 1, windows = 1;
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t size = input.size(i + 2), output = outputs[size_t(i)], k = kernel[size_t(i)];
+    // The order of the numbers is PyTorch's: width, height for images, but depth, height, width for volumes.
+    const Tensor starts = window_starts(select(numbers, -1, dims == 2 ? 1 - i : i), size, output, k);
+    const Tensor line = add(unsqueeze(starts, -1), arange(0, k, 1, DType::int64, input.device()));
+    Dims shape(size_t(2 * dims + 2), 1);
+    shape[0] = batch, shape[1] = channels, shape[size_t(2 + i)] = output, shape[size_t(2 + dims + i)] = k;
+    places = add(mul(places, wrapped(size)), reshape(line, shape));
+    taps *= k, windows *= output;
+  }
+  places = flatten(places, 2 + dims);  // [N, C, outputs..., taps]
+  const Tensor flat = reshape(places, {batch, channels, windows * taps});
+  const Tensor values = reshape(gather(flatten(input, 2), 2, flat), places.sizes());
+  const auto [best, first] = max(values.detach(), -1, true);
+  const Tensor nan = flip(isnan(values.detach()), -1).to(DType::uint8);  // of several NaNs the last, as PyTorch has it
+  const Tensor last_nan = sub(wrapped(taps - 1), argmax(nan, -1, true));
+  const Tensor tap = where(isnan(best), last_nan, first);
+  return {squeeze(gather(values, -1, tap), -1), squeeze(gather(places, -1, tap), -1)};
 }
 
 }  // namespace vesta

@@ -14,5 +14,7 @@ VESTA_API Window check_max_pool(const Tensor& input, IntList kernel, IntList str
 /// Checks the tensors of max pooling's gradient: one index per gradient, as many planes in as out. Returns the elements
 /// of a plane of the input.
 VESTA_API int64_t check_max_pool_backward(const Tensor& grad, const Tensor& indices, IntList input_size);
+/// Checks the arguments of _fractional_max_pool.
+VESTA_API void check_fractional_max_pool(const Tensor& input, const Tensor& samples, IntList outputs, IntList kernel);
 
 }  // namespace vesta

@@ -43,16 +43,20 @@ Tensor tile_composite(const Tensor& input, IntList dims) {
   return repeat(input, repeats);
 }
 
-Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output_size) {
+void check_repeats(const Tensor& repeats) {
   VESTA_CHECK(repeats.dim() == 1, runtime, "repeat_interleave: repeat_interleave only accepts a 1-d tensor as ",
               "repeats, got shape ", repeats.sizes(), ".");
   VESTA_CHECK(is_integral(repeats.dtype()), type, "repeat_interleave: expected repeats of an integer dtype, got ",
               repeats.dtype(), ".");
+}
+
+Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output_size) {
+  check_repeats(repeats);
   NoGrad off;
   if (!has_values(repeats)) {
     VESTA_CHECK(output_size, runtime, "repeat_interleave: cannot repeat_interleave a meta tensor without output_size: ",
                 "the size of the result depends on its values.");
-    return empty({*output_size}, repeats.dtype(), repeats.device());
+    return empty({*output_size}, repeats.dtype() == DType::int32 ? DType::int32 : DType::int64, repeats.device());
   }
   const Tensor counts = repeats.to(DType::int64);
   VESTA_CHECK(counts.numel() == 0 || amin(counts).item<int64_t>() >= 0, runtime,

@@ -8,4 +8,7 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_SHAPE)
 
+/// Raises unless `repeats` is a vector of integers, as repeat_interleave takes it.
+VESTA_API void check_repeats(const Tensor& repeats);
+
 }  // namespace vesta

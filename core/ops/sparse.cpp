@@ -26,6 +26,7 @@
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/sort.h>
 #include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
@@ -45,41 +46,13 @@ int64_t places_of(IntSpan sizes, int64_t sparse_dims) {
   return numel_of(sizes.first(size_t(sparse_dims)), "sparse tensor");
 }
 
+/// Returns the first sizes, of the sparse dimensions.
+IntTuple sparse_sizes(IntSpan sizes, int64_t sparse_dims) { return sizes.first(size_t(sparse_dims)); }
+
 /// Returns the number of each position of `indices` [s, nnz] in row-major order of the first s sizes: [nnz].
 Tensor numbers_of(const Tensor& indices, IntSpan sizes) {
-  Tensor number = zeros(indices.size(1), DType::int64, indices.device());
-  for (int64_t d = 0; d < indices.size(0); ++d) {
-    number = add(mul(number, wrapped(sizes[size_t(d)])), select(indices, 0, d));
-  }
-  return number;
+  return _sparse_numbers(indices, sparse_sizes(sizes, indices.size(0)));
 }
-
-/// Returns the inverse of numbers_of: [s, nnz].
-Tensor indices_of(const Tensor& numbers, IntSpan sizes, int64_t sparse_dims) {
-  TensorVector rows(static_cast<size_t>(sparse_dims));
-  Tensor rest = numbers;
-  for (int64_t d = sparse_dims; d-- > 0;) {
-    const Tensor size = wrapped(std::max<int64_t>(1, sizes[size_t(d)]));  // there are no numbers if it is 0
-    rows[size_t(d)] = remainder(rest, size);
-    rest = floor_divide(rest, size);
-  }
-  if (rows.empty()) return zeros({{0, numbers.size(0)}}, DType::int64, numbers.device());
-  return stack(rows, 0);
-}
-
-/// The stored elements by position: the numbers of their positions in order, which element each is, and whether it is
-/// the first at its position.
-struct Order {
-  Tensor numbers, elements, first;
-  Order(const SparseParts& p, IntSpan sizes) {
-    std::tie(numbers, elements) = sort(numbers_of(p.indices, sizes), MaybeBool(true), 0);
-    const int64_t n = nnz(p);
-    first = cat({ones(std::min<int64_t>(1, n), DType::bool_, numbers.device()),
-                 ne(narrow(numbers, 0, std::min<int64_t>(1, n), std::max<int64_t>(0, n - 1)),
-                    narrow(numbers, 0, 0, std::max<int64_t>(0, n - 1)))},
-                0);
-  }
-};
 
 /// Returns `t` with its first `count` dimensions as one.
 Tensor joined(const Tensor& t, int64_t count) {
@@ -536,6 +509,12 @@ Tensor stored_indices(const Tensor& t) {
 
 }  // namespace
 
+void check_places(const Tensor& indices, IntSpan sizes, const char* op) {
+  VESTA_CHECK(indices.dim() == 2 && indices.dtype() == DType::int64 && size_t(indices.size(0)) == sizes.size(), value,
+              op, ": expected an int64 matrix with a row for each of ", sizes.size(), " sizes, got ", indices.dtype(),
+              " ", indices.sizes(), " (indices).");
+}
+
 Tensor elements_at(const Tensor& t, const Tensor& indices) {
   return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
 }
@@ -556,11 +535,52 @@ Tensor with_no_elements(const SparseParts& p, DType dtype, Device device, IntSpa
 }
 
 Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype) {
-  const Order order(p, sizes);
+  const auto [places, order, starts] = _sparse_order(p.indices, sparse_sizes(sizes, sparse_dims(p)));
   Dims shape(size_t(p.values.dim()), 1);
   shape[0] = nnz(p);
-  const Tensor blank = zeros(nnz(p), dtype, p.indices.device());
-  return reshape(index_add(blank, 0, order.elements, order.first.to(dtype), 1), IntList(shape));
+  const Tensor r = zeros(nnz(p), dtype, p.indices.device());
+  index_fill_(r, 0, index_select(order, 0, narrow(starts, 0, 0, places.size(1))), wrapped(int64_t(1)));
+  return reshape(r, IntList(shape));
+}
+
+Tensor _sparse_numbers_composite(const Tensor& indices, IntTuple size) {
+  check_places(indices, size, "_sparse_numbers");
+  Tensor number = zeros(indices.size(1), DType::int64, indices.device());
+  for (int64_t d = 0; d < indices.size(0); ++d) {
+    number = add(mul(number, wrapped(size[size_t(d)])), select(indices, 0, d));
+  }
+  return number;
+}
+
+Tensor _sparse_places_composite(const Tensor& numbers, IntTuple size) {
+  TensorVector rows(size.size());
+  Tensor rest = numbers;
+  for (size_t d = size.size(); d-- > 0;) {
+    const Tensor n = wrapped(std::max<int64_t>(1, size[d]));  // there are no numbers if it is 0
+    rows[d] = remainder(rest, n);
+    rest = floor_divide(rest, n);
+  }
+  if (rows.empty()) return zeros({{0, numbers.size(0)}}, DType::int64, numbers.device());
+  return stack(rows, 0);
+}
+
+TensorTriple _sparse_order_composite(const Tensor& indices, IntTuple size) {
+  const auto [numbers, order] = sort(_sparse_numbers(indices, size), MaybeBool(true), 0);
+  const int64_t n = numbers.size(0), head = std::min<int64_t>(1, n);
+  const Tensor changes = ne(narrow(numbers, 0, head, n - head), narrow(numbers, 0, 0, n - head));
+  const Tensor first = cat({ones(head, DType::bool_, numbers.device()), changes}, 0);
+  const Tensor starts = reshape(nonzero(first), {-1});
+  const Tensor end = full({1}, n, DType::int64, numbers.device());
+  return {_sparse_places(index_select(numbers, 0, starts), size), order, cat({starts, end}, 0)};
+}
+
+Tensor _sum_runs_composite(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  const int64_t count = starts.size(0) - 1;
+  const Tensor lengths = sub(narrow(starts, 0, 1, count), narrow(starts, 0, 0, count));
+  const Tensor group = repeat_interleave(lengths, MaybeInt(order.numel()));
+  Dims sizes(values.sizes());
+  sizes[0] = count;
+  return index_add(zeros(sizes, values.dtype(), values.device()), 0, group, index_select(values, 0, order), 1);
 }
 
 Tensor _unique_indices_composite(const Tensor& t) {
@@ -579,14 +599,8 @@ Tensor coalesce_composite(const Tensor& t) {
   const SparseParts& p = sparse_parts(t, "coalesce");
   check_coordinates(p, "coalesce");
   if (p.coalesced) return t;
-  const Order order(p, t.sizes());
-  const Tensor group = sub(cumsum(order.first, 0), wrapped(int64_t(1)));
-  const Tensor places = masked_select(order.numbers, order.first);
-  const Tensor values = index_select(_sparse_values(t), 0, order.elements);
-  Dims sizes(values.sizes());
-  sizes[0] = places.size(0);
-  const Tensor total = index_add(zeros(sizes, values.dtype(), values.device()), 0, group, values, 1);
-  return _sparse_coo(indices_of(places, t.sizes(), sparse_dims(p)), total, IntList(t.sizes()), true);
+  const auto [places, order, starts] = _sparse_order(p.indices, sparse_sizes(t.sizes(), sparse_dims(p)));
+  return _sparse_coo(places, _sum_runs(_sparse_values(t), order, starts), IntList(t.sizes()), true);
 }
 
 Tensor to_dense_composite(const Tensor& t, MaybeDType dtype, MaybeBool) {
@@ -613,7 +627,8 @@ Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
   Tensor filled = ne(flat.detach(), wrapped(int64_t(0)));
   if (filled.dim() > 1) filled = any(reshape(filled, {filled.size(0), -1}), 1);
   const Tensor numbers = reshape(nonzero(filled), {-1});
-  return _sparse_coo(indices_of(numbers, t.sizes(), s), index_select(flat, 0, numbers), IntList(t.sizes()), true);
+  return _sparse_coo(_sparse_places(numbers, sparse_sizes(t.sizes(), s)), index_select(flat, 0, numbers),
+                     IntList(t.sizes()), true);
 }
 
 Tensor sparse_mask_composite(const Tensor& t, const Tensor& mask) {

@@ -8,6 +8,9 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_SPARSE)
 
+/// Checks the places [s, nnz] of a tensor whose s sparse dimensions have these sizes. Error(value).
+VESTA_API void check_places(const Tensor& indices, IntSpan sizes, const char* op);
+
 /// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
 VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
 

@@ -37,6 +37,8 @@ struct LoopArgs {
   uint32_t row;  // of the rows' kernel: elements of a row
   uint32_t held;  // a bit for each operand whose value is an address
   uint32_t repeated;  // of the rows' kernel: a bit for each operand that is one value along a row
+  uint32_t loose;  // and for each whose elements are loaded one by one: its rows are not aligned for packs
+  uint32_t flat;  // elements of a dense result whose packs pass from row to row; 0: each row has its own
   int ndim;
   char* second;  // of two results, the second: its elements lie as those of `out`
   FastDivisor sizes[kLaunchDims];
@@ -190,15 +192,36 @@ VESTA_DEVICE void store_one(const LoopArgs<F::inputs>& a, int64_t at, const type
   }
 }
 
-/// Loads N neighbours along a row of operand k, or its one value.
+/// Whether packs may pass from row to row: of types of one or two bytes, of which the strided kernel has too few bytes
+/// in flight.
+template <class F>
+constexpr bool passes_rows = sizeof(typename F::In) <= 2;
+
+/// Loads N neighbours along a row of operand k, or its one value; those from number `left` on are of the row at `next`.
 template <class F, int N, int k>
-VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, typename F::C (&v)[N][F::inputs], bool (&m)[N]) {
+VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, int64_t next, uint32_t left,
+                            typename F::C (&v)[N][F::inputs], bool (&m)[N]) {
   using T = operand_t<F, k>;
   if (!a.in[k]) {
     for (int j = 0; j < N; ++j) load_value<F, k>(a, v[j], m[j]);
   } else if (a.repeated >> k & 1) {
     const T one = *reinterpret_cast<const T*>(a.in[k] + at);
-    for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&one), v[j], m[j]);
+    const T other = passes_rows<F> && N > 1 && left < uint32_t(N) ? *reinterpret_cast<const T*>(a.in[k] + next) : one;
+    for (int j = 0; j < N; ++j) {
+      const T own = uint32_t(j) < left ? one : other;
+      load_one<F, k>(reinterpret_cast<const char*>(&own), v[j], m[j]);
+    }
+  } else if (passes_rows<F> && N > 1 && a.loose >> k & 1) {
+    const char* const from = a.in[k] + at;
+    const int64_t jump = next - at - int64_t(left) * int64_t(sizeof(T));
+    T pack[N];
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      const char* const p = from + j * int(sizeof(T));
+      pack[j] = *reinterpret_cast<const T*>(uint32_t(j) < left ? p : p + jump);
+    }
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack[j]), v[j], m[j]);
   } else {
     const auto pack = *reinterpret_cast<const Elements<T, N>*>(a.in[k] + at);
     if constexpr (is_half_type<T> && std::is_same_v<typename F::C, float>) {
@@ -212,10 +235,11 @@ VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, typename F
 }
 
 template <class F, int N, size_t... K>
-VESTA_DEVICE void row_pack(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, const Place<F::inputs>& place) {
+VESTA_DEVICE void row_pack(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, const Place<F::inputs>& place,
+                           const Place<F::inputs>& next, uint32_t left) {
   typename F::C v[N][F::inputs];
   bool m[N] = {};
-  (load_pack<F, N, int(K)>(a, place.in[K], v, m), ...);
+  (load_pack<F, N, int(K)>(a, place.in[K], next.in[K], left, v, m), ...);
   using R = typename F::Result_;
   Elements<R, N> r;
   if constexpr (F::pair) {
@@ -244,21 +268,31 @@ VESTA_DEVICE void step_along_row(std::index_sequence<K...>, const LoopArgs<F::in
   ((place.in[K] += a.repeated >> K & 1 ? 0 : int64_t(sizeof(operand_t<F, int(K)>))), ...);
 }
 
-/// Runs over rows that are aligned for packs: a thread takes one pack, or what is left of its row.
+/// Runs over rows: a thread takes one pack of the result, or what is left of a row. Rows that are aligned for packs
+/// have their own, a dense result of other rows has packs that pass from one row to the next.
 template <class F, int N>
 VESTA_KERNEL void rows_kernel(LoopArgs<F::inputs> a) {
   const uint32_t i = global_index();
   if (i >= a.n) return;
   constexpr auto all = std::make_index_sequence<size_t(F::inputs)>{};
-  uint32_t rest[1] = {i};
+  const bool flat = passes_rows<F> && a.flat;
+  const uint32_t number = flat ? i * N : i;
+  uint32_t rest[1] = {number};
   Place<F::inputs> place[1];
   find_places(all, a, rest, place);
-  const uint32_t first = place[0].inner * N;
-  if (first + N <= a.row) {
-    row_pack<F, N>(all, a, place[0]);
-  } else {
-    VESTA_ROLLED
-    for (uint32_t j = first; j < a.row; ++j, step_along_row<F>(all, a, place[0])) row_pack<F, 1>(all, a, place[0]);
+  const uint32_t left = a.row - (flat ? place[0].inner : place[0].inner * N);  // of the row
+  if (flat ? number + N <= a.flat : left >= N) {
+    Place<F::inputs> next[1] = {place[0]};
+    if (passes_rows<F> && left < N) {
+      rest[0] = number + left, next[0] = {};
+      find_places(all, a, rest, next);
+    }
+    return row_pack<F, N>(all, a, place[0], next[0], left);
+  }
+  VESTA_ROLLED
+  for (uint32_t j = flat ? a.flat - number : left; j > 0; --j) {
+    row_pack<F, 1>(all, a, place[0], place[0], 1);
+    step_along_row<F>(all, a, place[0]);
   }
 }
 
@@ -308,6 +342,7 @@ template <int inputs>
 LoopArgs<inputs> loop_args(const PointwiseLaunch& l) {
   LoopArgs<inputs> a;
   a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second, a.ndim = l.ndim, a.row = 0, a.held = 0, a.repeated = 0;
+  a.loose = 0, a.flat = 0;
   for (int k = 0; k < inputs; ++k) {
     a.in[k] = l.in[k].data;
     if (l.in[k].held) std::memcpy(a.value[k], &l.in[k].held, sizeof l.in[k].held), a.held |= 1u << k;
@@ -347,6 +382,7 @@ struct LoopKernels {
   void (*rows)(LoopArgs<inputs>);  // null: there is none
   void (*strided)(LoopArgs<inputs>);
   int pack;  // elements that a thread of the rows' kernel takes
+  bool flat;  // whether they may pass from row to row
   int64_t result, second = 0;  // bytes of an element of the results; 0: there is no second one
   int64_t items[inputs];  // of the operands
 };
@@ -377,14 +413,41 @@ bool make_rows(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels, Loo
   return true;
 }
 
+/// Does the same for a dense result whose rows are not aligned for packs, or whose operands' are not.
+template <int inputs>
+bool make_flat(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels, LoopArgs<inputs>& a) {
+  const int n = kernels.pack;
+  if (!kernels.flat || l.ndim == 0 || l.sizes[0] < n) return false;
+  const auto is_flat = [&](const char* p, const int64_t* strides, int64_t item, int64_t unit) {
+    int64_t step = unit;
+    for (int d = 0; d < l.ndim; step *= l.sizes[d++]) {
+      if (l.sizes[d] > 1 && strides[d] != step) return false;
+    }
+    return reinterpret_cast<uintptr_t>(p) % pack_alignment(size_t(item), n) == 0;
+  };
+  if (!is_flat(l.out, l.out_strides, kernels.result, kernels.result)) return false;
+  if (kernels.second && !is_flat(l.second, l.out_strides, kernels.second, kernels.result)) return false;
+  a.repeated = a.loose = 0;
+  for (int k = 0; k < inputs; ++k) {
+    const int64_t item = kernels.items[k], step = l.in[k].strides[0];
+    if (!l.in[k].data || is_flat(l.in[k].data, l.in[k].strides, item, item)) continue;
+    if (step == 0) a.repeated |= 1u << k;
+    else if (step == item) a.loose |= 1u << k;
+    else return false;
+  }
+  a.row = uint32_t(l.sizes[0]), a.flat = uint32_t(l.numel);
+  a.n = uint32_t(l.numel + n - 1) / uint32_t(n);
+  return true;
+}
+
 /// Queues the kernel that a launch asks for.
 template <int inputs>
 void run_kernels(const PointwiseLaunch& l, const LoopKernels<inputs>& kernels) {
   auto a = loop_args<inputs>(l);
-  if (kernels.rows && make_rows(l, kernels, a)) {
+  if (kernels.rows && (make_rows(l, kernels, a) || make_flat(l, kernels, a))) {
     launch_independent(l.name, kernels.rows, linear_shape(a.n, kThreads, l.stream), a);
   } else {
-    a.n = uint32_t(l.numel), a.repeated = 0;
+    a.n = uint32_t(l.numel), a.repeated = a.loose = 0;
     const uint64_t threads = uint64_t(l.numel + kStridedElements - 1) / kStridedElements;
     launch_independent(l.name, kernels.strided, linear_shape(threads, kThreads, l.stream), a);
   }
@@ -401,9 +464,13 @@ constexpr LoopKernels<F::inputs> loop_kernels(std::index_sequence<K...>) {
   if constexpr (F::pair) second = sizeof(typename F::Second);
   void (*rows)(LoopArgs<F::inputs>) = nullptr;
   if constexpr (formulas == Formulas::short_ones && N >= kFewestInPack) rows = &rows_kernel<F, N>;
-  return {rows,   &strided_kernel<F>,
-          N,      int64_t(sizeof(typename F::Result_)),
-          second, {int64_t(sizeof(operand_t<F, int(K)>))...}};
+  return {rows,
+          &strided_kernel<F>,
+          N,
+          passes_rows<F>,
+          int64_t(sizeof(typename F::Result_)),
+          second,
+          {int64_t(sizeof(operand_t<F, int(K)>))...}};
 }
 
 /// Queues functor F over a launch.

@@ -354,7 +354,64 @@ bool with_square(const PoolLaunch& l, F f) {
   return true;
 }
 
+/// Returns where a window begins: floor((i + u) * alpha) - floor(u * alpha), each number rounded to T as the ops that
+/// the CPU takes round it; the last window ends with the plane.
+template <class T>
+VESTA_DEVICE int64_t window_start(const FractionalPoolLaunch& l, int d, int64_t i, T sample) {
+  using C = compute_of<T>;
+  const int64_t last = l.in[d] - l.kernel[d];
+  if (i == l.out[d] - 1) return last;
+  const auto rounded = [](C v) { return convert<C>(convert<T>(v)); };
+  const C alpha = C(double(last) / double(l.out[d] - 1)), u = convert<C>(sample);
+  const C moved = math::floor(rounded(rounded(rounded(C(i)) + u) * alpha)), base = math::floor(rounded(u * alpha));
+  const int64_t start = convert<int64_t>(rounded(moved - base));
+  if (start >= 0 && start <= last) return start;
+  report(l.fault, FaultKind::index, l.name, start, l.in[d], d);
+  return 0;
+}
+
+/// Finds the maxima of windows that begin anywhere, one thread per output.
+template <class T>
+VESTA_KERNEL void fractional_max_pool_kernel(FractionalPoolLaunch l, Divider outputs, Divider area, Divider width) {
+  using C = compute_of<T>;
+  const int64_t i = int64_t(blockIdx.x) * kPoolThreads + threadIdx.x, plane = outputs.divide(i);
+  if (plane >= l.planes) return;
+  const int64_t place = i - plane * outputs.divisor, layer = area.divide(place), line = width.divide(place);
+  const int64_t at[3] = {layer, line - layer * l.out[1], place - line * l.out[2]};
+  const T* const samples = static_cast<const T*>(l.samples) + plane * l.dims;
+  int64_t start[3];
+  VESTA_UNROLL
+  for (int d = 0; d < 3; ++d) {
+    start[d] = d > 0 || l.dims == 3 ? window_start<T>(l, d, at[d], samples[l.dims == 2 ? 2 - d : d]) : 0;
+  }
+  const T* const x = static_cast<const T*>(l.input) + plane * (l.in[0] * l.in[1] * l.in[2]);
+  int64_t best_at = (start[0] * l.in[1] + start[1]) * l.in[2] + start[2];
+  T value = x[best_at];
+  C best = convert<C>(value);
+  for (int64_t p = start[0]; p < start[0] + l.kernel[0]; ++p) {
+    for (int64_t q = start[1]; q < start[1] + l.kernel[1]; ++q) {
+      const int64_t from = (p * l.in[1] + q) * l.in[2] + start[2];
+      for (int64_t r = from; r < from + l.kernel[2]; ++r) {
+        const T t = x[r];
+        const C v = convert<C>(t);
+        if (v > best || v != v) best = v, value = t, best_at = r;
+      }
+    }
+  }
+  static_cast<T*>(l.values)[i] = value;
+  l.indices[i] = best_at;
+}
+
 }  // namespace
+
+void run_fractional_max_pool(const FractionalPoolLaunch& l) {
+  const int64_t outputs = l.out[0] * l.out[1] * l.out[2];
+  const LaunchShape shape = linear_shape(uint64_t(l.planes * outputs), kPoolThreads, l.stream);
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    launch_independent(l.name, fractional_max_pool_kernel<T>, shape, l, Divider(outputs), Divider(l.out[1] * l.out[2]),
+                       Divider(l.out[2]));
+  });
+}
 
 void run_max_pool(const PoolLaunch& l) {
   const int64_t n = l.planes * l.out[0] * l.out[1] * l.out[2];

@@ -25,6 +25,23 @@ struct PoolLaunch {
 /// padding gives -inf and -1. Real dtypes.
 void run_max_pool(const PoolLaunch& launch);
 
+/// A max pooling of windows that begin where a plane's numbers of [0, 1), `samples` [planes, dims], say: the last one
+/// is the width's for images, the first one the depth's for volumes. Images have one layer, and dims is 2.
+struct FractionalPoolLaunch {
+  const char* name = "";
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;  ///< of the samples too
+  int dims = 2;
+  int64_t planes = 0, in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  const void *input = nullptr, *samples = nullptr;
+  void* values = nullptr;
+  int64_t* indices = nullptr;
+  Fault* fault = nullptr;
+};
+/// Queues values and indices. The last NaN of a window wins over everything, else the first of the largest. A window
+/// that would begin outside of its plane is reported.
+void run_fractional_max_pool(const FractionalPoolLaunch& launch);
+
 /// The gradient of max pooling: `grad`, at `indices` [planes, out], is summed in `result` [planes, in].
 struct PoolGradientLaunch {
   const char* name = "";

@@ -23,10 +23,73 @@ struct WideProduct<Complex<float>> {
   using type = Complex<double>;
 };
 
-/// How two neighbouring parts of a line combine, what changes nothing, the type that is kept from one element to the
-/// next, and the names of launches.
+/// A line whose elements are combined as they are; `start` is where the scan begins.
+template <class T>
+struct ElementLine {
+  using S = SumOf<T>;
+  const T* in;
+  T* out;
+  VESTA_DEVICE ElementLine(const ScanLaunch& l, int64_t start)
+      : in(static_cast<const T*>(l.in) + start), out(static_cast<T*>(l.out) + start) {}
+  template <int N, class Wide>
+  VESTA_DEVICE void load(int64_t at, Wide* v) const {
+    const auto pack = *reinterpret_cast<const Elements<T, N>*>(in + at);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[j] = convert<Wide>(pack.v[j]);
+  }
+  template <int N, class Wide>
+  VESTA_DEVICE void store(int64_t at, const Wide* v) const {
+    Elements<T, N> pack;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) pack.v[j] = convert<T>(v[j]);
+    *reinterpret_cast<Elements<T, N>*>(out + at) = pack;
+  }
+};
+
+/// A sum of g_j e^(top - y_j): nothing overflows if top is the least of the y_j.
+template <class C>
+struct alignas(2 * sizeof(C)) ScaledSum {
+  C top, sum;
+};
+
+/// A line of logcumsumexp's gradient: g_j and y_j are combined, and the sums of g_j e^(x_i - y_j) stored.
+template <class T>
+struct LogSumsGradientLine {
+  using C = compute_of<T>;
+  using S = ScaledSum<C>;
+  const T *grad, *x, *y;
+  T* out;
+  VESTA_DEVICE LogSumsGradientLine(const ScanLaunch& l, int64_t start)
+      : grad(static_cast<const T*>(l.in) + start),
+        x(static_cast<const T*>(l.input) + start),
+        y(static_cast<const T*>(l.result) + start),
+        out(static_cast<T*>(l.out) + start) {}
+  template <int N, class Wide>
+  VESTA_DEVICE void load(int64_t at, Wide* v) const {
+    const auto of_y = *reinterpret_cast<const Elements<T, N>*>(y + at);
+    const auto of_grad = *reinterpret_cast<const Elements<T, N>*>(grad + at);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[j] = {convert<C>(of_y.v[j]), convert<C>(of_grad.v[j])};
+  }
+  template <int N, class Wide>
+  VESTA_DEVICE void store(int64_t at, const Wide* v) const {
+    const auto of_x = *reinterpret_cast<const Elements<T, N>*>(x + at);
+    Elements<T, N> pack;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      const C slope = v[j].sum * math::exp(convert<C>(of_x.v[j]) - v[j].top);
+      pack.v[j] = convert<T>(v[j].sum == C(0) ? C(0) : slope);
+    }
+    *reinterpret_cast<Elements<T, N>*>(out + at) = pack;
+  }
+};
+
+/// How two neighbouring parts of a line combine, what changes nothing, how elements are loaded and stored, the type
+/// that is kept from one element to the next, and the names of launches.
 struct Sums {
   static constexpr const char *lines = "scan_lines", *pieces = "scan_pieces";
+  template <class T>
+  using Line = ElementLine<T>;
   template <class T>
   using Kept = SumOf<T>;
   template <class S>
@@ -40,6 +103,8 @@ struct Sums {
 };
 struct Products {
   static constexpr const char *lines = "cumprod", *pieces = "cumprod_pieces";
+  template <class T>
+  using Line = ElementLine<T>;
   template <class T>
   using Kept = typename WideProduct<T>::type;
   template <class S>
@@ -55,6 +120,8 @@ struct Products {
 struct LogSums {
   static constexpr const char *lines = "logcumsumexp", *pieces = "logcumsumexp_pieces";
   template <class T>
+  using Line = ElementLine<T>;
+  template <class T>
   using Kept = SumOf<T>;
   template <class S>
   VESTA_DEVICE static S none() {
@@ -68,20 +135,46 @@ struct LogSums {
   }
 };
 
+/// The same for the gradient of log_sums. A line's later elements come first, and their y are no smaller.
+struct LogSumsGradient {
+  static constexpr const char *lines = "_logcumsumexp_backward", *pieces = "_logcumsumexp_backward_pieces";
+  template <class T>
+  struct LineOf {
+    using type = LogSumsGradientLine<T>;
+  };
+  template <class C>
+  struct LineOf<ScaledSum<C>> {
+    using type = ElementLine<ScaledSum<C>>;
+  };
+  template <class T>
+  using Line = typename LineOf<T>::type;
+  template <class T>
+  using Kept = typename Line<T>::S;
+  template <class S>
+  VESTA_DEVICE static S none() {
+    return {INFINITY, 0};
+  }
+  template <class C>
+  VESTA_DEVICE static ScaledSum<C> combine(ScaledSum<C> a, ScaledSum<C> b) {
+    if (b.sum == C(0) && b.top == C(INFINITY)) return a;
+    return {b.top, b.sum + (a.top == b.top ? a.sum : C(a.sum * math::exp(b.top - a.top)))};
+  }
+};
+
 template <class T, class F>
 VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
-  const int64_t line = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (line >= l.outer * l.inner) return;
-  const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
-  const T* in = static_cast<const T*>(l.in) + first;
-  T* out = static_cast<T*>(l.out) + first;
+  const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (number >= l.outer * l.inner) return;
+  const typename F::template Line<T> line(l, number / l.inner * l.length * l.inner + number % l.inner);
   using S = typename F::template Kept<T>;
   S value = F::template none<S>();
   const int64_t step = l.reverse ? -l.inner : l.inner;
   int64_t at = l.reverse ? (l.length - 1) * l.inner : 0;
   for (int64_t i = 0; i < l.length; ++i, at += step) {
-    value = F::combine(value, convert<S>(in[at]));
-    out[at] = convert<T>(value);
+    S own;
+    line.template load<1>(at, &own);
+    value = F::combine(value, own);
+    line.template store<1>(at, &value);
   }
 }
 
@@ -100,7 +193,7 @@ VESTA_DEVICE S warp_scan_through(S sum) {
 /// the same whether they are loaded as packs or one by one.
 template <class T, class F>
 VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) {
-  using S = SumOf<T>;
+  using S = typename F::template Line<T>::S;
   constexpr int N = 4, kPacks = int(kScanPiece) / int(kScanThreads * N);
   constexpr unsigned kWarps = kScanThreads / 32, kSums = kPacks * kWarps;
   static_assert(kSums == 64, "two sums of warps for each lane");
@@ -111,21 +204,23 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
   // Element number `first` of the piece is at first * step from its start, which is the line's end if it is reversed.
   const int64_t start = (row * l.length + (l.reverse ? l.length - 1 - begin : begin)) * l.inner + column;
   const int64_t step = l.reverse ? -l.inner : l.inner;
-  const T* in = static_cast<const T*>(l.in) + start;
+  const typename F::template Line<T> elements(l, start);
   const unsigned lane = lane_index(), warp = warp_index();
   S v[kPacks][N], through[kPacks];
   VESTA_UNROLL
   for (int u = 0; u < kPacks; ++u) {
     const unsigned first = (u * kScanThreads + threadIdx.x) * N;
     if (packed && first + N <= count) {
-      const T* from = l.reverse ? in - first - (N - 1) : in + first;
-      const auto pack = *reinterpret_cast<const Elements<T, N>*>(from);
+      S w[N];
+      elements.template load<N>(l.reverse ? -int64_t(first) - (N - 1) : int64_t(first), w);
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) v[u][j] = convert<S>(l.reverse ? pack.v[N - 1 - j] : pack.v[j]);
+      for (int j = 0; j < N; ++j) v[u][j] = l.reverse ? w[N - 1 - j] : w[j];
     } else {
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j)
-        v[u][j] = first + j < count ? convert<S>(in[int64_t(first + j) * step]) : F::template none<S>();
+      for (int j = 0; j < N; ++j) {
+        v[u][j] = F::template none<S>();
+        if (first + j < count) elements.template load<1>(int64_t(first + j) * step, &v[u][j]);
+      }
     }
   }
   VESTA_UNROLL
@@ -144,7 +239,6 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
   const S even = warp_sums[2 * lane], pairs = warp_scan_through<F>(F::combine(even, warp_sums[2 * lane + 1]));
   if (l.totals && threadIdx.x == kScanThreads - 1) static_cast<S*>(l.totals)[place] = F::combine(before, pairs);
   if (!l.out) return;
-  T* out = static_cast<T*>(l.out) + start;
   const S pairs_before = shuffle(pairs, lane > 0 ? lane - 1 : 0),
           lane_before = lane > 0 ? pairs_before : F::template none<S>();
   VESTA_UNROLL
@@ -156,16 +250,18 @@ VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces, bool packed) 
     if (sums % 2 == 1) base = F::combine(base, last);
     if (lane > 0) base = F::combine(base, beside);
     const unsigned first = (u * kScanThreads + threadIdx.x) * N;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[u][j] = F::combine(base, v[u][j]);
     if (packed && first + N <= count) {
-      Elements<T, N> pack;
+      S w[N];
       VESTA_UNROLL
-      for (int j = 0; j < N; ++j) pack.v[l.reverse ? N - 1 - j : j] = convert<T>(F::combine(base, v[u][j]));
-      *reinterpret_cast<Elements<T, N>*>(l.reverse ? out - first - (N - 1) : out + first) = pack;
+      for (int j = 0; j < N; ++j) w[j] = l.reverse ? v[u][N - 1 - j] : v[u][j];
+      elements.template store<N>(l.reverse ? -int64_t(first) - (N - 1) : int64_t(first), w);
       continue;
     }
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
-      if (first + j < count) out[int64_t(first + j) * step] = convert<T>(F::combine(base, v[u][j]));
+      if (first + j < count) elements.template store<1>(int64_t(first + j) * step, &v[u][j]);
     }
   }
 }
@@ -180,14 +276,15 @@ template <class T, class F>
 void queue_scan_pieces(const ScanLaunch& l) {
   const int64_t pieces = scan_pieces(l.length);
   const uint64_t blocks = uint64_t(l.outer) * uint64_t(l.inner) * uint64_t(pieces);
-  const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out);
+  const uintptr_t ends = reinterpret_cast<uintptr_t>(l.in) | reinterpret_cast<uintptr_t>(l.out) |
+                         reinterpret_cast<uintptr_t>(l.input) | reinterpret_cast<uintptr_t>(l.result);
   const bool packed =
       l.inner == 1 && (l.length % 4 == 0 || (l.outer == 1 && !l.reverse)) && ends % alignof(Elements<T, 4>) == 0;
   launch_block(F::pieces, scan_pieces_kernel<T, F>, linear_shape(blocks * kScanThreads, kScanThreads, l.stream), l,
                pieces, packed);
 }
 
-/// The same for products and sums of exponentials (scan_products.cu).
+/// The same for products, sums of exponentials and their gradient (scan_products.cu).
 void run_other_lines(const ScanLaunch& l);
 void run_other_pieces(const ScanLaunch& l);
 

@@ -6,18 +6,20 @@
 
 namespace vesta::cuda {
 
-/// What a running sum combines elements by: a + b, a * b, or log(e^a + e^b).
-enum class ScanKind : uint8_t { sums, products, log_sums };
+/// What a running sum combines elements by: a + b, a * b, log(e^a + e^b), or what the gradient of the last adds up.
+enum class ScanKind : uint8_t { sums, products, log_sums, log_sums_backward };
 
 /// Running sums along the middle dimension of [outer, length, inner], contiguous. A block takes a piece of a line at a
-/// time. Sums are kept in int64, float, double for float64, or complex numbers, the type of `totals` and `offsets` too.
+/// time. Sums are kept in int64, float, double for float64, or complex numbers, the type of `totals` and `offsets` too;
+/// those of a gradient of log_sums are pairs of numbers, as complex ones.
 struct ScanLaunch {
   DType dtype = DType::float32;  // a real one; of products, a complex one too; of log_sums, a floating-point one
   ScanKind kind = ScanKind::sums;
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
-  bool reverse = false;  // lines begin at their end; only for sums along lines of elements
-  const void* in = nullptr;
+  bool reverse = false;  // lines begin at their end
+  const void* in = nullptr;  // of a gradient, that of the result
+  const void *input = nullptr, *result = nullptr;  // of a gradient: of the op that has it
   void* out = nullptr;  // null: only the totals are needed
   void* totals = nullptr;  // [outer, pieces, inner], of each piece alone; null: not needed
   const void* offsets = nullptr;  // [outer, pieces, inner], the sums up to the end of each piece; null: one piece

@@ -78,12 +78,37 @@ Tensor max_pool_backward_kernel(const Tensor& grad, const Tensor& indices, IntLi
   return gx;
 }
 
+TensorPair fractional_max_pool_kernel(const Tensor& input, const Tensor& samples, IntList outputs, IntList kernel) {
+  constexpr const char* op = "_fractional_max_pool";
+  check_fractional_max_pool(input, samples, outputs, kernel);
+  if (samples.dtype() != input.dtype()) return ops::_fractional_max_pool.body()(input, samples, outputs, kernel);
+  check_one_device(op, {&input, &samples});
+  const OperandDevice device(input);
+  const Tensor x = contiguous_values(input), numbers = contiguous_values(samples);
+  FractionalPoolLaunch l;
+  l.name = op, l.stream = device.stream(), l.dtype = x.dtype(), l.fault = fault_of(device.index());
+  l.dims = int(x.dim()) - 2, l.planes = x.sizes()[0] * x.sizes()[1];
+  Dims sizes(x.sizes());
+  for (int d = 0; d < l.dims; ++d) {
+    const int to = 3 - l.dims + d;
+    l.in[to] = x.sizes()[size_t(d + 2)], l.out[to] = outputs[size_t(d)], l.kernel[to] = kernel[size_t(d)];
+    sizes[size_t(d + 2)] = outputs[size_t(d)];
+  }
+  Tensor y = empty_tensor(sizes, x.dtype(), x.device()), indices = empty_tensor(sizes, DType::int64, x.device());
+  if (y.numel() == 0) return {y, indices};
+  l.input = x.impl()->data(), l.samples = numbers.impl()->data();
+  l.values = y.impl()->data(), l.indices = indices.data_ptr<int64_t>();
+  run_fractional_max_pool(l);
+  return {y, indices};
+}
+
 }  // namespace
 
 void register_pool() {
   ops::_max_pool_values.set_kernel(DeviceType::cuda, max_pool_values_kernel);
   ops::_max_pool.set_kernel(DeviceType::cuda, max_pool_kernel);
   ops::_max_pool_backward.set_kernel(DeviceType::cuda, max_pool_backward_kernel);
+  ops::_fractional_max_pool.set_kernel(DeviceType::cuda, fractional_max_pool_kernel);
 }
 
 }  // namespace vesta::cuda

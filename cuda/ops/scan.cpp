@@ -15,7 +15,10 @@ namespace vesta::cuda {
 namespace {
 
 /// Returns the dtype of totals.
-DType sum_dtype(DType d) {
+DType sum_dtype(DType d, ScanKind kind) {
+  if (kind == ScanKind::log_sums_backward) {
+    return d == DType::float64 || d == DType::complex128 ? DType::complex128 : DType::complex64;
+  }
   return !is_differentiable(d) ? DType::int64 : is_complex(d) || d == DType::float64 ? d : DType::float32;
 }
 
@@ -27,7 +30,7 @@ void scan(ScanLaunch l, Device device) {
   if (scans_lines(l) || goes_in_order(l)) return run_scan_lines(l);
   const int64_t pieces = scan_pieces(l.length);
   if (pieces == 1) return run_scan_pieces(l);
-  Tensor totals = empty_tensor({{l.outer, pieces, l.inner}}, sum_dtype(l.dtype), device);
+  Tensor totals = empty_tensor({{l.outer, pieces, l.inner}}, sum_dtype(l.dtype, l.kind), device);
   ScanLaunch first = l, second = l;
   first.out = nullptr, first.totals = totals.data_ptr();
   run_scan_pieces(first);
@@ -70,6 +73,27 @@ Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   if (input.is_complex()) return ops::logcumsumexp.body()(input, dim);
   check_floating(input, "logcumsumexp");
   return run_scan(input, order_plan(input, dim, "logcumsumexp"), ScanKind::log_sums);
+}
+
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim) {
+  const auto same = [&](const Tensor& t) {
+    return t.dtype() == input.dtype() && std::ranges::equal(t.sizes(), input.sizes());
+  };
+  if (!is_float(input.dtype()) || input.dim() == 0 || !same(grad) || !same(result)) {
+    return ops::_logcumsumexp_backward.body()(grad, input, result, dim);
+  }
+  check_one_device("_logcumsumexp_backward", {&grad, &input, &result});
+  const OperandDevice device(input);
+  const ScanPlan plan = order_plan(input, dim, "_logcumsumexp_backward");
+  const Tensor slopes = contiguous_values(grad), sums = contiguous_values(result);
+  Tensor r = result_tensor(input.sizes(), input.dtype(), input.device());
+  if (r.numel() == 0) return r;
+  ScanLaunch l;
+  l.dtype = r.dtype(), l.kind = ScanKind::log_sums_backward, l.stream = device.stream();
+  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner, l.reverse = true;
+  l.in = slopes.data_ptr(), l.input = plan.input.data_ptr(), l.result = sums.data_ptr(), l.out = r.data_ptr();
+  scan(l, input.device());
+  return r;
 }
 
 /// Elements and their indices, in memory that the stream owns when this dies.
@@ -151,6 +175,7 @@ void register_scan() {
   ops::_prod_backward.set_kernel(DeviceType::cuda, &prod_backward);
   ops::_cumprod_backward.set_kernel(DeviceType::cuda, &cumprod_backward);
   ops::logcumsumexp.set_kernel(DeviceType::cuda, &logcumsumexp);
+  ops::_logcumsumexp_backward.set_kernel(DeviceType::cuda, &logcumsumexp_backward);
   ops::cummax.set_kernel(DeviceType::cuda, &extrema<false>);
   ops::cummin.set_kernel(DeviceType::cuda, &extrema<true>);
 }

@@ -7,8 +7,11 @@
 
 #include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/scan.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/ranks.h>
 #include <vesta/cuda/kernels/search.h>
 #include <vesta/cuda/kernels/sort.h>
@@ -129,12 +132,40 @@ Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right
   return places;
 }
 
+/// Waits for the device only to learn the size of the result.
+Tensor repeat_interleave_kernel(const Tensor& repeats, MaybeInt output_size) {
+  check_repeats(repeats);
+  const OperandDevice device(repeats);
+  RepeatLaunch l;
+  l.n = repeats.numel(), l.narrow = repeats.dtype() == DType::int32, l.stream = device.stream();
+  l.fault = fault_of(device.index()), l.negative = "repeat_interleave: repeats can not be negative.";
+  l.other_total =
+      "repeat_interleave: allocated size does not match required size: expected repeats that add up to "
+      "output_size.";
+  Tensor ends;
+  if (l.n) ends = ops::cumsum.kernel(repeats, 0, DType::int64), l.ends = ends.data_ptr<int64_t>();
+  if (!output_size && l.n) {
+    run_repeats(l);
+    output_size = ops::select.kernel(ends, 0, l.n - 1).item<int64_t>();
+  }
+  l.total = output_size.value_or(0);
+  VESTA_CHECK(l.total >= 0 && (l.n || l.total == 0), runtime,
+              "repeat_interleave: allocated size does not match "
+              "required size: expected a sum of ",
+              l.n, " repeats, got ", l.total, " (output_size).");
+  const Tensor places = result_tensor(Dims{l.total}, l.narrow ? DType::int32 : DType::int64, repeats.device());
+  l.places = places.data_ptr();
+  if (l.n) run_repeats(l);
+  return places;
+}
+
 }  // namespace
 
 void register_sort() {
   ops::sort_stable.set_kernel(DeviceType::cuda, sort_kernel);
   ops::_places_by_rank.set_kernel(DeviceType::cuda, places_by_rank);
   ops::_searchsorted.set_kernel(DeviceType::cuda, searchsorted_kernel);
+  ops::repeat_interleave_Tensor.set_kernel(DeviceType::cuda, repeat_interleave_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -134,20 +134,6 @@ TensorPair adaptive_pooled(const Tensor& x, const AdaptivePoolOptions<n>& o, boo
   }
 }
 
-namespace {
-
-/// Returns where each window begins [N, C, output], from one number of [0, 1) for each channel [N, C]: floor((i + u) *
-/// alpha) - floor(u * alpha), the last window at the end.
-Tensor window_starts(const Tensor& samples, int64_t size, int64_t output, int64_t kernel) {
-  const double alpha = double(size - kernel) / double(std::max<int64_t>(output - 1, 1));
-  const Tensor steps = arange(0, output, 1, samples.dtype(), samples.device()), u = unsqueeze(samples, -1);
-  const Tensor starts = sub(floor(mul(add(steps, u), alpha)), floor(mul(u, alpha)));
-  fill_(select(starts, -1, output - 1), size - kernel);
-  return starts.to(DType::int64);
-}
-
-}  // namespace
-
 template <size_t n>
 TensorPair fractional_pooled(const Tensor& x, const FractionalMaxPoolOptions<n>& o, const Tensor& given) {
   const int64_t dims = int64_t(n);
@@ -156,44 +142,22 @@ TensorPair fractional_pooled(const Tensor& x, const FractionalMaxPoolOptions<n>&
   VESTA_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, value, "fractional_max_pool", n, "d: expected an input of ",
               n + 1, " or ", n + 2, " dimensions, got ", x.dim(), " (input).");
   const Tensor input = x.dim() == dims + 2 ? x : unsqueeze(x, 0);
-  const int64_t batch = input.size(0), channels = input.size(1);
   Ints<n> outputs;
-  int64_t taps = 1, windows = 1;
   for (size_t i = 0; i < n; ++i) {
-    const int64_t size = input.size(int64_t(i) + 2), kernel = o.kernel_size.v[i];
     if (o.output_size) {
       outputs.v[i] = o.output_size->v[i];
-    } else {
-      const std::vector<double>& ratios = o.output_ratio->v;
-      VESTA_CHECK(ratios.size() == 1 || ratios.size() == n, value, "fractional_max_pool", n,
-                  "d: expected one number or ", n, ", got ", ratios.size(), " (output_ratio).");
-      outputs.v[i] = int64_t(double(size) * ratios[ratios.size() == n ? i : 0]);
+      continue;
     }
-    VESTA_CHECK(outputs.v[i] >= 1 && kernel >= 1, value, "fractional_max_pool", n,
-                "d: expected sizes of at least 1, got ", outputs.v[i], " and ", kernel, " (output_size, kernel_size).");
-    VESTA_CHECK(outputs.v[i] <= size && kernel <= size - outputs.v[i] + 1, runtime, "fractional_max_pool", n,
-                "d: pool size (", kernel, ") too large relative to input size (", size, ").");
-    taps *= kernel, windows *= outputs.v[i];
+    const std::vector<double>& ratios = o.output_ratio->v;
+    VESTA_CHECK(ratios.size() == 1 || ratios.size() == n, value, "fractional_max_pool", n, "d: expected one number or ",
+                n, ", got ", ratios.size(), " (output_ratio).");
+    outputs.v[i] = int64_t(double(input.size(int64_t(i) + 2)) * ratios[ratios.size() == n ? i : 0]);
   }
-  Tensor samples = given;
-  if (!samples.defined()) samples = rand({batch, channels, dims}, nullptr, x.dtype(), x.device());
-  Tensor places = zeros(Dims(2 * n + 2, 1), DType::int64, x.device());
-  for (size_t i = 0; i < n; ++i) {
-    const int64_t size = input.size(int64_t(i) + 2), kernel = o.kernel_size.v[i];
-    // The order of the numbers is PyTorch's: width, height for images, but depth, height, width for volumes.
-    const Tensor u = select(samples, -1, n == 2 ? 1 - int64_t(i) : int64_t(i));
-    const Tensor taps_of = arange(0, kernel, 1, DType::int64, x.device());
-    const Tensor line = add(unsqueeze(window_starts(u, size, outputs.v[i], kernel), -1), taps_of);  // [N, C, output, k]
-    Dims shape(2 * n + 2, 1);
-    shape[0] = batch, shape[1] = channels, shape[2 + i] = outputs.v[i], shape[2 + n + i] = kernel;
-    places = add(mul(places, size), reshape(line, shape));
-  }
-  places = flatten(places, 2 + dims);  // [N, C, outputs..., taps]
-  const Tensor values = gather(flatten(input, 2), 2, reshape(places, {batch, channels, windows * taps}));
-  auto [best, which] = max(reshape(values, places.sizes()), -1);
-  const Tensor indices = squeeze(gather(places, -1, unsqueeze(which, -1)), -1);
-  if (x.dim() == dims + 2) return {best, indices};
-  return {squeeze(best, 0), squeeze(indices, 0)};
+  const Tensor samples =
+      given.defined() ? given : rand({input.size(0), input.size(1), dims}, nullptr, x.dtype(), x.device());
+  const TensorPair r = _fractional_max_pool(input, samples, outputs, o.kernel_size);
+  if (x.dim() == dims + 2) return r;
+  return {squeeze(std::get<0>(r), 0), squeeze(std::get<1>(r), 0)};
 }
 
 #define VESTA_INSTANTIATE(n)                                                                         \

@@ -24,7 +24,7 @@ def operands(columns: int, dtype: vesta.dtype, device: str) -> list[vesta.Tensor
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("columns", [7, 24, 64])
+@pytest.mark.parametrize("columns", [7, 17, 24, 37, 64])
 def test_broadcast_operands(columns: int, dtype: vesta.dtype) -> None:
     pairs = zip(*(list(itertools.product(operands(columns, dtype, d), repeat=2)) for d in ("cpu", "cuda")))
     for number, ((a, b), (c, d)) in enumerate(pairs):
@@ -35,7 +35,7 @@ def test_broadcast_operands(columns: int, dtype: vesta.dtype) -> None:
 @pytest.mark.parametrize("to", DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_conversions_of_rows(dtype: vesta.dtype, to: vesta.dtype) -> None:
-    for columns in (7, 24):
+    for columns in (7, 24, 37):
         for a, b in zip(operands(columns, dtype, "cpu"), operands(columns, dtype, "cuda")):
             a, b = (t.real if dtype.is_complex and not to.is_complex else t for t in (a, b))
             assert vesta.equal(b.to(to).cpu(), a.to(to))
@@ -53,7 +53,7 @@ BINARY: list[Callable[..., vesta.Tensor]] = [
 
 
 @pytest.mark.parametrize("half", [vesta.float16, vesta.bfloat16], ids=str)
-@pytest.mark.parametrize("columns", [7, 24, 64])
+@pytest.mark.parametrize("columns", [7, 24, 37, 64])
 def test_float32_with_16_bit_floats_is_one_kernel(columns: int, half: vesta.dtype) -> None:
     """Of every form, either way round, with the bits of a copy in float32; numbers keep their own rules."""
     floats = [t * 1.1 - 3 for t in operands(columns, vesta.float32, "cuda")]

@@ -323,3 +323,192 @@ def test_changed_places_of_a_sparse_matrix_are_reported() -> None:
     with pytest.raises(RuntimeError, match="changed in place"):
         (matrix @ vesta.ones(4, 2, device="cuda")).tolist()
     assert vesta.equal((vesta.eye(4).to_sparse_csr().cuda() @ vesta.ones(4, 2, device="cuda")).cpu(), vesta.ones(4, 2))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-11), ("float32", 2e-5), ("bfloat16", 3e-2)])
+def test_the_gradient_of_running_sums_of_exponentials(dtype: str, tolerance: float) -> None:
+    """One launch, or three for lines of several pieces; the slopes by hand."""
+    for shape, dim in ((7,), 0), ((5, 3), 0), ((3, 40), 1), ((2, 300), 1), ((3, 8193), 1), ((17001,), 0), ((40, 70), 0):
+        x = 2 * drawn(shape, dtype)
+        (host, device), launches = gradients(lambda t, d=dim: t.logcumsumexp(d), x)
+        g = drawn(shape, dtype, 5).double()
+        wide = x.double().requires_grad_()
+        with vesta.enable_grad():
+            plain = (wide - wide.max().detach()).exp().cumsum(dim).log()
+        want = vesta.autograd.grad(plain, wide, g)[0]
+        for got in (host[1], device[1]):
+            near(got.double(), want, tolerance * max(1.0, want.abs().max().item()), (shape, dim))
+        assert launches <= (1 if shape[dim] <= 8192 else 3) + (dim == 0 and len(shape) > 1), (shape, launches)
+    for f in (lambda t: t.logcumsumexp(1), lambda t: t.t().logcumsumexp(0)):
+        y = drawn((3, 5)).cuda().requires_grad_()
+        assert vesta.autograd.gradcheck(f, (y,)) and vesta.autograd.gradgradcheck(f, (y,))
+
+
+def test_the_gradient_of_running_sums_of_infinities() -> None:
+    inf, nan = float("inf"), float("nan")
+    for values in ([-inf, -inf, 1.0, 2.0], [1.0, inf, 2.0, 3.0], [0.5, nan, 1.0], [800.0, -800.0, 900.0], [-inf, 3.0]):
+        for slopes in ([1.0, 2.0, -3.0, 4.0], [0.0, 0.0, 1.0, -1.0]):
+            sides = []
+            for device in ("cpu", "cuda"):
+                x = vesta.tensor(values, device=device, requires_grad=True)
+                g = vesta.tensor(slopes[: len(values)], device=device)
+                sides.append(vesta.autograd.grad(x.logcumsumexp(0), x, g)[0].cpu())
+            near(sides[1], sides[0], 1e-6, (values, slopes))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_repeated_elements_are_found_in_three_launches(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    kind = getattr(vesta, dtype)
+    for counts in (
+        [3],
+        [0, 0, 2],
+        [2, 0, 0],
+        [0],
+        [],
+        rng.integers(0, 4, 3000),
+        rng.integers(0, 2, 9000),
+        [5000, 0, 7],
+    ):
+        repeats = vesta.tensor(np.asarray(counts, dtype=np.int64)).to(kind)
+        want, there = vesta.repeat_interleave(repeats), repeats.cuda()
+        for size in (None, want.numel()):
+            before = count("launches"), count("synchronizations") + count("copies")
+            got = vesta.repeat_interleave(there, output_size=size)
+            spent = count("launches") - before[0]
+            waited = count("synchronizations") + count("copies") - before[1]
+            assert vesta.equal(got.cpu(), want) and got.dtype == want.dtype, (dtype, len(counts), size)
+            assert spent <= 3 + (dtype != "int64") + 2 * (len(counts) > 8192), (len(counts), spent)
+            assert size is None or waited == 0
+    x = drawn((4, 3), "float32").cuda().requires_grad_()
+    y = x.repeat_interleave(vesta.tensor([1, 0, 2, 3]).to(kind).cuda(), 0)
+    assert y.tolist() == x.detach().cpu().repeat_interleave(vesta.tensor([1, 0, 2, 3]), 0).tolist()
+
+
+def test_what_are_no_repeats() -> None:
+    with pytest.raises(RuntimeError, match="repeats can not be negative"):
+        vesta.repeat_interleave(vesta.tensor([2, -1, 3], device="cuda"))
+    with pytest.raises(RuntimeError, match="repeats can not be negative"):
+        vesta.repeat_interleave(vesta.tensor([2, -1, 3], device="cuda"), output_size=4).tolist()
+    for size in (2, 9):
+        with pytest.raises(RuntimeError, match="allocated size does not match required size"):
+            vesta.repeat_interleave(vesta.tensor([2, 3], device="cuda"), output_size=size).tolist()
+    for size in (-1, 3):
+        with pytest.raises(RuntimeError, match="allocated size does not match required size"):
+            vesta.repeat_interleave(vesta.tensor([], dtype=vesta.int64, device="cuda"), output_size=size)
+    assert vesta.repeat_interleave(vesta.tensor([2, 1], device="cuda")).tolist() == [0, 0, 1]  # nothing is left of it
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_windows_at_random_are_one_launch_each_way(dtype: str) -> None:
+    """The CPU's bits, of images and volumes; the last of several NaNs."""
+    for shape, kernel, size in (
+        ((2, 3, 9, 11), (2, 3), (4, 5)),
+        ((3, 7, 7), 3, 1),
+        ((2, 1, 5, 6, 7), (2, 1, 3), (3, 6, 4)),
+        ((1, 2, 40, 33), 2, (20, 32)),
+    ):
+        pool = F.fractional_max_pool3d if len(shape) == 5 else F.fractional_max_pool2d
+        x = drawn(shape, dtype)
+        x[..., 1] = x[..., 2]
+        if len(shape) == 4:
+            x[0, 0, :3] = float("nan")
+        channels = shape[:2] if len(shape) > 3 else (1, shape[0])
+        numbers = vesta.rand(*channels, 3 if len(shape) == 5 else 2).to(x.dtype)
+        sides = []
+        for device in ("cpu", "cuda"):
+            t = x.to(device).requires_grad_()
+            there = numbers.to(device)
+            before = count("launches")
+            y, indices = pool(t, kernel, size, return_indices=True, _random_samples=there)
+            forward = count("launches") - before
+            g = drawn(tuple(y.shape), dtype, 3).to(device)
+            before = count("launches")
+            (gx,) = vesta.autograd.grad(y, t, g)
+            assert device == "cpu" or (forward == 1 and count("launches") - before <= 1), forward
+            sides.append([r.detach().cpu().double().nan_to_num(99.0).tolist() for r in (y, indices, gx)])
+        assert sides[0] == sides[1], shape
+    with pytest.raises(RuntimeError, match="expected \\[at least 2, 3, 2\\] numbers"):
+        F.fractional_max_pool2d(drawn((2, 3, 5, 5)).cuda(), 2, 2, _random_samples=vesta.rand(2, 3, 3).double().cuda())
+    for number in (-3.7, 1e30, float("inf"), float("nan")):  # which are no numbers of [0, 1)
+        numbers = vesta.full((1, 1, 2), number, dtype=vesta.float64)
+        x = drawn((1, 1, 9, 9))
+        want = F.fractional_max_pool2d(x, 2, 4, _random_samples=numbers)
+        assert vesta.equal(F.fractional_max_pool2d(x.cuda(), 2, 4, _random_samples=numbers.cuda()).cpu(), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64", "bool"])
+def test_sparse_tensors_are_coalesced_in_few_launches(dtype: str) -> None:
+    kind = getattr(vesta, dtype)
+    rng = np.random.default_rng(5)
+    for sizes, nnz, dense in (((5, 4), 40, ()), ((300,), 900, (3,)), ((7, 9, 2), 0, ()), ((70_000, 80_000), 500, (2,)),
+                              ((1,), 30, (40,)), ((), 3, ()), ((40, 50), 3000, ())):  # fmt: skip
+        indices = vesta.tensor(np.stack([rng.integers(0, n, nnz) for n in sizes]) if sizes else np.zeros((0, nnz), int))
+        values = (8 * drawn((nnz, *dense), "complex128" if kind.is_complex else "float64", 1)).to(kind)
+        host = vesta.sparse_coo_tensor(indices, values, (*sizes, *dense))
+        device = vesta.sparse_coo_tensor(indices.cuda(), values.cuda(), (*sizes, *dense))
+        want = host.coalesce()
+        before = count("launches")
+        got = device.coalesce()
+        spent = count("launches") - before
+        assert vesta.equal(got.indices().cpu(), want.indices()), (sizes, dtype)
+        assert vesta.equal(got.values().cpu(), want.values()), (sizes, dtype)
+        assert got.is_coalesced()
+        assert spent <= 6 or nnz > 2048 or dtype == "bool", (sizes, spent)
+        if want.numel() < 10_000:
+            before = count("launches")
+            whole = device.to_dense()
+            spent = count("launches") - before
+            assert vesta.equal(whole.cpu(), host.to_dense()) or dtype == "bfloat16"  # the CPU rounds each sum
+            assert spent <= 6 or nnz > 2048 or dtype == "bool", (sizes, spent)
+            if sizes:
+                assert vesta.equal(whole.to_sparse(len(sizes)).to_dense(), whole)
+
+
+def test_gradients_pass_through_coalesced_tensors() -> None:
+    indices = vesta.tensor([[0, 2, 0, 1, 2, 2], [1, 0, 1, 1, 0, 3]])
+    sides = []
+    for device in ("cpu", "cuda"):
+        values = drawn((6, 3)).to(device).requires_grad_()
+        made = vesta.sparse_coo_tensor(indices.to(device), values, (3, 4, 3)).coalesce()
+        (made.to_dense() * drawn((3, 4, 3), seed=4).to(device)).sum().backward()
+        sides.append(values.grad.cpu())
+    near(sides[1], sides[0], 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_gradient_of_log_determinants_solves_once(dtype: str) -> None:
+    x = drawn((3, 5, 5), dtype) + 4 * vesta.eye(5, dtype=getattr(vesta, dtype))
+    for part in (0, 1):
+        (host, device), launches = gradients(lambda t, k=part: vesta.linalg.slogdet(t)[k], x)
+        for a, b in zip(device, host):
+            near(a, b, 1e-10, part)
+        assert launches <= 30, launches
+        t = x[:2].clone().requires_grad_()
+        assert vesta.autograd.gradcheck(lambda s, k=part: vesta.linalg.slogdet(s)[k], (t,))
+        assert vesta.autograd.gradgradcheck(lambda s, k=part: vesta.linalg.slogdet(s)[k], (t,))
+    assert gradients(lambda t: vesta.linalg.slogdet(t)[1], x.real.clone())[1] <= 20
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_weighted_cross_entropy_of_scores_is_two_launches(dtype: str, tolerance: float) -> None:
+    x, t, w = drawn((6, 7), dtype), drawn((6, 7), dtype, 1).sigmoid(), drawn((7,), dtype, 2).abs()
+    x[0, 0], x[0, 1] = 90, -90
+    for reduction in ("none", "mean", "sum"):
+
+        def loss(a: vesta.Tensor, b: vesta.Tensor, p: vesta.Tensor, how: str = reduction) -> vesta.Tensor:
+            return F.binary_cross_entropy_with_logits(a, b, pos_weight=p, reduction=how)
+
+        (host, device), launches = gradients(loss, x, t, w)
+        for a, b in zip(device, host):
+            near(a, b, tolerance * 100, reduction)
+        assert launches <= 7, launches
+        there = [v.cuda() for v in (x, t, w)]
+        before = count("launches")
+        loss(*there)
+        assert count("launches") - before <= 2
+    a = x.double().clamp(-3, 3).requires_grad_()
+    wide = t.double().requires_grad_(), w.double().requires_grad_()
+    assert vesta.autograd.gradcheck(
+        lambda *v: F.binary_cross_entropy_with_logits(v[0], v[1], pos_weight=v[2]), (a, *wide)
+    )

@@ -61,5 +61,9 @@ inline constexpr char _max_pool_backward[] =
     "_max_pool_backward(grad, indices, input_size, kernel_size=(), stride=kernel_size, padding=0, dilation=1): adds "
     "each gradient to the place its maximum came from. grad and indices [N, C, ...]. With kernel_size, every index "
     "must lie in its window, as _max_pool has it; a faster kernel may rely on it.";
+inline constexpr char _fractional_max_pool[] =
+    "_fractional_max_pool(input, samples, output_size, kernel_size): (values, indices into the flattened plane) of the "
+    "largest in each window of a batch [N, C, ...] of 2 or 3 spatial dimensions. The windows of a channel begin where "
+    "its numbers of [0, 1) say, samples [at least N, C, dimensions].";
 
 }  // namespace vesta::doc

@@ -81,6 +81,8 @@ inline constexpr char _logsumexp_backward[] =
 inline constexpr char _prod_backward[] =
     "_prod_backward(grad, input, result, dim): gradient of prod's input; grad and result have kept dim, with size 1.";
 inline constexpr char _cumprod_backward[] = "_cumprod_backward(grad, input, result, dim): gradient of cumprod's input.";
+inline constexpr char _logcumsumexp_backward[] =
+    "_logcumsumexp_backward(grad, input, result, dim): gradient of logcumsumexp's input.";
 inline constexpr char _reverse_cumsum[] =
     "_reverse_cumsum(dim): the sums of each element and all behind it along dim; of input's shape.";
 inline constexpr char logcumsumexp[] =

@@ -15,6 +15,16 @@ inline constexpr char _compressed_part[] =
     "_compressed_part(input, by_rows, plain): the indices of a compressed matrix: where rows begin, or the columns.";
 inline constexpr char _csr_product[] =
     "_csr_product(crow, col, values, dense): the product [n, k] of a CSR matrix [n, m] and a dense one [m, k].";
+inline constexpr char _sparse_numbers[] =
+    "_sparse_numbers(indices, size): the number of each place of `indices` [s, nnz] in row-major order: [nnz].";
+inline constexpr char _sparse_places[] = "_sparse_places(numbers, size): the inverse of _sparse_numbers: [s, nnz].";
+inline constexpr char _sparse_order[] =
+    "_sparse_order(indices, size): (places, order, starts) of m places in lexicographic order: [s, m], which elements "
+    "they have, place by place [nnz], and where those of each place begin, and the last ones end [m + 1].";
+inline constexpr char _sum_runs[] =
+    "_sum_runs(values, order, starts): the sums [m, *] of values[order[starts[i]]] to values[order[starts[i + 1] - "
+    "1]], "
+    "in that order.";
 inline constexpr char crow_indices[] = "crow_indices(): where each row of a CSR matrix begins, and the last one ends.";
 inline constexpr char col_indices[] = "col_indices(): the column of each element of a CSR matrix.";
 inline constexpr char ccol_indices[] =

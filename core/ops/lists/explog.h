@@ -24,6 +24,8 @@
      (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
   OP(POINTWISE_FUNCTION, _binary_cross_entropy_of_score, BinaryCrossEntropyOfScore,                                    \
      (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
+  OP(POINTWISE_FUNCTION, _weighted_binary_cross_entropy_of_score, WeightedBinaryCrossEntropyOfScore,                   \
+     (const Tensor& input, const Tensor& target, const Tensor& pos_weight), (input, target, pos_weight), hidden)       \
   OP(POINTWISE_FUNCTION, _squared_difference, SquaredDifference,                                                       \
      (const Tensor& input, const Tensor& target), (input, target), hidden)                                             \
   OP(POINTWISE_FUNCTION, _absolute_difference, AbsoluteDifference,                                                     \

@@ -63,4 +63,7 @@
   OP(FUNCTION, Tensor, _max_pool_backward,                                                                             \
      (const Tensor& grad, const Tensor& indices, IntList input_size, IntList kernel_size = {}, IntList stride = {},    \
       IntList padding = 0, IntList dilation = 1),                                                                      \
-     (grad, indices, input_size, kernel_size, stride, padding, dilation), hidden, accepts(kReals))
+     (grad, indices, input_size, kernel_size, stride, padding, dilation), hidden, accepts(kReals))                     \
+  OP(FUNCTION, TensorPair, _fractional_max_pool,                                                                       \
+     (const Tensor& input, const Tensor& samples, IntList output_size, IntList kernel_size),                           \
+     (input, samples, output_size, kernel_size), composite, hidden, accepts(kFloats), gives(Gives::same, Gives::int64))

@@ -76,6 +76,9 @@
   OP(FUNCTION, Tensor, _cumprod_backward,                                                                              \
      (const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim), (grad, input, result, dim),         \
      composite, hidden, accepts(kFloats | kComplexes))                                                                 \
+  OP(FUNCTION, Tensor, _logcumsumexp_backward,                                                                         \
+     (const Tensor& grad, const Tensor& input, const Tensor& result, int64_t dim), (grad, input, result, dim),         \
+     composite, hidden, accepts(kFloats | kComplexes))                                                                 \
   OP(METHOD_AS, TensorPair, var_mean, correction,                                                                      \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, no_method, accepts(kFloats | kComplexes), gives(Gives::real, Gives::same))                             \

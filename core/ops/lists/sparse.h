@@ -15,6 +15,14 @@
   OP(FUNCTION, Tensor, _csr_product,                                                                                   \
      (const Tensor& crow, const Tensor& col, const Tensor& values, const Tensor& dense), (crow, col, values, dense),   \
      composite, hidden, no_gradient)                                                                                   \
+  OP(FUNCTION, Tensor, _sparse_numbers, (const Tensor& indices, IntTuple size), (indices, size), composite, hidden,    \
+     no_gradient, gives(Gives::int64))                                                                                 \
+  OP(FUNCTION, Tensor, _sparse_places, (const Tensor& numbers, IntTuple size), (numbers, size), composite, hidden,     \
+     no_gradient, gives(Gives::int64))                                                                                 \
+  OP(FUNCTION, TensorTriple, _sparse_order, (const Tensor& indices, IntTuple size), (indices, size), composite,        \
+     hidden, no_gradient, gives(Gives::int64, Gives::int64, Gives::int64))                                             \
+  OP(FUNCTION, Tensor, _sum_runs, (const Tensor& values, const Tensor& order, const Tensor& starts),                   \
+     (values, order, starts), composite, hidden)                                                                       \
   OP(METHOD, Tensor, _indices, (), (), tensor_only, no_gradient)                                                       \
   OP(METHOD, Tensor, _values, (), (), tensor_only, no_gradient)                                                        \
   OP(METHOD, Tensor, _unique_indices, (), (), composite, hidden, no_gradient)                                          \

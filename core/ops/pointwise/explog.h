@@ -183,6 +183,27 @@ struct BinaryCrossEntropyOfScore {
   template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) { return -(g * x); }
 };
 
+struct WeightedBinaryCrossEntropyOfScore {
+  static constexpr auto doc =
+      "_weighted_binary_cross_entropy_of_score(input, target, pos_weight): -(p t log s + (1 - t) log(1 - s)) for s = "
+      "sigmoid(x), without overflow, elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V log_one(V x) {
+    return math::minimum(x, lit<V>(0)) - math::log1p(math::exp(-math::abs(x)));
+  }
+  template <class V> VESTA_HD static V forward(V x, V t, V p) {
+    return (lit<V>(1) - t) * x - ((p - lit<V>(1)) * t + lit<V>(1)) * log_one(x);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, T p, Unused) {
+    return g * ((lit<T>(1) - t) * math::sigmoid(x) - p * t * math::sigmoid(-x));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, T p, Unused) {
+    return -(g * (x + (p - lit<T>(1)) * log_one(x)));
+  }
+  template <class T> VESTA_HD static T backward_c(T g, T x, T t, Unused, Unused) { return -(g * (t * log_one(x))); }
+};
+
 struct SquaredDifference {
   static constexpr auto doc = "_squared_difference(input, target): (x - t) ** 2, elementwise.";
   static constexpr auto accepts = kFloats;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -465,19 +464,6 @@ def _each(op: str, name: str, value: Any, count: int, kind: Any) -> tuple[Any, .
     return values
 
 
-def _starts(samples: Tensor, size: int, output: int, kernel: int) -> Tensor:
-    """Returns where each window begins [N, C, output], from one number of [0, 1) for each channel [N, C].
-
-    Graham, "Fractional max-pooling", 2014: floor((i + u) * alpha) - floor(u * alpha), the last window at the end.
-    """
-    alpha = (size - kernel) / max(output - 1, 1)
-    steps = vesta.arange(output, device=samples.device, dtype=samples.dtype)
-    u = samples.unsqueeze(-1)
-    starts = ((steps + u) * alpha).floor() - (u * alpha).floor()
-    starts[..., output - 1] = size - kernel
-    return starts.to(vesta.int64)
-
-
 def _fractional(
     input: Tensor, dims: int, kernel_size: Ints, output_size: Ints, output_ratio: Any, samples: Tensor | None
 ) -> tuple[Tensor, Tensor]:
@@ -494,36 +480,10 @@ def _fractional(
     outputs = _each(op, "output_size", output_size, dims, int)
     kernels = _each(op, "kernel_size", kernel_size, dims, int)
     expect(op, "_random_samples", samples, (Tensor, type(None)), "Tensor or None")
-    if min(*outputs, *kernels) < 1:
-        raise ValueError(f"{op}: expected sizes of at least 1, got {outputs} and {kernels} (output_size, kernel_size).")
     batched = input if input.dim() == dims + 2 else input.unsqueeze(0)
-    batch, channels = batched.shape[:2]
     if samples is None:
-        samples = vesta.rand(batch, channels, dims, dtype=input.dtype, device=input.device)
-    if samples.dim() != 3 or samples.size(0) < batch or samples.shape[1:] != (channels, dims):
-        raise RuntimeError(
-            f"{op}: expected [at least {batch}, {channels}, {dims}] numbers, got {list(samples.shape)} "
-            "(_random_samples)."
-        )
-    samples = samples[:batch]
-    for size, output, kernel in zip(sizes, outputs, kernels):
-        if output + kernel - 1 > size:
-            raise RuntimeError(f"{op}: pool size ({kernel}) too large relative to input size ({size}).")
-    places = vesta.zeros([1] * (2 * dims + 2), dtype=vesta.int64, device=input.device)
-    for i, (size, output, kernel) in enumerate(zip(sizes, outputs, kernels)):
-        # The order of the numbers is PyTorch's: width, height for images, but depth, height, width for volumes.
-        starts = _starts(samples[..., 1 - i if dims == 2 else i], size, output, kernel)
-        line = starts.unsqueeze(-1) + vesta.arange(kernel, device=input.device)  # [N, C, output, kernel]
-        shape = [batch, channels, *[1] * (2 * dims)]
-        shape[2 + i], shape[2 + dims + i] = output, kernel
-        places = places * size + line.reshape(shape)
-    taps = math.prod(kernels)
-    flat = places.flatten(2 + dims).reshape(batch, channels, math.prod(outputs) * taps)
-    windows = batched.flatten(2).gather(2, flat).reshape(batch, channels, *outputs, taps)
-    last_nan = taps - 1 - windows.isnan().flip(-1).to(vesta.uint8).argmax(-1, keepdim=True)
-    found = windows.detach().max(-1, keepdim=True)
-    tap = vesta.where(found.values.isnan(), last_nan, found.indices)  # of several NaNs the last, as PyTorch has it
-    values, indices = (t.gather(-1, tap).squeeze(-1) for t in (windows, places.flatten(2 + dims)))
+        samples = vesta.rand(*batched.shape[:2], dims, dtype=input.dtype, device=input.device)
+    values, indices = vesta._C._private._fractional_max_pool(batched, samples, outputs, kernels)
     if input.dim() == dims + 1:
         return values.squeeze(0), indices.squeeze(0)
     return values, indices
