@@ -256,3 +256,102 @@ def test_names_that_packages_on_pypi_import(tmp_path: Path) -> None:
         assert [(tree.keystr(path), value) for path, value in paths] == [("['x'].a", 3)]
         """,
     )
+
+
+def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import numpy
+        import torch
+        import torch.distributed.rpc
+        from functorch import FunctionalModule, FunctionalModuleWithBuffers
+        from functorch import make_functional, make_functional_with_buffers
+        from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+        from torch.utils.data._utils.worker import _generate_state
+
+        assert not torch.distributed.rpc.is_available()
+        assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
+
+        linear = torch.nn.Linear(2, 3)
+        run, params = make_functional(linear)
+        assert type(run) is FunctionalModule and run.stateless_model.weight.is_meta
+        x = torch.ones(4, 2)
+        assert torch.equal(run(params, x), linear(x)) and [p.requires_grad for p in params] == [True, True]
+        run, params, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2).eval())
+        assert type(run) is FunctionalModuleWithBuffers and len(buffers) == 3
+        assert torch.allclose(run(params, buffers, x), x, atol=1e-4)
+
+        log = []
+        class Noted(_DecoratorContextManager):
+            def __init__(self, name="plain"):
+                self.name = name
+            def __enter__(self):
+                log.append("in " + self.name)
+            def __exit__(self, *exception):
+                log.append("out " + self.name)
+            def clone(self):
+                return type(self)(self.name)
+        class Bare(_NoParamDecoratorContextManager):
+            __enter__ = lambda self: log.append("in bare")
+            __exit__ = lambda self, *exception: log.append("out bare")
+
+        @Noted("it")
+        def work():
+            return len(log)
+        assert work() == 1 and log == ["in it", "out it"]
+        @Bare
+        def pairs():
+            yield len(log)
+            yield len(log)
+        log.clear()
+        assert list(pairs()) == [1, 3] and log[-1] == "out bare"
+        log.clear()
+        assert context_decorator(lambda: Noted("once"), lambda: len(log))() == 1 and log == ["in once", "out once"]
+        try:
+            context_decorator(Noted("once"), len)
+        except AssertionError:
+            pass
+        else:
+            raise SystemExit("both a context manager and callable")
+        """,
+    )
+
+
+def test_a_test_case_of_pytorchs_tests_compares_tensors(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.testing._internal.common_utils import TestCase, freeze_rng_state, make_tensor, set_default_dtype
+
+        case = TestCase()
+        case.assertEqual({"a": [torch.ones(2), 1, None, "s"]}, {"a": [torch.ones(2), 1, None, "s"]})
+        case.assertEqual(torch.ones(2), [1, 1])
+        case.assertEqual(torch.ones(2), torch.ones(2) + 1e-7)
+        case.assertEqual(torch.ones(2), torch.ones(2) + 0.1, atol=0.2)
+        case.assertEqual(torch.ones(2), torch.ones(2).double(), exact_dtype=False)
+        case.assertEqual(torch.tensor(3.0), 3.0)
+        for a, b in [
+            (torch.ones(2), torch.zeros(2)),
+            (torch.ones(2), torch.ones(2).double()),
+            ({"a": 1}, {"b": 1}),
+            ([1, "a"], [1, "b"]),
+            ([1], [1, 2]),
+            (None, 1),
+        ]:
+            case.assertNotEqual(a, b)
+            try:
+                case.assertEqual(a, b, "they differ")
+            except AssertionError as error:
+                assert "they differ" in str(error)
+            else:
+                raise SystemExit(f"{a} == {b}")
+        with set_default_dtype(torch.float64):
+            assert torch.ones(1).dtype == torch.float64
+        with freeze_rng_state():
+            first = torch.rand(3)
+        assert torch.equal(torch.rand(3), first)
+        assert make_tensor(3, device="cpu", dtype=torch.float32).shape == (3,)
+        """,
+    )

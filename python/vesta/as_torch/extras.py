@@ -143,6 +143,14 @@ def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single non
         raise RuntimeError(assert_msg)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Returns four words that seed NumPy in a worker of a loader."""
+    import numpy
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(word) for word in numpy.random.SeedSequence(words).generate_state(4)]
+
+
 def _tracing_state() -> None:
     """Returns None: nothing is traced."""
     return None
@@ -378,6 +386,8 @@ _NAMES: dict[str, Any] = {
     "torch._assert_async": _assert_async,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
     "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
+    "torch.distributed.rpc.is_available": _false,
+    "torch.utils.data.information._generate_state": _generate_state,
     "torch._C._get_tracing_state": _tracing_state,
     "torch._C._is_tracing": _false,
     "torch._C._nn._parse_to": _parse_to,

@@ -117,9 +117,13 @@ class Distribution:
                 setattr(new, name, value.expand(batch_shape + _last(value.batch_shape, own)))
             elif value is not None:
                 setattr(new, name, value.expand(batch_shape + _last(value.shape, own)))
+        self._expand_parts(new, batch_shape)
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
+
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        """Gives an expanded distribution what its ``_parameters`` do not list, before its ``__init__`` runs."""
 
     @property
     def batch_shape(self) -> Size:
