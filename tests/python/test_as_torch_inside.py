@@ -264,13 +264,15 @@ def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) ->
         """
         import numpy
         import torch
+        import torch.distributed.autograd
         import torch.distributed.rpc
         from functorch import FunctionalModule, FunctionalModuleWithBuffers
         from functorch import make_functional, make_functional_with_buffers
         from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
         from torch.utils.data._utils.worker import _generate_state
 
-        assert not torch.distributed.rpc.is_available()
+        assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
+        assert torch.distributed.is_available()
         assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
 
         linear = torch.nn.Linear(2, 3)

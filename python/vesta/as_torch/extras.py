@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["find"]
+__all__ = ["find", "no"]
 
 #: Beginnings of names inside of PyTorch's library that are settings of what Vesta has not: calls of them do nothing.
 _SETTINGS = (
@@ -156,7 +156,7 @@ def _tracing_state() -> None:
     return None
 
 
-def _false() -> bool:
+def no() -> bool:
     """Returns False."""
     return False
 
@@ -386,10 +386,9 @@ _NAMES: dict[str, Any] = {
     "torch._assert_async": _assert_async,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
     "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
-    "torch.distributed.rpc.is_available": _false,
     "torch.utils.data.information._generate_state": _generate_state,
     "torch._C._get_tracing_state": _tracing_state,
-    "torch._C._is_tracing": _false,
+    "torch._C._is_tracing": no,
     "torch._C._nn._parse_to": _parse_to,
     "torch._C._is_torch_function_enabled": _true,
     "torch._C._GLIBCXX_USE_CXX11_ABI": True,
@@ -425,10 +424,10 @@ _NAMES: dict[str, Any] = {
     "torch.sym_ite": sym_ite,
     "torch.sym_sum": sym_sum,
     "torch._C._get_privateuse1_backend_name": lambda: "privateuseone",
-    "torch._C._cuda_isInBadFork": _false,
-    "torch._C._are_functorch_transforms_active": _false,
-    "torch._C._jit_can_fuse_on_cpu": _false,
-    "torch._C._jit_can_fuse_on_gpu": _false,
+    "torch._C._cuda_isInBadFork": no,
+    "torch._C._are_functorch_transforms_active": no,
+    "torch._C._jit_can_fuse_on_cpu": no,
+    "torch._C._jit_can_fuse_on_gpu": no,
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: False,
     "torch.utils._python_dispatch._get_current_dispatch_mode": _tracing_state,
     "torch._subclasses.fake_tensor.is_fake": lambda t: False,
@@ -447,10 +446,10 @@ _NAMES: dict[str, Any] = {
     "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "torch.profiler.profiler._default_schedule_fn": _default_schedule_fn,
     "torch.backends.mps.is_macos_or_newer": _is_macos_or_newer,
-    "torch.backends.mps.is_macos13_or_newer": _false,
+    "torch.backends.mps.is_macos13_or_newer": no,
     "torch._inductor.cudagraph_mark_step_begin": _do_nothing,
     "torch.compiler.cudagraph_mark_step_begin": _do_nothing,
-    "torch.autograd._profiler_enabled": _false,
+    "torch.autograd._profiler_enabled": no,
     "torch.autograd._disable_profiler": _do_nothing,
 }
 #: Names that are found when they are asked for.

@@ -653,6 +653,16 @@ class Module(HooksMixin, StateDictMixin):
                 grads.append(grad.requires_grad_(False) if grad.is_leaf else grad.detach_())
         _tensor_lists.zero_(grads)
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """Returns a copy for one forward pass on a device: with tables of its own, without parameters."""
+        own = {*_TABLES, *(name for table in _TABLES for name in getattr(self, table))}
+        replica = self.__class__.__new__(self.__class__)
+        replica.__dict__.update({k: v for k, v in self.__dict__.items() if k not in own})
+        for table in _TABLES:
+            replica.__dict__[table] = Registry(replica, () if table == "_parameters" else getattr(self, table))
+        replica._is_replica = True
+        return replica
+
     # ---- printing ----
 
     def _get_name(self) -> str:
