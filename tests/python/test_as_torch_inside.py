@@ -271,6 +271,20 @@ def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) ->
         from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
         from torch.utils.data._utils.worker import _generate_state
 
+        from torch.testing._comparison import get_tolerances
+        assert get_tolerances(torch.ones(1), torch.float16, rtol=None, atol=None) == (1e-3, 1e-5)
+        assert get_tolerances(rtol=0.5, atol=0.25) == (0.5, 0.25)
+        assert torch._guards.active_fake_mode() is None and torch._utils._get_device_module("cpu") is torch.cpu
+        assert torch._utils._get_available_device_type() == ("cuda" if torch.cuda.is_available() else None)
+        torch.cpu.set_device("cpu")
+
+        y = torch.ones(2, 3, requires_grad=True)
+        z = torch.ops.aten.alias.default(y)
+        z.sum().backward()
+        assert z is not y and z.data_ptr() == y.data_ptr() and y.grad.sum() == 6
+        assert torch.ops.aten.view(y, [3, 2]).shape == (3, 2) and not torch.ops.aten.detach(y).requires_grad
+        assert torch.ops.aten.unique_consecutive(torch.tensor([1, 1, 2])).tolist() == [1, 2]
+
         assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
         assert torch.distributed.is_available()
         assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
@@ -355,5 +369,94 @@ def test_a_test_case_of_pytorchs_tests_compares_tensors(tmp_path: Path) -> None:
             first = torch.rand(3)
         assert torch.equal(torch.rand(3), first)
         assert make_tensor(3, device="cpu", dtype=torch.float32).shape == (3,)
+        """,
+    )
+
+
+def test_states_by_the_names_of_parameters(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch import nn
+        from torch.distributed.checkpoint.state_dict import (
+            StateDictOptions,
+            get_model_state_dict,
+            get_optimizer_state_dict,
+            get_state_dict,
+            set_model_state_dict,
+            set_optimizer_state_dict,
+            set_state_dict,
+        )
+
+        def build(wrap):
+            model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+            model[0].bias.requires_grad_(False)
+            groups = [[], []]
+            for name, p in model.named_parameters():
+                if p.requires_grad:
+                    groups["bias" in name].append(p)
+            optimizer = torch.optim.Adam([{"params": group, "lr": 0.1 * (i + 1)} for i, group in enumerate(groups)])
+            return wrap(model), model, optimizer
+
+        for wrap in (lambda model: model, torch.compile):
+            model, inner, optimizer = build(wrap)
+            state, kept = get_state_dict(model, optimizer)
+            assert list(state)[:2] == ["0.weight", "0.bias"] and len(state) == 9
+            assert [g["params"] for g in kept["param_groups"]] == [
+                ["0.weight", "1.weight", "2.weight"],
+                ["1.bias", "2.bias"],
+            ]
+            assert set(kept["state"]["1.bias"]) == {"step", "exp_avg", "exp_avg_sq"}
+            assert [g["lr"] for g in optimizer.param_groups] == [0.1, 0.2] and inner[0].weight.grad is None
+            trained = get_model_state_dict(model, options=StateDictOptions(ignore_frozen_params=True))
+            assert len(trained) == 8 and "0.bias" not in trained
+            for entry in kept["state"].values():
+                entry["exp_avg"].fill_(3)
+            kept["param_groups"][0]["lr"] = 0.7
+            other, copy, theirs = build(wrap)
+            result = set_state_dict(other, theirs, model_state_dict=state, optim_state_dict=kept)
+            assert result.missing_keys == result.unexpected_keys == []
+            assert torch.equal(copy[2].weight, inner[2].weight)
+            assert [g["lr"] for g in theirs.param_groups] == [0.7, 0.2]
+            assert theirs.state[copy[2].weight]["exp_avg"].tolist() == [[3.0] * 3]
+
+        model = nn.Linear(2, 1)
+        momentum = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        plain = torch.optim.SGD(model.parameters(), 0.3)
+        set_optimizer_state_dict(model, plain, get_optimizer_state_dict(model, momentum))
+        assert (plain.param_groups[0]["lr"], plain.param_groups[0]["momentum"]) == (0.1, 0.9)
+        result = set_model_state_dict(model, {"weight": torch.ones(1, 2)}, options=StateDictOptions(strict=False))
+        assert result.missing_keys == ["bias"] and model.weight.tolist() == [[1.0, 1.0]]
+        for call in (
+            lambda: set_model_state_dict(model, {"weight": torch.ones(1, 2)}),
+            lambda: get_model_state_dict(model, options=StateDictOptions(broadcast_from_rank0=True)),
+        ):
+            try:
+                call()
+            except (RuntimeError, ValueError):
+                pass
+            else:
+                raise SystemExit("no error")
+        """,
+    )
+
+
+def test_tables_of_modules_are_dicts_in_trees(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.utils import _pytree
+
+        table = torch.nn.Linear(2, 3)._parameters
+        doubled = _pytree.tree_map(lambda t: t * 2, table)
+        assert type(doubled) is dict and torch.equal(doubled["bias"], table["bias"] * 2)
+        assert _pytree.tree_structure(table) == _pytree.tree_structure({"weight": 1, "bias": 2})
+        try:
+            import optree
+        except ImportError:
+            raise SystemExit(0)
+        assert len(optree.tree_leaves(table)) == 2 and type(optree.tree_map(lambda t: t * 2, table)) is dict
         """,
     )

@@ -415,6 +415,8 @@ _NAMES: dict[str, Any] = {
     "torch._check_with": _check_with,
     "torch._check_tensor_all": _check_tensor_all,
     "torch._check_tensor_all_with": _check_tensor_all_with,
+    "torch._guards.active_fake_mode": _tracing_state,
+    "torch._guards.detect_fake_mode": lambda inputs=None: None,
     "torch._shape_as_tensor": _shape_as_tensor,
     "torch.sym_int": int,
     "torch.sym_float": float,

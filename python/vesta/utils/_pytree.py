@@ -111,7 +111,10 @@ class _NamedTuples:
 
 
 def _get_node_type(tree: Any) -> Any:
-    return _NamedTuples if _is_namedtuple(tree) else type(tree)
+    kind = type(tree)
+    if kind in SUPPORTED_NODES:
+        return kind
+    return _NamedTuples if _is_namedtuple(tree) else getattr(kind, "_seen_as", kind)
 
 
 for _kind, _flatten, _unflatten in (

@@ -175,7 +175,7 @@ class Module(HooksMixin, StateDictMixin):
         try:
             return own_table(self, table)
         except KeyError:
-            kind = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "module"}[table]
+            kind = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}[table]
             raise AttributeError(
                 f"cannot assign {kind} before Module.__init__() call. Call super().__init__() first."
             ) from None
