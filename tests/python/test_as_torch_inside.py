@@ -52,6 +52,10 @@ def test_optimizers_written_like_pytorchs_run(tmp_path: Path) -> None:
         (lists, places), (others, _) = groups.values()
         assert list(groups) == [(a.device, a.dtype), (a.device, b.dtype)] and places == [0, 2]
         assert lists[0][0] is a and lists[0][1] is c and lists[1:] == [[1, 3], []] and others[1] == [2]
+        assert list(Optimizer._group_tensors_by_device_and_dtype([[a, b]])) == list(groups)
+        process = Optimizer._process_value_according_to_param_policy
+        assert process(b, a, 0, [{"params": [0]}], "exp_avg").dtype == torch.float64
+        assert process(b, a, 0, [{"params": [0]}], "step") is a
         values = [torch.ones(2, dtype=torch.complex64)]
         state = [torch.zeros(2, dtype=torch.complex64)]
         _view_as_real(values, state)

@@ -384,12 +384,16 @@ class Module(HooksMixin, StateDictMixin):
             yield module
 
     def _named_members(
-        self, entries: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         memo: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for module_prefix, module in modules:
-            for name, value in entries(module):
+            for name, value in get_members_fn(module):
                 if value is None or id(value) in memo:
                     continue
                 if remove_duplicate:
