@@ -464,3 +464,65 @@ def test_tables_of_modules_are_dicts_in_trees(tmp_path: Path) -> None:
         assert len(optree.tree_leaves(table)) == 2 and type(optree.tree_map(lambda t: t * 2, table)) is dict
         """,
     )
+
+
+def test_functions_that_are_built_from_others(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import dataclasses
+        import functools
+        import torch
+        import torch.distributed
+        from torch.utils import _pytree
+        from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+        a, b = torch.nn.Parameter(torch.ones(2)), torch.zeros(3)
+        a.grad, b.tag = torch.full((2,), 5.0), 1
+        torch.utils.swap_tensors(a, b)
+        assert type(a) is torch.Tensor and a.shape == (3,) and a.grad is None and a.tag == 1 and not a.requires_grad
+        assert type(b) is torch.nn.Parameter and b.tolist() == [1.0, 1.0] and b.grad.tolist() == [5.0, 5.0]
+        assert b.requires_grad and not hasattr(b, "tag")
+        try:
+            torch.utils.swap_tensors(b * 2, a)
+        except RuntimeError:
+            pass
+        else:
+            raise SystemExit("no leaf")
+
+        @dataclasses.dataclass
+        class Pair:
+            x: int
+            y: int
+
+        _pytree.register_dataclass(Pair)
+        assert _pytree.tree_map(lambda v: v + 1, Pair(1, 2)) == Pair(2, 3)
+        assert str(_pytree.tree_leaves_with_path(Pair(1, 2))[0][0][0]) == ".x"
+        tree = {"a": [1, 2.5]}
+        (_, first), (path, second) = _pytree.tree_leaves_with_path(tree)
+        assert (first, second) == (1, 2.5) and _pytree.key_get(tree, path) == 2.5
+        assert _pytree.arg_tree_leaves(1, b=[2]) == [1, 2]
+        assert _pytree.tree_any_only(int, lambda v: v == 1, tree)
+        assert not _pytree.tree_all_only(float, lambda v: v > 3, tree)
+        assert _pytree.map_only(int)(str)(3) == "3" and _pytree.map_only(int)(str)(3.5) == 3.5
+
+        x = torch.ones(3, requires_grad=True)
+        policy = lambda context, op, *args, **kwargs: CheckpointPolicy.PREFER_RECOMPUTE
+        contexts = functools.partial(create_selective_checkpoint_contexts, policy)
+        checkpoint(lambda t: (2 * t).exp(), x, use_reentrant=False, context_fn=contexts).sum().backward()
+        assert torch.allclose(x.grad, 2 * (2 * x).exp())
+        norm = torch.func.replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(3)))[0]
+        assert norm.running_mean is None and not norm.track_running_stats
+        assert torch.distributed.get_debug_level() is torch.distributed.DebugLevel.OFF
+        assert not torch.backends.cuda.is_flash_attention_available() and torch.distributions.utils.is_tensor_like(x)
+
+        from torch._utils import _reorder_tensors_as, classproperty
+
+        class Named:
+            name = classproperty(lambda cls: cls.__name__)
+
+        assert Named.name == Named().name == "Named"
+        one, two = torch.ones(1), torch.ones(1).double()
+        assert _reorder_tensors_as([one, two], [two, one])[0] is two
+        """,
+    )

@@ -496,6 +496,17 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.nn.init._no_grad_trunc_normal_": _trunc_normal,
 }
 
+#: The last parts of the names in ``built_from_others``, which is not loaded for others.
+_BUILT = frozenset(
+    """
+    CheckpointPolicy DebugLevel _reorder_tensors_as arg_tree_leaves can_use_cudnn_attention can_use_efficient_attention
+    can_use_flash_attention classproperty create_selective_checkpoint_contexts get_debug_level is_ck_sdpa_available
+    is_compiling is_flash_attention_available is_multithreading_enabled is_tensor_like key_get map_only
+    register_constant register_dataclass replace_all_batch_norm_modules_ set_debug_level set_debug_level_from_env
+    swap_tensors tree_all_only tree_any_only tree_leaves_with_path
+    """.split()
+)
+
 
 def find(name: str) -> Any:
     """Returns the object of a name ``torch...``; None if it is not one of these."""
@@ -505,4 +516,10 @@ def find(name: str) -> Any:
         return _LATE[name]()
     if name.startswith(("torch.optim.", "torch.utils._foreach_utils.")):
         return _optimizer_part(name)
-    return _do_nothing if name.startswith(_SETTINGS) else None
+    if name.startswith(_SETTINGS):
+        return _do_nothing
+    if name.rpartition(".")[2] not in _BUILT:
+        return None
+    from . import built_from_others
+
+    return getattr(built_from_others, "NAMES", {}).get(name)  # it may be at its own imports

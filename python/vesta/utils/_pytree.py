@@ -341,6 +341,10 @@ class SequenceKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
+    def get(self, sequence: Any) -> Any:
+        """Returns what lies there."""
+        return sequence[self.idx]
+
 
 class MappingKey(NamedTuple):
     """A step of a path into a mapping."""
@@ -350,6 +354,10 @@ class MappingKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.key!r}]"
 
+    def get(self, mapping: Any) -> Any:
+        """Returns what lies there."""
+        return mapping[self.key]
+
 
 class GetAttrKey(NamedTuple):
     """A step of a path to an attribute, such as a field of a named tuple."""
@@ -358,6 +366,10 @@ class GetAttrKey(NamedTuple):
 
     def __str__(self) -> str:
         return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """Returns what lies there."""
+        return getattr(obj, self.name)
 
 
 def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:
