@@ -440,3 +440,14 @@ def test_half_precision_and_dtypes():
         assert dist.sample().dtype == dist.log_prob(dist.sample()).dtype == dist.entropy().dtype == dtype
     gamma = d.Gamma(vesta.ones(2, dtype=vesta.float64), 1.0)
     assert gamma.sample().dtype == gamma.entropy().dtype == vesta.float64
+
+
+def test_events_of_several_parts_keep_their_shapes() -> None:
+    class Parts(d.Distribution):
+        arg_constraints: dict[str, Any] = {}
+
+        def __init__(self) -> None:
+            super().__init__((), ((2,), (3, 4)))
+
+    assert Parts().event_shape == ((2,), (3, 4)) and Parts().batch_shape == ()
+    assert type(d.Distribution([2], (3,), validate_args=False).batch_shape) is vesta.Size

@@ -15,6 +15,11 @@ from .utils import lazy_property
 __all__ = ["Distribution"]
 
 
+def _shape_of(given: Any) -> Any:
+    """Returns a shape; what a program's own distribution gives instead (a shape for each of several parts) as it is."""
+    return given if any(isinstance(size, (tuple, list)) for size in given) else Size(given)
+
+
 class Distribution:
     """The base of all distributions.
 
@@ -60,8 +65,8 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
-        self._batch_shape = Size(batch_shape)
-        self._event_shape = Size(event_shape)
+        self._batch_shape = _shape_of(batch_shape)
+        self._event_shape = _shape_of(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
