@@ -330,12 +330,21 @@ Scalar to_scalar(const Table& t, int i, PyObject* o) {
   return unwrap(o).item();
 }
 
+namespace {
+
+/// Reads one of a list of integers; as in PyTorch, a bool is one where it is not the first.
+int64_t to_size(const Table& t, int i, PyObject* o, Py_ssize_t place) {
+  return place > 0 && PyBool_Check(o) ? int64_t(o == Py_True) : to_int(t, i, o);
+}
+
+}  // namespace
+
 Dims to_dims(const Table& t, int i, const Bound& b) {
   Dims dims;
   if (i == t.varargs && b.rest) {
     for (Py_ssize_t k = 0; k < b.rest_count; ++k) {
-      if (PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
-      dims.push_back(to_int(t, i, b.rest[k]));
+      if (k == 0 && PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
+      dims.push_back(to_size(t, i, b.rest[k], k));
     }
     return dims;
   }
@@ -353,7 +362,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
                        std::string("tuple of ints, but found element of type ") + Py_TYPE(item)->tp_name + " at pos " +
                            std::to_string(k));
       }
-      dims.push_back(to_int(t, i, item));
+      dims.push_back(to_size(t, i, item, k));
     }
   } else {
     wrong_type(t, i, "tuple of ints", o);

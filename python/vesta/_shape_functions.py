@@ -39,14 +39,15 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """
     lists = [_shape("broadcast_shapes", s) for s in shapes]
     result = [1] * max((len(s) for s in lists), default=0)
-    for shape in lists:
+    for index, shape in enumerate(lists):
         for place, size in enumerate(shape, len(result) - len(shape)):
             if size < 0:
                 raise RuntimeError(f"broadcast_shapes: expected sizes of at least 0, got {size} in {shape}.")
             if size != 1 and result[place] not in (1, size):
                 raise RuntimeError(
-                    f"broadcast_shapes: expected sizes that are equal or 1, got {result[place]} and {size} "
-                    f"at dimension {place} of {lists}."
+                    f"broadcast_shapes: Attempting to broadcast a dimension of length {size} at "
+                    f"{place - len(result)}! Mismatching argument at index {index} had {shape}; but expected shape "
+                    f"should be broadcastable to {result}"
                 )
             if size != 1:
                 result[place] = size

@@ -52,6 +52,10 @@ def test_optimizers_written_like_pytorchs_run(tmp_path: Path) -> None:
         (lists, places), (others, _) = groups.values()
         assert list(groups) == [(a.device, a.dtype), (a.device, b.dtype)] and places == [0, 2]
         assert lists[0][0] is a and lists[0][1] is c and lists[1:] == [[1, 3], []] and others[1] == [2]
+        assert list(Optimizer._group_tensors_by_device_and_dtype([[a, b]])) == list(groups)
+        process = Optimizer._process_value_according_to_param_policy
+        assert process(b, a, 0, [{"params": [0]}], "exp_avg").dtype == torch.float64
+        assert process(b, a, 0, [{"params": [0]}], "step") is a
         values = [torch.ones(2, dtype=torch.complex64)]
         state = [torch.zeros(2, dtype=torch.complex64)]
         _view_as_real(values, state)
@@ -254,5 +258,271 @@ def test_names_that_packages_on_pypi_import(tmp_path: Path) -> None:
         )
         paths = tree.tree_flatten_with_path({"x": Node(3)})[0]
         assert [(tree.keystr(path), value) for path, value in paths] == [("['x'].a", 3)]
+        """,
+    )
+
+
+def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import numpy
+        import torch
+        import torch.distributed.autograd
+        import torch.distributed.rpc
+        from functorch import FunctionalModule, FunctionalModuleWithBuffers
+        from functorch import make_functional, make_functional_with_buffers
+        from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+        from torch.utils.data._utils.worker import _generate_state
+
+        from torch.testing._comparison import get_tolerances
+        assert get_tolerances(torch.ones(1), torch.float16, rtol=None, atol=None) == (1e-3, 1e-5)
+        assert get_tolerances(rtol=0.5, atol=0.25) == (0.5, 0.25)
+        assert torch._guards.active_fake_mode() is None and torch._utils._get_device_module("cpu") is torch.cpu
+        assert torch._utils._get_available_device_type() == ("cuda" if torch.cuda.is_available() else None)
+        torch.cpu.set_device("cpu")
+
+        y = torch.ones(2, 3, requires_grad=True)
+        z = torch.ops.aten.alias.default(y)
+        z.sum().backward()
+        assert z is not y and z.data_ptr() == y.data_ptr() and y.grad.sum() == 6
+        assert torch.ops.aten.view(y, [3, 2]).shape == (3, 2) and not torch.ops.aten.detach(y).requires_grad
+        assert torch.ops.aten.unique_consecutive(torch.tensor([1, 1, 2])).tolist() == [1, 2]
+
+        assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
+        assert torch.distributed.is_available()
+        assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
+
+        linear = torch.nn.Linear(2, 3)
+        run, params = make_functional(linear)
+        assert type(run) is FunctionalModule and run.stateless_model.weight.is_meta
+        x = torch.ones(4, 2)
+        assert torch.equal(run(params, x), linear(x)) and [p.requires_grad for p in params] == [True, True]
+        run, params, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2).eval())
+        assert type(run) is FunctionalModuleWithBuffers and len(buffers) == 3
+        assert torch.allclose(run(params, buffers, x), x, atol=1e-4)
+
+        log = []
+        class Noted(_DecoratorContextManager):
+            def __init__(self, name="plain"):
+                self.name = name
+            def __enter__(self):
+                log.append("in " + self.name)
+            def __exit__(self, *exception):
+                log.append("out " + self.name)
+            def clone(self):
+                return type(self)(self.name)
+        class Bare(_NoParamDecoratorContextManager):
+            __enter__ = lambda self: log.append("in bare")
+            __exit__ = lambda self, *exception: log.append("out bare")
+
+        @Noted("it")
+        def work():
+            return len(log)
+        assert work() == 1 and log == ["in it", "out it"]
+        @Bare
+        def pairs():
+            yield len(log)
+            yield len(log)
+        log.clear()
+        assert list(pairs()) == [1, 3] and log[-1] == "out bare"
+        log.clear()
+        assert context_decorator(lambda: Noted("once"), lambda: len(log))() == 1 and log == ["in once", "out once"]
+        try:
+            context_decorator(Noted("once"), len)
+        except AssertionError:
+            pass
+        else:
+            raise SystemExit("both a context manager and callable")
+        """,
+    )
+
+
+def test_a_test_case_of_pytorchs_tests_compares_tensors(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.testing._internal.common_utils import TestCase, freeze_rng_state, make_tensor, set_default_dtype
+
+        case = TestCase()
+        case.assertEqual({"a": [torch.ones(2), 1, None, "s"]}, {"a": [torch.ones(2), 1, None, "s"]})
+        case.assertEqual(torch.ones(2), [1, 1])
+        case.assertEqual(torch.ones(2), torch.ones(2) + 1e-7)
+        case.assertEqual(torch.ones(2), torch.ones(2) + 0.1, atol=0.2)
+        case.assertEqual(torch.ones(2), torch.ones(2).double(), exact_dtype=False)
+        case.assertEqual(torch.tensor(3.0), 3.0)
+        for a, b in [
+            (torch.ones(2), torch.zeros(2)),
+            (torch.ones(2), torch.ones(2).double()),
+            ({"a": 1}, {"b": 1}),
+            ([1, "a"], [1, "b"]),
+            ([1], [1, 2]),
+            (None, 1),
+        ]:
+            case.assertNotEqual(a, b)
+            try:
+                case.assertEqual(a, b, "they differ")
+            except AssertionError as error:
+                assert "they differ" in str(error)
+            else:
+                raise SystemExit(f"{a} == {b}")
+        with set_default_dtype(torch.float64):
+            assert torch.ones(1).dtype == torch.float64
+        with freeze_rng_state():
+            first = torch.rand(3)
+        assert torch.equal(torch.rand(3), first)
+        assert make_tensor(3, device="cpu", dtype=torch.float32).shape == (3,)
+        """,
+    )
+
+
+def test_states_by_the_names_of_parameters(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch import nn
+        from torch.distributed.checkpoint.state_dict import (
+            StateDictOptions,
+            get_model_state_dict,
+            get_optimizer_state_dict,
+            get_state_dict,
+            set_model_state_dict,
+            set_optimizer_state_dict,
+            set_state_dict,
+        )
+
+        def build(wrap):
+            model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+            model[0].bias.requires_grad_(False)
+            groups = [[], []]
+            for name, p in model.named_parameters():
+                if p.requires_grad:
+                    groups["bias" in name].append(p)
+            optimizer = torch.optim.Adam([{"params": group, "lr": 0.1 * (i + 1)} for i, group in enumerate(groups)])
+            return wrap(model), model, optimizer
+
+        for wrap in (lambda model: model, torch.compile):
+            model, inner, optimizer = build(wrap)
+            state, kept = get_state_dict(model, optimizer)
+            assert list(state)[:2] == ["0.weight", "0.bias"] and len(state) == 9
+            assert [g["params"] for g in kept["param_groups"]] == [
+                ["0.weight", "1.weight", "2.weight"],
+                ["1.bias", "2.bias"],
+            ]
+            assert set(kept["state"]["1.bias"]) == {"step", "exp_avg", "exp_avg_sq"}
+            assert [g["lr"] for g in optimizer.param_groups] == [0.1, 0.2] and inner[0].weight.grad is None
+            trained = get_model_state_dict(model, options=StateDictOptions(ignore_frozen_params=True))
+            assert len(trained) == 8 and "0.bias" not in trained
+            for entry in kept["state"].values():
+                entry["exp_avg"].fill_(3)
+            kept["param_groups"][0]["lr"] = 0.7
+            other, copy, theirs = build(wrap)
+            result = set_state_dict(other, theirs, model_state_dict=state, optim_state_dict=kept)
+            assert result.missing_keys == result.unexpected_keys == []
+            assert torch.equal(copy[2].weight, inner[2].weight)
+            assert [g["lr"] for g in theirs.param_groups] == [0.7, 0.2]
+            assert theirs.state[copy[2].weight]["exp_avg"].tolist() == [[3.0] * 3]
+
+        model = nn.Linear(2, 1)
+        momentum = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        plain = torch.optim.SGD(model.parameters(), 0.3)
+        set_optimizer_state_dict(model, plain, get_optimizer_state_dict(model, momentum))
+        assert (plain.param_groups[0]["lr"], plain.param_groups[0]["momentum"]) == (0.1, 0.9)
+        result = set_model_state_dict(model, {"weight": torch.ones(1, 2)}, options=StateDictOptions(strict=False))
+        assert result.missing_keys == ["bias"] and model.weight.tolist() == [[1.0, 1.0]]
+        for call in (
+            lambda: set_model_state_dict(model, {"weight": torch.ones(1, 2)}),
+            lambda: get_model_state_dict(model, options=StateDictOptions(broadcast_from_rank0=True)),
+        ):
+            try:
+                call()
+            except (RuntimeError, ValueError):
+                pass
+            else:
+                raise SystemExit("no error")
+        """,
+    )
+
+
+def test_tables_of_modules_are_dicts_in_trees(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.utils import _pytree
+
+        table = torch.nn.Linear(2, 3)._parameters
+        doubled = _pytree.tree_map(lambda t: t * 2, table)
+        assert type(doubled) is dict and torch.equal(doubled["bias"], table["bias"] * 2)
+        assert _pytree.tree_structure(table) == _pytree.tree_structure({"weight": 1, "bias": 2})
+        try:
+            import optree
+        except ImportError:
+            raise SystemExit(0)
+        assert len(optree.tree_leaves(table)) == 2 and type(optree.tree_map(lambda t: t * 2, table)) is dict
+        """,
+    )
+
+
+def test_functions_that_are_built_from_others(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        """
+        import dataclasses
+        import functools
+        import torch
+        import torch.distributed
+        from torch.utils import _pytree
+        from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+        a, b = torch.nn.Parameter(torch.ones(2)), torch.zeros(3)
+        a.grad, b.tag = torch.full((2,), 5.0), 1
+        torch.utils.swap_tensors(a, b)
+        assert type(a) is torch.Tensor and a.shape == (3,) and a.grad is None and a.tag == 1 and not a.requires_grad
+        assert type(b) is torch.nn.Parameter and b.tolist() == [1.0, 1.0] and b.grad.tolist() == [5.0, 5.0]
+        assert b.requires_grad and not hasattr(b, "tag")
+        try:
+            torch.utils.swap_tensors(b * 2, a)
+        except RuntimeError:
+            pass
+        else:
+            raise SystemExit("no leaf")
+
+        @dataclasses.dataclass
+        class Pair:
+            x: int
+            y: int
+
+        _pytree.register_dataclass(Pair)
+        assert _pytree.tree_map(lambda v: v + 1, Pair(1, 2)) == Pair(2, 3)
+        assert str(_pytree.tree_leaves_with_path(Pair(1, 2))[0][0][0]) == ".x"
+        tree = {"a": [1, 2.5]}
+        (_, first), (path, second) = _pytree.tree_leaves_with_path(tree)
+        assert (first, second) == (1, 2.5) and _pytree.key_get(tree, path) == 2.5
+        assert _pytree.arg_tree_leaves(1, b=[2]) == [1, 2]
+        assert _pytree.tree_any_only(int, lambda v: v == 1, tree)
+        assert not _pytree.tree_all_only(float, lambda v: v > 3, tree)
+        assert _pytree.map_only(int)(str)(3) == "3" and _pytree.map_only(int)(str)(3.5) == 3.5
+
+        x = torch.ones(3, requires_grad=True)
+        policy = lambda context, op, *args, **kwargs: CheckpointPolicy.PREFER_RECOMPUTE
+        contexts = functools.partial(create_selective_checkpoint_contexts, policy)
+        checkpoint(lambda t: (2 * t).exp(), x, use_reentrant=False, context_fn=contexts).sum().backward()
+        assert torch.allclose(x.grad, 2 * (2 * x).exp())
+        norm = torch.func.replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(3)))[0]
+        assert norm.running_mean is None and not norm.track_running_stats
+        assert torch.distributed.get_debug_level() is torch.distributed.DebugLevel.OFF
+        assert not torch.backends.cuda.is_flash_attention_available() and torch.distributions.utils.is_tensor_like(x)
+
+        from torch._utils import _reorder_tensors_as, classproperty
+
+        class Named:
+            name = classproperty(lambda cls: cls.__name__)
+
+        assert Named.name == Named().name == "Named"
+        one, two = torch.ones(1), torch.ones(1).double()
+        assert _reorder_tensors_as([one, two], [two, one])[0] is two
         """,
     )

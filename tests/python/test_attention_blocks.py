@@ -228,3 +228,44 @@ def test_what_keeps_an_encoder_from_leaving_padding_out():
     assert packs() and packs(activation=nn.GELU())
     assert not (packs(heads=3) or packs(batch_first=False) or packs(norm_first=True) or packs(bias=False))
     assert not packs(activation=nn.SiLU())
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_subclasses_of_layers_replace_their_blocks(norm_first: bool) -> None:
+    calls = []
+
+    class Encoder(nn.TransformerEncoderLayer):
+        def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+            calls.append(("self", attn_mask is not None, key_padding_mask is not None, is_causal))
+            return vesta.zeros_like(x)
+
+        def _ff_block(self, x: Any) -> Any:
+            calls.append("ff")
+            return vesta.zeros_like(x)
+
+    class Decoder(nn.TransformerDecoderLayer):
+        def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+            calls.append(("memory", mem.shape[0], attn_mask is not None, key_padding_mask is not None, is_causal))
+            return super()._mha_block(x, mem, attn_mask, key_padding_mask, is_causal)
+
+        def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+            calls.append(("self", attn_mask is not None, key_padding_mask is not None, is_causal))
+            return super()._sa_block(x, attn_mask, key_padding_mask, is_causal)
+
+        def _ff_block(self, x: Any) -> Any:
+            calls.append("ff")
+            return super()._ff_block(x)
+
+    x, mask = vesta.rand(4, 2, 8), nn.Transformer.generate_square_subsequent_mask(4)
+    layer = Encoder(8, 2, 16, norm_first=norm_first).eval()
+    y = layer(x, src_mask=mask, is_causal=True)
+    assert calls == [("self", True, False, True), "ff"]
+    assert vesta.allclose(y, x if norm_first else layer.norm2(layer.norm1(x)))
+    calls.clear()
+    decoder = Decoder(8, 2, 16, norm_first=norm_first).eval()
+    plain = nn.TransformerDecoderLayer(8, 2, 16, norm_first=norm_first).eval()
+    plain.load_state_dict(decoder.state_dict())
+    memory, padding = vesta.rand(3, 2, 8), vesta.tensor([[False, False, True]] * 2)
+    options = {"tgt_mask": mask, "tgt_is_causal": True, "memory_key_padding_mask": padding}
+    assert vesta.equal(decoder(x, memory, **options), plain(x, memory, **options))
+    assert calls == [("self", True, False, True), ("memory", 3, False, True, False), "ff"]

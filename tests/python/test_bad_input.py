@@ -395,8 +395,10 @@ def test_deprecated_forms_are_refused() -> None:
 
 
 def test_bools_are_no_dimensions() -> None:
-    """sum(x, True) is usually meant as keepdim: it raises, as in PyTorch."""
+    """sum(x, True) is usually meant as keepdim: it raises, as in PyTorch, which takes a bool after an int."""
     x = vesta.ones(2, 3)
+    assert vesta.rand(2, True).shape == x.view(2, True, 3)[:, :, 0].shape == vesta.zeros((2, True)).shape == (2, 1)
+    assert x.permute(1, False).shape == (3, 2) and x.sum((0, True)).shape == ()
     for call in (lambda: x.sum(True), lambda: x.amax(False), lambda: vesta.zeros(True), lambda: x.any(dim=True)):
         with pytest.raises(TypeError, match="must be tuple of ints, not bool"):
             call()

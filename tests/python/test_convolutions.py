@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import vesta
@@ -223,3 +225,23 @@ def test_strides_beyond_the_image(groups: int, dtype) -> None:
         results.append((y, *vesta.autograd.grad(y, (x, weight), made(3, *y.shape).to(dtype))))
     for near, far in zip(*results):
         assert vesta.equal(near, far)
+
+
+@pytest.mark.parametrize(
+    "option", [{"stride": [2]}, {"padding": (1,)}, {"dilation": [2]}, {"stride": [2], "padding": [1]}]
+)
+@pytest.mark.parametrize("kind", [nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d])
+def test_one_number_in_a_sequence_holds_for_all_dimensions(kind: Any, option: dict[str, Any]) -> None:
+    vesta.manual_seed(0)
+    layer = kind(2, 2, 3, **option)
+    plain = kind(2, 2, 3, **{name: value[0] for name, value in option.items()})
+    plain.load_state_dict(layer.state_dict())
+    x = vesta.randn(1, 2, *[8] * (3 if kind is nn.Conv3d else 2))
+    assert vesta.equal(layer(x), plain(x))
+    name, value = next(iter(option.items()))
+    assert getattr(layer, name) == tuple(value) and f"{name}=({value[0]},)" in repr(layer)
+    if kind is nn.ConvTranspose2d:
+        size = list(plain(x).shape[2:])
+        assert layer(x, output_size=size).shape == plain(x, output_size=size).shape
+    with pytest.raises(ValueError, match=r"expected an integer or \d of them, got \[3\] \(kernel_size\)"):
+        kind(2, 2, [3])

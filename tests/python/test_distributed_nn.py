@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 import pytest
 import vesta
@@ -137,3 +138,27 @@ def test_replicas_send_their_gradients_to_the_module():
         parallel_apply(copies, [x])
     with pytest.raises(vesta.ArgumentError, match="linear: expected an input of 2 features"):
         parallel_apply(copies, [x, vesta.ones(1, 7)])
+
+
+def test_a_module_may_say_what_its_copies_are() -> None:
+    class Cached(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(2, 2)
+            self.cache = {"a": 1}
+            self.register_buffer("mean", vesta.ones(2))
+
+        def _replicate_for_data_parallel(self) -> Any:
+            replica = super()._replicate_for_data_parallel()
+            replica.cache = dict(self.cache)
+            return replica
+
+    network = Cached()
+    replica = network._replicate_for_data_parallel()
+    assert replica.cache == network.cache and replica.cache is not network.cache
+    assert list(replica.parameters()) == [] and replica.mean is network.mean and not hasattr(replica, "weight")
+    replica.mean = vesta.zeros(2)
+    assert network.mean.tolist() == [1.0, 1.0] and len(list(network.parameters())) == 2
+    copy = replicate(network, ["cpu"])[0]
+    assert copy.cache is not network.cache and copy(vesta.ones(1, 2)).shape == (1, 2)
+    with pytest.raises(RuntimeError, match="uninitialized parameters"):
+        replicate(nn.LazyLinear(2), ["cpu"])

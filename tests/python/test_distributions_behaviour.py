@@ -212,6 +212,28 @@ def test_a_subclass_with_a_constructor_needs_an_expansion_of_its_own():
     assert tuple(Expanding(1.0).expand((2,)).sample().shape) == (2,)
 
 
+def test_a_subclass_may_keep_validation_in_its_parts() -> None:
+    class Kept(d.Independent):
+        @property
+        def _validate_args(self) -> Any:
+            return self.base_dist._validate_args
+
+        @_validate_args.setter
+        def _validate_args(self, value: bool) -> None:
+            self.base_dist._validate_args = value
+
+    wider = Kept(d.Normal(vesta.zeros(3), 1.0), 1).expand((2,))
+    assert wider.batch_shape == (2,) and wider.base_dist.batch_shape == (2, 3)
+
+
+def test_a_subclass_of_gamma_draws_by_an_rsample_without_a_generator() -> None:
+    class Ones(d.Gamma):
+        def rsample(self, sample_shape: Any = ()) -> Any:
+            return vesta.ones(sample_shape)
+
+    assert Ones(2.0, 1.0).sample((3,)).tolist() == [1.0, 1.0, 1.0]
+
+
 def test_a_distribution_of_a_user():
     class Triangle(d.Distribution):
         arg_constraints = {"width": constraints.positive}
@@ -418,3 +440,14 @@ def test_half_precision_and_dtypes():
         assert dist.sample().dtype == dist.log_prob(dist.sample()).dtype == dist.entropy().dtype == dtype
     gamma = d.Gamma(vesta.ones(2, dtype=vesta.float64), 1.0)
     assert gamma.sample().dtype == gamma.entropy().dtype == vesta.float64
+
+
+def test_events_of_several_parts_keep_their_shapes() -> None:
+    class Parts(d.Distribution):
+        arg_constraints: dict[str, Any] = {}
+
+        def __init__(self) -> None:
+            super().__init__((), ((2,), (3, 4)))
+
+    assert Parts().event_shape == ((2,), (3, 4)) and Parts().batch_shape == ()
+    assert type(d.Distribution([2], (3,), validate_args=False).batch_shape) is vesta.Size

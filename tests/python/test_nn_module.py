@@ -455,3 +455,19 @@ def test_tables_replaced_past_the_own_setattr_are_attributes() -> None:
     assert not hasattr(module, "weight")
     with pytest.raises(AttributeError, match=r"before Module.__init__\(\) call"):
         nn.Linear.__new__(nn.Linear).weight = weight
+
+
+def test_methods_that_subclasses_call_by_pytorchs_names() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    weights = net._named_members(get_members_fn=lambda module: [("w", getattr(module, "weight", None))])
+    assert [name for name, _ in weights] == ["0.w", "1.w"]
+    assert type(net.pop(key=1)) is nn.Linear and type(nn.ModuleDict({"a": net}).pop(key="a")) is nn.Sequential
+
+    class Ones(nn.Embedding):
+        def reset_parameters(self) -> None:
+            nn.init.ones_(self.weight)
+            self._fill_padding_idx_with_zero()
+
+    assert Ones(3, 2, padding_idx=1).weight.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(AttributeError, match=r"cannot assign buffer before Module.__init__\(\) call"):
+        nn.Module.__new__(nn.Module).register_buffer("b", vesta.ones(1))

@@ -373,3 +373,17 @@ def test_schedules_know_that_they_are_in_a_step() -> None:
     assert list(warm.state_dict())[-6:] == last
     cyclic = optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0)
     assert list(cyclic.state_dict())[-7:] == [*last, "_scale_fn_custom"]
+
+
+def test_a_subclass_reduces_rates_its_own_way() -> None:
+    class Noting(vesta.optim.lr_scheduler.ReduceLROnPlateau):
+        def _reduce_lr(self, epoch: int) -> None:
+            epochs.append(epoch)
+            super()._reduce_lr(epoch)
+
+    epochs: list[int] = []
+    optimizer = vesta.optim.SGD([vesta.ones(1, requires_grad=True)], lr=1.0)
+    schedule = Noting(optimizer, factor=0.5, patience=0)
+    for _ in range(3):
+        schedule.step(1.0)
+    assert epochs == [2, 3] and optimizer.param_groups[0]["lr"] == 0.25

@@ -70,13 +70,14 @@ def install() -> None:
             "anything imports torch, or run the program by: python -m vesta.as_torch script.py"
         )
     from . import behaviour, naming
-    from .finder import Finder, adopt
+    from .finder import Finder, adopt, tell
 
     _finder = Finder()
     sys.meta_path.insert(0, _finder)
     naming.install(adopt)
     behaviour.install()
     sys.modules["torch"] = vesta
+    tell()
     importlib.import_module("vesta.utils")  # PyTorch's is loaded with it, and programs rely on sys.modules
     _reach_children()
 

@@ -43,7 +43,10 @@ def _losses(module: ModuleType) -> None:
 
 
 def _optimizers(module: ModuleType) -> None:
-    """A parameter that comes twice in a group is warned about."""
+    """A parameter that comes twice in a group is warned about; subclasses find PyTorch's static methods."""
+    from .optimizer_parts import extend
+
+    extend(module.Optimizer)
 
     def warn(message: str) -> None:
         warnings.warn(

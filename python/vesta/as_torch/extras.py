@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["find"]
+__all__ = ["find", "no"]
 
 #: Beginnings of names inside of PyTorch's library that are settings of what Vesta has not: calls of them do nothing.
 _SETTINGS = (
@@ -143,12 +143,20 @@ def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single non
         raise RuntimeError(assert_msg)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Returns four words that seed NumPy in a worker of a loader."""
+    import numpy
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(word) for word in numpy.random.SeedSequence(words).generate_state(4)]
+
+
 def _tracing_state() -> None:
     """Returns None: nothing is traced."""
     return None
 
 
-def _false() -> bool:
+def no() -> bool:
     """Returns False."""
     return False
 
@@ -378,8 +386,9 @@ _NAMES: dict[str, Any] = {
     "torch._assert_async": _assert_async,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
     "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
+    "torch.utils.data.information._generate_state": _generate_state,
     "torch._C._get_tracing_state": _tracing_state,
-    "torch._C._is_tracing": _false,
+    "torch._C._is_tracing": no,
     "torch._C._nn._parse_to": _parse_to,
     "torch._C._is_torch_function_enabled": _true,
     "torch._C._GLIBCXX_USE_CXX11_ABI": True,
@@ -406,6 +415,8 @@ _NAMES: dict[str, Any] = {
     "torch._check_with": _check_with,
     "torch._check_tensor_all": _check_tensor_all,
     "torch._check_tensor_all_with": _check_tensor_all_with,
+    "torch._guards.active_fake_mode": _tracing_state,
+    "torch._guards.detect_fake_mode": lambda inputs=None: None,
     "torch._shape_as_tensor": _shape_as_tensor,
     "torch.sym_int": int,
     "torch.sym_float": float,
@@ -415,10 +426,10 @@ _NAMES: dict[str, Any] = {
     "torch.sym_ite": sym_ite,
     "torch.sym_sum": sym_sum,
     "torch._C._get_privateuse1_backend_name": lambda: "privateuseone",
-    "torch._C._cuda_isInBadFork": _false,
-    "torch._C._are_functorch_transforms_active": _false,
-    "torch._C._jit_can_fuse_on_cpu": _false,
-    "torch._C._jit_can_fuse_on_gpu": _false,
+    "torch._C._cuda_isInBadFork": no,
+    "torch._C._are_functorch_transforms_active": no,
+    "torch._C._jit_can_fuse_on_cpu": no,
+    "torch._C._jit_can_fuse_on_gpu": no,
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": lambda t: False,
     "torch.utils._python_dispatch._get_current_dispatch_mode": _tracing_state,
     "torch._subclasses.fake_tensor.is_fake": lambda t: False,
@@ -437,10 +448,10 @@ _NAMES: dict[str, Any] = {
     "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "torch.profiler.profiler._default_schedule_fn": _default_schedule_fn,
     "torch.backends.mps.is_macos_or_newer": _is_macos_or_newer,
-    "torch.backends.mps.is_macos13_or_newer": _false,
+    "torch.backends.mps.is_macos13_or_newer": no,
     "torch._inductor.cudagraph_mark_step_begin": _do_nothing,
     "torch.compiler.cudagraph_mark_step_begin": _do_nothing,
-    "torch.autograd._profiler_enabled": _false,
+    "torch.autograd._profiler_enabled": no,
     "torch.autograd._disable_profiler": _do_nothing,
 }
 #: Names that are found when they are asked for.
@@ -485,6 +496,17 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch.nn.init._no_grad_trunc_normal_": _trunc_normal,
 }
 
+#: The last parts of the names in ``built_from_others``, which is not loaded for others.
+_BUILT = frozenset(
+    """
+    CheckpointPolicy DebugLevel _reorder_tensors_as arg_tree_leaves can_use_cudnn_attention can_use_efficient_attention
+    can_use_flash_attention classproperty create_selective_checkpoint_contexts get_debug_level is_ck_sdpa_available
+    is_compiling is_flash_attention_available is_multithreading_enabled is_tensor_like key_get map_only
+    register_constant register_dataclass replace_all_batch_norm_modules_ set_debug_level set_debug_level_from_env
+    swap_tensors tree_all_only tree_any_only tree_leaves_with_path
+    """.split()
+)
+
 
 def find(name: str) -> Any:
     """Returns the object of a name ``torch...``; None if it is not one of these."""
@@ -494,4 +516,10 @@ def find(name: str) -> Any:
         return _LATE[name]()
     if name.startswith(("torch.optim.", "torch.utils._foreach_utils.")):
         return _optimizer_part(name)
-    return _do_nothing if name.startswith(_SETTINGS) else None
+    if name.startswith(_SETTINGS):
+        return _do_nothing
+    if name.rpartition(".")[2] not in _BUILT:
+        return None
+    from . import built_from_others
+
+    return getattr(built_from_others, "NAMES", {}).get(name)  # it may be at its own imports

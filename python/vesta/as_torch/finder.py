@@ -138,6 +138,46 @@ def attach(module: ModuleType, theirs: str) -> None:
     values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not
 
 
+class _Then:
+    """A loader that calls a function once its module is executed."""
+
+    def __init__(self, loader: Any, then: Callable[[], Any]) -> None:
+        self.loader, self.then = loader, then
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.then()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def _tables_in_optree() -> None:
+    """Tells optree that the tables of modules are dicts, as PyTorch's are."""
+    from optree import registry
+
+    from vesta.nn.modules.registry import Registry
+
+    registry.register_pytree_node(
+        Registry,
+        lambda table: (tuple(table.values()), tuple(table), tuple(table)),
+        lambda names, values: dict(zip(names, values)),
+        namespace=vars(registry)["__GLOBAL_NAMESPACE"],
+    )
+
+
+#: What is done when a library is loaded that knows the classes of PyTorch's containers exactly.
+_TOLD = {"optree": _tables_in_optree}
+
+
+def tell() -> None:
+    """Tells the libraries of ``_TOLD`` that are loaded already."""
+    for name in _TOLD:
+        if name in sys.modules:
+            _TOLD[name]()
+
+
 class Finder:
     """Finds ``torch`` and what is below it, and names what is below ``vesta`` as it is loaded."""
 
@@ -146,6 +186,11 @@ class Finder:
             spec = PathFinder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
                 spec.loader = _Naming(spec.loader, name)  # type: ignore[assignment]
+            return spec
+        if name in _TOLD:
+            spec = PathFinder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Then(spec.loader, _TOLD[name])  # type: ignore[assignment]
             return spec
         if name == "functorch":  # an old name of torch.func, a package of its own
             spec = PathFinder.find_spec(name, path, target)

@@ -127,6 +127,8 @@ def _by_table(module: ModuleType, theirs: str, name: str) -> Any:
     found = _above(theirs, name, listed.get(name))
     if name not in listed and not isinstance(found, type):
         found = None
+    if found is None and name == "is_available":  # programs ask before they use the rest
+        return extras.no
     return refused(f"{theirs}.{name}") if found is None else found
 
 

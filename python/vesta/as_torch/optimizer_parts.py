@@ -12,7 +12,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 
-__all__ = ["PARTS"]
+__all__ = ["PARTS", "extend"]
 
 _DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 
@@ -126,6 +126,23 @@ def _group_tensors_by_device_and_dtype(tensorlistlist: list[list[Any]], with_ind
     return groups
 
 
+def _process_value_according_to_param_policy(
+    param: Any, value: Any, param_id: int, param_groups: list[dict[str, Any]], key: str | None = None
+) -> Any:
+    """Returns an entry of a state as it is loaded for a parameter: in its dtype and on its device, except ``step``."""
+    if key == "step":
+        own: dict[str, Any] = next((group for group in param_groups if param_id in group["params"]), {})
+        on_device = own.get("fused") or own.get("capturable")
+        return value.to(dtype=vesta.float32, device=param.device) if on_device else value
+    return value.to(dtype=param.dtype if param.is_floating_point() else value.dtype, device=param.device)
+
+
+def extend(optimizer: type) -> None:
+    """Gives the class ``Optimizer`` the static methods that subclasses call."""
+    for function in (_group_tensors_by_device_and_dtype, _process_value_according_to_param_policy):
+        setattr(optimizer, function.__name__, staticmethod(function))
+
+
 _LISTS = (
     _get_foreach_kernels_supported_devices,
     _get_fused_kernels_supported_devices,
@@ -151,7 +168,6 @@ _MODULES = ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "
 PARTS: dict[str, Any] = {
     **{f"torch.optim.{home}.{f.__name__}": f for home in ("optimizer", *_MODULES) for f in _STEPS},
     **{f"torch.{home}.{f.__name__}": f for home in ("utils._foreach_utils", "optim.optimizer") for f in _LISTS},
-    "torch.optim.optimizer.Optimizer._group_tensors_by_device_and_dtype": _group_tensors_by_device_and_dtype,
     **{
         f"torch.optim.{home}.{name}": text
         for home in ("optimizer", *_MODULES)

@@ -7,7 +7,7 @@ from vesta._types import Device
 
 from . import amp as amp
 
-__all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
+__all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
 
 
 def is_available() -> bool:
@@ -23,6 +23,15 @@ def device_count() -> int:
 def current_device() -> str:
     """Returns the CPU's name as a device."""
     return "cpu"
+
+
+def is_initialized() -> bool:
+    """Returns True: the CPU needs no start."""
+    return True
+
+
+def set_device(device: Device | None) -> None:
+    """Does nothing: there is one CPU."""
 
 
 def synchronize(device: Device | None = None) -> None:

@@ -15,6 +15,11 @@ from .utils import lazy_property
 __all__ = ["Distribution"]
 
 
+def _shape_of(given: Any) -> Any:
+    """Returns a shape; what a program's own distribution gives instead (a shape for each of several parts) as it is."""
+    return given if any(isinstance(size, (tuple, list)) for size in given) else Size(given)
+
+
 class Distribution:
     """The base of all distributions.
 
@@ -60,8 +65,8 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
-        self._batch_shape = Size(batch_shape)
-        self._event_shape = Size(event_shape)
+        self._batch_shape = _shape_of(batch_shape)
+        self._event_shape = _shape_of(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
@@ -117,9 +122,13 @@ class Distribution:
                 setattr(new, name, value.expand(batch_shape + _last(value.batch_shape, own)))
             elif value is not None:
                 setattr(new, name, value.expand(batch_shape + _last(value.shape, own)))
+        self._expand_parts(new, batch_shape)
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
+
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        """Gives an expanded distribution what its ``_parameters`` do not list, before its ``__init__`` runs."""
 
     @property
     def batch_shape(self) -> Size:

@@ -61,6 +61,8 @@ class Gamma(ExponentialFamily):
     def sample(self, sample_shape: Shape = (), *, generator: vesta.Generator | None = None) -> Tensor:
         """Draws a sample without a gradient; ``generator`` is the source of the random numbers."""
         with vesta.no_grad():
+            if generator is None:  # a subclass's rsample() may know no generator
+                return self.rsample(sample_shape)
             return self.rsample(sample_shape, generator=generator)
 
     def rsample(self, sample_shape: Shape = (), generator: vesta.Generator | None = None) -> Tensor:

@@ -54,10 +54,8 @@ class Independent(Distribution):
         cut = batch_dims - reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.base_dist = self.base_dist.expand(Size(batch_shape) + self.event_shape[: self.reinterpreted_batch_ndims])
-        return new
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -73,14 +73,12 @@ class TransformedDistribution(Distribution):
             raise AssertionError(f"forward_shape length {len(shape)} must be >= event_dim {len(shape) - cut}")
         super().__init__(Size(shape[:cut]), Size(shape[cut:]), validate_args=validate_args)
 
-    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        shape = Size(batch_shape) + self.event_shape
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         new.transforms = self.transforms
-        return new
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> constraints.Constraint:

@@ -253,9 +253,11 @@ class OpPacket:
 def _own_function(name: str) -> Callable[..., Any]:
     """Returns the function of Vesta that ``aten`` has under a name; one that refuses if there is none: libraries name
     many, and call few."""
-    for home in (vesta._C._ops, vesta._C._private, vesta._C._nn, Tensor, vesta.nn.functional):
+    if name in _ALIASES:
+        return _ALIASES[name]
+    for home in (vesta._C._ops, vesta._C._private, vesta._C._nn, Tensor, vesta.nn.functional, vesta):
         found = getattr(home, name, None)
-        if callable(found):
+        if callable(found) and not getattr(found, "__refuses__", False):  # as_torch answers for what is not there
             return found
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
@@ -293,6 +295,15 @@ class Namespace:
 
 #: Operators that the program has defined, by ``namespace::name``.
 defined: dict[str, Operator] = {}
+#: Functions of ``aten`` that are named otherwise here.
+_ALIASES: dict[str, Callable[..., Any]] = {
+    "_conj": vesta.conj,
+    "_is_all_true": Tensor.all,
+    "_local_scalar_dense": Tensor.item,
+    "_unsafe_view": Tensor.view,
+    "alias": lambda self: self.view_as(self),
+    "sym_size": Tensor.size,
+}
 #: Namespaces that hold Vesta's own functions.
 OWN = ("aten", "prims", "prim")
 

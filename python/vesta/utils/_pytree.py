@@ -111,7 +111,10 @@ class _NamedTuples:
 
 
 def _get_node_type(tree: Any) -> Any:
-    return _NamedTuples if _is_namedtuple(tree) else type(tree)
+    kind = type(tree)
+    if kind in SUPPORTED_NODES:
+        return kind
+    return _NamedTuples if _is_namedtuple(tree) else getattr(kind, "_seen_as", kind)
 
 
 for _kind, _flatten, _unflatten in (
@@ -338,6 +341,10 @@ class SequenceKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
+    def get(self, sequence: Any) -> Any:
+        """Returns what lies there."""
+        return sequence[self.idx]
+
 
 class MappingKey(NamedTuple):
     """A step of a path into a mapping."""
@@ -347,6 +354,10 @@ class MappingKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.key!r}]"
 
+    def get(self, mapping: Any) -> Any:
+        """Returns what lies there."""
+        return mapping[self.key]
+
 
 class GetAttrKey(NamedTuple):
     """A step of a path to an attribute, such as a field of a named tuple."""
@@ -355,6 +366,10 @@ class GetAttrKey(NamedTuple):
 
     def __str__(self) -> str:
         return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """Returns what lies there."""
+        return getattr(obj, self.name)
 
 
 def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:

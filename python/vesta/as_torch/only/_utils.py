@@ -13,7 +13,9 @@ from vesta.serialization.rebuilding import *  # noqa: F403
 __all__ = [
     "_accumulate",
     "_flatten_dense_tensors",
+    "_get_available_device_type",
     "_get_device_index",
+    "_get_device_module",
     "_take_tensors",
     "_unflatten_dense_tensors",
     *(name for name in rebuilding.__all__ if name.startswith("_rebuild_")),
@@ -66,6 +68,19 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
             raise ValueError(f"Expected a non cpu device, but got: {device}")
         return -1
     return vesta.cuda.current_device() if device.index is None else device.index
+
+
+def _get_available_device_type() -> str | None:
+    """Returns the type of the devices beside the CPU; None without one."""
+    return "cuda" if vesta.cuda.is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """Returns the module of a type of devices, ``torch.cuda`` for ``"cuda"``."""
+    module = getattr(vesta, device_type, None)
+    if module is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'vesta'.")
+    return module
 
 
 def _element_size(dtype: Any) -> int:

@@ -22,6 +22,8 @@ from vesta.func import (
 )
 
 __all__ = [
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
     "functional_call",
     "functionalize",
@@ -46,18 +48,46 @@ def _split(model: vesta.nn.Module, detach: bool) -> tuple[dict[str, Any], dict[s
     return params, dict(whole.named_buffers())
 
 
+class FunctionalModuleWithBuffers(vesta.nn.Module):
+    """A module as a function ``f(params, buffers, *args)`` of its state; ``stateless_model`` has none of its own."""
+
+    def __init__(
+        self, stateless_model: vesta.nn.Module, param_names: Sequence[str], buffer_names: Sequence[str]
+    ) -> None:
+        super().__init__()
+        self.stateless_model = stateless_model
+        self.param_names, self.buffer_names = tuple(param_names), tuple(buffer_names)
+
+    @classmethod
+    def _create_from(cls, model: vesta.nn.Module, disable_autograd_tracking: bool = False) -> tuple[Any, ...]:
+        params, buffers = _split(model, disable_autograd_tracking)
+        made = cls(copy.deepcopy(model).to("meta"), list(params), list(buffers))
+        return made, tuple(params.values()), tuple(buffers.values())
+
+    def forward(self, params: Sequence[Any], buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs the module with a state."""
+        state = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
+        return functional_call(self.stateless_model, state, args, kwargs)
+
+
+class FunctionalModule(FunctionalModuleWithBuffers):
+    """A module without buffers as a function ``f(params, *args)`` of its parameters."""
+
+    @classmethod
+    def _create_from(cls, model: vesta.nn.Module, disable_autograd_tracking: bool = False) -> tuple[Any, ...]:
+        return super()._create_from(model, disable_autograd_tracking)[:2]
+
+    def forward(self, params: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """Runs the module with parameters."""
+        return super().forward(params, (), *args, **kwargs)
+
+
 def make_functional_with_buffers(
     model: vesta.nn.Module, disable_autograd_tracking: bool = False
 ) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
     """Returns ``f(params, buffers, *args)``, which runs a copy of the module, and copies of both."""
-    params, buffers = _split(model, disable_autograd_tracking)
-    inner = copy.deepcopy(model)
-
-    def run(given: Sequence[Any], given_buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        state = {**dict(zip(params, given)), **dict(zip(buffers, given_buffers))}
-        return functional_call(inner, state, args, kwargs)
-
-    return run, tuple(params.values()), tuple(buffers.values())
+    made, params, buffers = FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
+    return made, params, buffers
 
 
 def make_functional(
@@ -72,12 +102,8 @@ def make_functional(
         raise RuntimeError(
             "make_functional: expected a module without buffers, got one with some. Use make_functional_with_buffers()."
         )
-    with_buffers, params, _ = make_functional_with_buffers(model, disable_autograd_tracking)
-
-    def run(given: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        return with_buffers(given, (), *args, **kwargs)
-
-    return run, params
+    made, params = FunctionalModule._create_from(model, disable_autograd_tracking)
+    return made, params
 
 
 def combine_state_for_ensemble(

@@ -61,10 +61,10 @@ class _Numbered(Module):
             delattr(self, name)
         self._table("_modules").replace([(str(i), module) for i, module in enumerate(self._modules.values())])
 
-    def pop(self, index: int = -1) -> Module:
-        """Removes and returns the module at ``index``; later ones move up."""
-        module = self[index]
-        del self[index]
+    def pop(self, key: int = -1) -> Module:
+        """Removes and returns the module at a place; later ones move up."""
+        module = self[key]
+        del self[key]
         return module
 
     def append(self, module: Module) -> Self:
@@ -277,9 +277,9 @@ class ModuleDict(Module):
         """Removes every module."""
         self._table("_modules").clear()
 
-    def pop(self, name: str) -> Module:
-        """Removes and returns the module under ``name``."""
-        return self._table("_modules").pop(name)
+    def pop(self, key: str) -> Module:
+        """Removes and returns the module under a name."""
+        return self._table("_modules").pop(key)
 
     def keys(self) -> KeysView[str]:
         """Returns the names."""

@@ -157,9 +157,9 @@ class _Conv(_ConvNd):
             in_channels,
             out_channels,
             sizes(op, "kernel_size", kernel_size, dims),
-            sizes(op, "stride", stride, dims),
-            padding if isinstance(padding, str) else sizes(op, "padding", padding, dims),
-            sizes(op, "dilation", dilation, dims),
+            sizes(op, "stride", stride, dims, shared=True),
+            padding if isinstance(padding, str) else sizes(op, "padding", padding, dims, shared=True),
+            sizes(op, "dilation", dilation, dims, shared=True),
             False,
             (0,) * dims,
             groups,
@@ -200,11 +200,11 @@ class _ConvTransposeNd(_ConvNd):
             in_channels,
             out_channels,
             sizes(op, "kernel_size", kernel_size, dims),
-            sizes(op, "stride", stride, dims),
-            sizes(op, "padding", padding, dims),
-            sizes(op, "dilation", dilation, dims),
+            sizes(op, "stride", stride, dims, shared=True),
+            sizes(op, "padding", padding, dims, shared=True),
+            sizes(op, "dilation", dilation, dims, shared=True),
             True,
-            sizes(op, "output_padding", output_padding, dims),
+            sizes(op, "output_padding", output_padding, dims, shared=True),
             groups,
             bias,
             padding_mode,
@@ -229,6 +229,7 @@ class _ConvTransposeNd(_ConvNd):
         op, dims = type(self).__name__, num_spatial_dims or self._dims
         stride, padding = stride or self.stride, padding or self.padding
         kernel_size, dilation = kernel_size or self.kernel_size, dilation or self.dilation
+        stride, padding, dilation = (v * dims if len(v) == 1 else v for v in (stride, padding, dilation))
         expect(op, "input", input, Tensor, "Tensor")
         if output_size is None:
             return self.output_padding

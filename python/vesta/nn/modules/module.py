@@ -175,7 +175,7 @@ class Module(HooksMixin, StateDictMixin):
         try:
             return own_table(self, table)
         except KeyError:
-            kind = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "module"}[table]
+            kind = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}[table]
             raise AttributeError(
                 f"cannot assign {kind} before Module.__init__() call. Call super().__init__() first."
             ) from None
@@ -384,12 +384,16 @@ class Module(HooksMixin, StateDictMixin):
             yield module
 
     def _named_members(
-        self, entries: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         memo: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for module_prefix, module in modules:
-            for name, value in entries(module):
+            for name, value in get_members_fn(module):
                 if value is None or id(value) in memo:
                     continue
                 if remove_duplicate:
@@ -652,6 +656,16 @@ class Module(HooksMixin, StateDictMixin):
                 grad = parameter.grad  # it stays the same object, without its history
                 grads.append(grad.requires_grad_(False) if grad.is_leaf else grad.detach_())
         _tensor_lists.zero_(grads)
+
+    def _replicate_for_data_parallel(self) -> Any:
+        """Returns a copy for one forward pass on a device: with tables of its own, without parameters."""
+        own = {*_TABLES, *(name for table in _TABLES for name in getattr(self, table))}
+        replica = self.__class__.__new__(self.__class__)
+        replica.__dict__.update({k: v for k, v in self.__dict__.items() if k not in own})
+        for table in _TABLES:
+            replica.__dict__[table] = Registry(replica, () if table == "_parameters" else getattr(self, table))
+        replica._is_replica = True
+        return replica
 
     # ---- printing ----
 

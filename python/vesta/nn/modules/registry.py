@@ -27,6 +27,7 @@ class Registry(dict):
     """A dict that mirrors its entries as attributes of one module; pickles and copies as a plain dict."""
 
     __slots__ = ("__weakref__", "_owner")
+    _seen_as = dict  #: what it is in a tree: the tables of PyTorch's modules are plain dicts
 
     def __init__(self, owner: Any, items: Any = ()) -> None:
         super().__init__()

@@ -78,6 +78,9 @@ class Embedding(Module):
     def reset_parameters(self) -> None:
         """Redraws the table."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
             with vesta.no_grad():
                 self.weight[self.padding_idx].fill_(0)
@@ -207,6 +210,9 @@ class EmbeddingBag(Module):
     def reset_parameters(self) -> None:
         """Redraws the table."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
             with vesta.no_grad():
                 self.weight[self.padding_idx].fill_(0)

@@ -151,19 +151,31 @@ class TransformerEncoderLayer(_TransformerLayer):
     ) -> Tensor:
         """Returns the encoded sequence; ``is_causal`` says that ``src_mask`` is the causal mask."""
         expect("TransformerEncoderLayer", "src", src, Tensor, "Tensor")
-        masks = _masks("src_key_padding_mask", src_key_padding_mask, "src_mask", src_mask, src.dtype)
+        padding, mask = _masks("src_key_padding_mask", src_key_padding_mask, "src_mask", src_mask, src.dtype)
         x = src
         if self.norm_first:
-            x = x + self._attend(self.norm1(x), *masks, is_causal)
-            return x + self.dropout2(self._feed_forward(self.norm2(x)))
-        x = self.norm1(x + self._attend(x, *masks, is_causal))
-        return self.norm2(x + self.dropout2(self._feed_forward(x)))
+            x = x + self._sa_block(self.norm1(x), mask, padding, is_causal=is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, mask, padding, is_causal=is_causal))
+        return self.norm2(x + self._ff_block(x))
 
-    def _attend(self, x: Tensor, padding: Tensor | None, mask: Tensor | None, is_causal: bool) -> Tensor:
-        out, _ = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
-        )
-        return self.dropout1(out)
+    # The blocks have the names of PyTorch's: subclasses replace them.
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        return self.dropout1(_attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self.dropout2(self._feed_forward(x))
+
+
+def _attended(
+    attention: Module, x: Tensor, keys: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+) -> Tensor:
+    """Returns what ``x`` finds among the keys, without the weights."""
+    return attention(x, keys, keys, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False)[
+        0
+    ]
 
 
 def _masks(
@@ -244,24 +256,33 @@ class TransformerDecoderLayer(_TransformerLayer):
         for name, value in (("tgt", tgt), ("memory", memory)):
             expect("TransformerDecoderLayer", name, value, Tensor, "Tensor")
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        other = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)
         x = tgt
         if self.norm_first:
-            normed = self.norm1(x)
-            x = x + self.dropout1(self._attend(self.self_attn, normed, normed, *own))
-            x = x + self.dropout2(self._attend(self.multihead_attn, self.norm2(x), memory, *other))
-            return x + self.dropout3(self._feed_forward(self.norm3(x)))
-        x = self.norm1(x + self.dropout1(self._attend(self.self_attn, x, x, *own)))
-        x = self.norm2(x + self.dropout2(self._attend(self.multihead_attn, x, memory, *other)))
-        return self.norm3(x + self.dropout3(self._feed_forward(x)))
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), *other)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, *other))
+        return self.norm3(x + self._ff_block(x))
 
-    @staticmethod
-    def _attend(
-        attention: Module, x: Tensor, keys: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        return attention(
-            x, keys, keys, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False
-        )[0]
+        return self.dropout1(_attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self.dropout2(_attended(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self.dropout3(self._feed_forward(x))
 
 
 class TransformerEncoder(Module):

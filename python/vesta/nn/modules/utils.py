@@ -41,13 +41,16 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
 
 
-def sizes(op: str, name: str, value: Any, count: int) -> tuple[int, ...]:
-    """Converts an integer, or one for each of ``count`` dimensions, to a tuple of ``count``."""
+def sizes(op: str, name: str, value: Any, count: int, shared: bool = False) -> tuple[int, ...]:
+    """Converts an integer, or one for each of ``count`` dimensions, to a tuple of ``count``.
+
+    ``shared``: a sequence of one integer, which holds for all dimensions, stays as it is.
+    """
     value = python_numbers(value)
     if not isinstance(value, (int, tuple, list)):
         raise TypeError(f"{op}: expected an integer or {count} of them, got {type(value).__name__} ({name}).")
     entries = (value,) * count if isinstance(value, int) else tuple(value)
-    if len(entries) != count or not all(isinstance(entry, int) for entry in entries):
+    if len(entries) not in ((1, count) if shared else (count,)) or not all(isinstance(entry, int) for entry in entries):
         raise ValueError(f"{op}: expected an integer or {count} of them, got {value!r} ({name}).")
     return entries
 

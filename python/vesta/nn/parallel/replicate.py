@@ -7,7 +7,6 @@ from typing import Any
 
 from vesta import Tensor
 from vesta.nn.modules.module import Module
-from vesta.nn.modules.registry import Registry
 
 from .scatter_gather import as_device
 
@@ -33,7 +32,7 @@ def _copy_to(network: Module, device: Any, detach: bool) -> Module:
             moved[id(tensor)] = there if keeps_graph and not detach else there.detach()
         return moved[id(tensor)]
 
-    copies = {id(module): _shell(module) for module in network.modules()}
+    copies = {id(module): module._replicate_for_data_parallel() for module in network.modules()}
     for module in network.modules():
         twin = copies[id(module)]
         for name, child in module._modules.items():
@@ -44,13 +43,3 @@ def _copy_to(network: Module, device: Any, detach: bool) -> Module:
         for name, buffer in module._buffers.items():
             twin._buffers[name] = None if buffer is None else carried(buffer, False)
     return copies[id(network)]
-
-
-def _shell(module: Module) -> Module:
-    """Returns a copy of a module with empty tables; everything else is shared."""
-    shell = type(module).__new__(type(module))
-    tables = ("_parameters", "_buffers", "_modules")
-    entries = {name for table in tables for name in getattr(module, table)}
-    shell.__dict__.update({k: v for k, v in module.__dict__.items() if k not in entries and k not in tables})
-    shell.__dict__.update({table: Registry(shell) for table in tables})
-    return shell
