@@ -1,5 +1,6 @@
 // The argument types of ops: lists that accept braces, optional lists, tensor lists, and the destination of an op.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -46,6 +47,7 @@ class MaybeDims {
   MaybeDims(std::initializer_list<int64_t> l) : given_(true), dims_(l) {}
   MaybeDims(IntSpan s) : given_(true), dims_(s) {}
   MaybeDims(const Dims& d) : given_(true), dims_(d) {}
+  MaybeDims(const std::vector<int64_t>& v) : given_(true), dims_(IntSpan(v)) {}
   explicit operator bool() const { return given_; }
   const Dims& operator*() const { return dims_; }
 
@@ -73,6 +75,8 @@ class MaybeTensor {
   MaybeTensor() = default;
   MaybeTensor(std::nullopt_t) {}
   MaybeTensor(const Tensor& t) : tensor_(&t) {}
+  template <std::same_as<std::optional<Tensor>> T>  // not braces
+  MaybeTensor(const T& t) : tensor_(t ? &*t : nullptr) {}
   bool defined() const;
   explicit operator bool() const { return defined(); }
   /// Returns the tensor; an undefined one where there is none.
@@ -114,6 +118,12 @@ class VESTA_API MaybeOperand {
   template <class T>
     requires(std::is_arithmetic_v<T> || std::same_as<T, Scalar> || std::same_as<T, complex128>)
   MaybeOperand(T number) : number_(std::in_place, Scalar(number)) {}
+  template <std::same_as<std::optional<Tensor>> T>
+  MaybeOperand(const T& t) : tensor_(t) {}
+  template <std::same_as<std::optional<Scalar>> T>
+  MaybeOperand(const T& number) {
+    if (number) number_.emplace(*number);
+  }
   operator MaybeTensor() const { return number_ ? MaybeTensor(static_cast<const Tensor&>(*number_)) : tensor_; }
 
  private:

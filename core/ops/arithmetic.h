@@ -11,6 +11,7 @@ VESTA_OPERATOR(+, add, 1)
 VESTA_OPERATOR(-, sub, 1)
 VESTA_OPERATOR(*, mul)
 VESTA_OPERATOR(/, div)
+VESTA_OPERATOR(%, remainder)
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 
 }  // namespace vesta

@@ -13,5 +13,9 @@ VESTA_OPERATOR(<, lt)
 VESTA_OPERATOR(<=, le)
 VESTA_OPERATOR(>, gt)
 VESTA_OPERATOR(>=, ge)
+VESTA_OPERATOR(&, bitwise_and)
+VESTA_OPERATOR(|, bitwise_or)
+VESTA_OPERATOR(^, bitwise_xor)
+inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }
 
 }  // namespace vesta

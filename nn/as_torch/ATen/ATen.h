@@ -1,4 +1,5 @@
 #pragma once
+#include <ATen/Dispatch.h>
 #include <torch/autograd.h>
 #include <torch/context.h>
 #include <torch/functions.h>

@@ -1,14 +1,10 @@
-// Functions that libtorch has and Vesta's C++ library has not, written with its ops: einsum, meshgrid, windows, norms
-// of matrices, other names.
+// Functions that libtorch has and Vesta's C++ library has not, written with its ops: einsum, meshgrid, other names.
 #pragma once
 #include <torch/exceptions.h>
 #include <torch/functions.h>
 
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <limits>
-#include <numbers>
 #include <string_view>
 
 namespace torch {
@@ -101,7 +97,8 @@ Labelled contracted(const Labelled& a, const Labelled& b, Keep keep) {
 }  // namespace detail
 
 /// Sums products of operands over the subscripts that the output has not: einsum("bij,bjk->bik", {a, b}).
-inline Tensor einsum(std::string_view equation, TensorList operands) {
+/// Operands are multiplied from left to right: a path is not followed.
+inline Tensor einsum(std::string_view equation, TensorList operands, const OptionalIntArrayRef& /*path*/ = {}) {
   for (const Tensor& t : operands) TORCH_CHECK(t.defined(), "einsum(): expected defined tensors");
   TORCH_CHECK(!operands.empty(), "einsum(): must provide at least one operand");
   constexpr int kEllipsis = 128;  // labels of an ellipsis's dimensions, from the last on, are this and below
@@ -223,16 +220,19 @@ inline Tensor tensordot(const Tensor& a, const Tensor& b, IntArrayRef dims_a, In
   }
   return detail::contracted(x, y, [](int) { return false; }).tensor;
 }
-inline Tensor chain_matmul(TensorList matrices) {
-  TORCH_CHECK(!matrices.empty(), "chain_matmul: Expected one or more matrices");
-  Tensor r = matrices[0];
-  for (size_t i = 1; i < matrices.size(); ++i) r = r.matmul(matrices[i]);
-  return r;
-}
-
 inline Tensor atleast_1d(const Tensor& t) { return t.dim() == 0 ? t.reshape({1}) : t; }
 inline Tensor atleast_2d(const Tensor& t) { return t.dim() < 2 ? atleast_1d(t).unsqueeze(0) : t; }
 inline Tensor atleast_3d(const Tensor& t) { return t.dim() < 3 ? atleast_2d(t).unsqueeze(-1) : t; }
+#define VESTA_OF_EACH(name)                                     \
+  inline std::vector<Tensor> name(TensorList tensors) {         \
+    std::vector<Tensor> all;                                    \
+    for (const Tensor& t : tensors) all.push_back(name(t));     \
+    return all;                                                 \
+  }
+VESTA_OF_EACH(atleast_1d)
+VESTA_OF_EACH(atleast_2d)
+VESTA_OF_EACH(atleast_3d)
+#undef VESTA_OF_EACH
 inline Tensor block_diag(TensorList tensors) {
   int64_t columns = 0;
   for (const Tensor& t : tensors) columns += atleast_2d(t).size(1);
@@ -251,32 +251,41 @@ inline Tensor cartesian_prod(TensorList tensors) {
   return columns.size() == 1 ? columns[0] : vesta::stack(columns, 1);
 }
 
-// ---- Windows (each of N values; a periodic one is that of N + 1 without its last) ----------------------------------
-namespace detail {
-/// Calls f with 2 pi n / N for each n, of the dtype that the options state.
-template <class F>
-Tensor window(int64_t length, bool periodic, const TensorOptions& o, F f) {
-  TORCH_CHECK(length >= 0, "window: expected a length of 0 or more, got ", length);
-  if (length <= 1) return torch::ones({length}, o);
-  const double step = 2 * std::numbers::pi / double(periodic ? length : length - 1);
-  const TensorOptions plain = TensorOptions(o.dtype()).device(optional<Device>(o.device()));
-  return o.finish(f(torch::arange(length, plain).mul_(step)));
+/// Returns the choices of r of a list's elements, as rows.
+inline Tensor combinations(const Tensor& t, int64_t r = 2, bool with_replacement = false) {
+  TORCH_CHECK(t.defined() && t.dim() == 1, "combinations: expected a 1-D tensor");
+  TORCH_CHECK(r >= 0, "combinations: expected r >= 0, got ", r);
+  if (r == 0) return torch::empty({0}, t.options());
+  std::vector<int64_t> rows, at(size_t(r), 0);
+  const int64_t n = t.numel(), step = with_replacement ? 0 : 1;
+  for (int64_t i = 0; i < r; ++i) at[size_t(i)] = i * step;
+  while (n > 0 && at.back() < n) {
+    rows.insert(rows.end(), at.begin(), at.end());
+    int64_t i = r - 1;
+    while (i > 0 && at[size_t(i)] == n - 1 - (r - 1 - i) * step) --i;
+    ++at[size_t(i)];
+    for (int64_t k = i + 1; k < r; ++k) at[size_t(k)] = at[size_t(k - 1)] + step;
+    if (at.front() > n - 1 - (r - 1) * step) break;
+  }
+  const Tensor order = torch::tensor(rows, kLong).to(t.device());
+  return t.index_select(0, order).reshape({-1, r});
 }
-}  // namespace detail
-inline Tensor hamming_window(int64_t length, bool periodic = true, double alpha = 0.54, double beta = 0.46,
-                             const TensorOptions& o = {}) {
-  return detail::window(length, periodic, o, [=](const Tensor& w) { return w.cos().mul_(-beta).add_(alpha); });
+inline Tensor count_nonzero(const Tensor& t, optional<int64_t> dim = {}) {
+  return vesta::count_nonzero(t, dim ? IntArrayRef(*dim) : IntArrayRef());
 }
-inline Tensor hann_window(int64_t length, bool periodic = true, const TensorOptions& o = {}) {
-  return hamming_window(length, periodic, 0.5, 0.5, o);
+/// Returns the norms of the slices along `dim`, of sizes that broadcast.
+inline Tensor norm_except_dim(const Tensor& v, int64_t pow = 2, int64_t dim = 0) {
+  TORCH_CHECK(v.defined(), "norm_except_dim: expected a defined tensor.");
+  if (dim == -1) return v.norm(double(pow));
+  std::vector<int64_t> others;
+  for (int64_t d = 0; d < v.dim(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  return v.norm(double(pow), others, true);
 }
-inline Tensor hann_window(int64_t length, const TensorOptions& o) { return hann_window(length, true, o); }
-inline Tensor bartlett_window(int64_t length, bool periodic = true, const TensorOptions& o = {}) {
-  return detail::window(length, periodic, o, [](const Tensor& w) { return 1 - (w / std::numbers::pi - 1).abs(); });
-}
-inline Tensor blackman_window(int64_t length, bool periodic = true, const TensorOptions& o = {}) {
-  return detail::window(length, periodic, o,
-                        [](const Tensor& w) { return (w * 2).cos() * 0.08 - w.cos() * 0.5 + 0.42; });
+inline Tensor nll_loss_nd(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
+                          int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
+  return nll_loss(input, target, weight, reduction, ignore_index);
 }
 
 // ---- Other names ---------------------------------------------------------------------------------------------------
@@ -294,124 +303,13 @@ inline Tensor detach(const Tensor& t) { return t.detach(); }
 inline Tensor alias(const Tensor& t) { return t.alias(); }
 inline Tensor index(const Tensor& t, const std::vector<vesta::Index>& at) { return t.index(at); }
 inline bool is_nonzero(const Tensor& t) { return t.is_nonzero(); }
-inline Dtype result_type(const Tensor& a, const Tensor& b) { return a.mul(b).dtype(); }
-
-inline Tensor frobenius_norm(const Tensor& t, IntArrayRef dim, bool keepdim = false) {
-  return vesta::linalg_vector_norm(t, 2, vesta::MaybeDims(dim), keepdim);
+/// Returns the dtype of the sum of operands, numbers among them.
+inline Dtype result_type(const vesta::Operand& a, const vesta::Operand& b) { return vesta::mul(a, b).dtype(); }
+/// Returns whether values of one element type may be written to another: not complex to real, real to integer, or a
+/// number to bool.
+inline bool can_cast(Dtype from, Dtype to) {
+  const auto rank = [](Dtype d) { return d == kBool ? 0 : vesta::is_complex(d) ? 3 : vesta::is_float(d) ? 2 : 1; };
+  return rank(from) <= rank(to);
 }
-
-namespace linalg {
-
-/// The norm of vectors along one dimension or of matrices along two; of all elements without `dim`.
-inline Tensor norm(const Tensor& t, const optional<Scalar>& ord = {}, OptionalIntArrayRef dim = {},
-                   bool keepdim = false);
-inline Tensor matrix_norm(const Tensor& t, std::string_view ord = "fro", IntArrayRef dim = {-2, -1},
-                          bool keepdim = false) {
-  if (ord == "fro") return frobenius_norm(t, dim, keepdim);
-  TORCH_CHECK(ord == "nuc", "linalg.matrix_norm: expected the order \"fro\" or \"nuc\", got \"", ord, '"');
-  Tensor r = vesta::linalg_svdvals(t.movedim(dim, IntArrayRef({-2, -1}))).sum(-1);
-  if (keepdim) r = r.unsqueeze(-1).unsqueeze(-1).movedim(IntArrayRef({-2, -1}), dim);
-  return r;
-}
-/// Orders 1 and infinity are the largest sums of columns and rows, 2 the largest singular value; negative ones the
-/// smallest.
-inline Tensor matrix_norm(const Tensor& t, Scalar ord, IntArrayRef dim = {-2, -1}, bool keepdim = false) {
-  const double p = ord.real(), size = std::abs(p);
-  TORCH_CHECK(size == 1 || size == 2 || std::isinf(size), "linalg.matrix_norm: Order ", p, " not supported.");
-  const Tensor m = t.movedim(dim, IntArrayRef({-2, -1}));
-  const Tensor sums = size == 2 ? vesta::linalg_svdvals(m) : m.abs().sum(size == 1 ? -2 : -1);
-  Tensor r = p > 0 ? sums.amax(-1) : sums.amin(-1);
-  if (keepdim) r = r.unsqueeze(-1).unsqueeze(-1).movedim(IntArrayRef({-2, -1}), dim);
-  return r;
-}
-inline Tensor norm(const Tensor& t, const optional<Scalar>& ord, OptionalIntArrayRef dim, bool keepdim) {
-  const bool matrices = dim ? (*dim).size() == 2 : ord && t.dim() == 2;
-  if (matrices && ord) return matrix_norm(t, *ord, dim ? IntArrayRef(*dim) : IntArrayRef({-2, -1}), keepdim);
-  TORCH_CHECK(dim || !ord || t.dim() == 1,
-              "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D.");
-  return vesta::linalg_vector_norm(t, ord ? ord->real() : 2, dim, keepdim);
-}
-inline Tensor norm(const Tensor& t, std::string_view ord, OptionalIntArrayRef dim = {}, bool keepdim = false) {
-  const IntArrayRef dims = dim ? IntArrayRef(*dim) : IntArrayRef({-2, -1});
-  return matrix_norm(t, ord, dims, keepdim);
-}
-inline Tensor matrix_norm(const Tensor& t, const char* ord, IntArrayRef dim = {-2, -1}, bool keepdim = false) {
-  return matrix_norm(t, std::string_view(ord), dim, keepdim);
-}
-inline Tensor norm(const Tensor& t, const char* ord, OptionalIntArrayRef dim = {}, bool keepdim = false) {
-  return norm(t, std::string_view(ord), dim, keepdim);
-}
-/// The pseudoinverse, by singular values above rcond times the largest.
-inline Tensor pinv(const Tensor& t, optional<double> rcond = {}, bool hermitian = false) {
-  (void)hermitian;  // the same values, by the general way
-  const auto [u, s, vh] = vesta::linalg_svd(t, false);
-  const double eps =
-      t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const double limit = rcond.value_or(eps * double(std::max(t.size(-1), t.size(-2))));
-  const Tensor inverse = vesta::where(s > s.amax(-1, true) * limit, s.reciprocal(), 0.0);
-  return (vh.mT().conj() * inverse.unsqueeze(-2)).matmul(u.mT().conj());
-}
-inline Tensor matrix_rank(const Tensor& t, optional<double> tol = {}) {
-  const Tensor s = vesta::linalg_svdvals(t);
-  const double eps =
-      t.dtype() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const Tensor limit =
-      tol ? torch::full({1}, *tol, s.options()) : s.amax(-1, true) * (eps * double(std::max(t.size(-1), t.size(-2))));
-  return (s > limit).sum(-1);
-}
-inline Tensor multi_dot(TensorList tensors) { return chain_matmul(tensors); }
-
-}  // namespace linalg
-
-inline Tensor linalg_norm(const Tensor& t, const optional<Scalar>& ord = {}, OptionalIntArrayRef dim = {},
-                          bool keepdim = false) {
-  return linalg::norm(t, ord, dim, keepdim);
-}
-inline Tensor linalg_norm(const Tensor& t, const char* ord, OptionalIntArrayRef dim = {}, bool keepdim = false) {
-  return linalg::norm(t, std::string_view(ord), dim, keepdim);
-}
-inline Tensor linalg_matrix_norm(const Tensor& t, Scalar ord, IntArrayRef dim = {-2, -1}, bool keepdim = false) {
-  return linalg::matrix_norm(t, ord, dim, keepdim);
-}
-inline Tensor linalg_matrix_norm(const Tensor& t, const char* ord = "fro", IntArrayRef dim = {-2, -1},
-                                 bool keepdim = false) {
-  return linalg::matrix_norm(t, std::string_view(ord), dim, keepdim);
-}
-inline Tensor linalg_pinv(const Tensor& t, double rcond = 1e-15, bool hermitian = false) {
-  return linalg::pinv(t, rcond, hermitian);
-}
-inline Tensor linalg_matrix_rank(const Tensor& t, optional<double> tol = {}) { return linalg::matrix_rank(t, tol); }
-inline Tensor linalg_matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
-inline Tensor linalg_diagonal(const Tensor& t, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
-  return t.diagonal(offset, dim1, dim2);
-}
-inline Tensor linalg_vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1) { return (a.conj() * b).sum(dim); }
-inline Tensor nuclear_norm(const Tensor& t, bool keepdim = false) {
-  return linalg::matrix_norm(t, "nuc", {-2, -1}, keepdim);
-}
-inline Tensor linalg_multi_dot(TensorList tensors) { return chain_matmul(tensors); }
-
-// Functions whose namespace has one of its own, under both names.
-namespace special {
-using vesta::digamma;
-using vesta::erf;
-using vesta::erfc;
-using vesta::erfinv;
-using vesta::exp2;
-using vesta::expm1;
-using vesta::log1p;
-using vesta::log_softmax;
-using vesta::logit;
-using vesta::logsumexp;
-using vesta::polygamma;
-using vesta::round;
-using vesta::sinc;
-using vesta::softmax;
-using vesta::xlogy;
-inline Tensor expit(const Tensor& t) { return vesta::sigmoid(t); }
-inline Tensor gammaln(const Tensor& t) { return vesta::lgamma(t); }
-inline Tensor psi(const Tensor& t) { return vesta::digamma(t); }
-inline Tensor multigammaln(const Tensor& t, int64_t p) { return vesta::mvlgamma(t, p); }
-}  // namespace special
 
 }  // namespace torch

@@ -38,6 +38,7 @@ inline Tensor range(Scalar start, Scalar end, Scalar step = 1, const TensorOptio
   const double last = end.real() + step.real() / 2;
   return o.finish(vesta::arange(start.real(), last, step.real(), o.dtype(), o.device_opt()));
 }
+inline Tensor range(Scalar start, Scalar end, const TensorOptions& o) { return range(start, end, 1, o); }
 inline Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& o = {}) {
   return o.finish(vesta::linspace(start, end, steps, o.dtype_opt(), o.device_opt()));
 }
@@ -76,6 +77,43 @@ inline Tensor randint_like(const Tensor& t, int64_t low, int64_t high, const Ten
 inline Tensor randint_like(const Tensor& t, int64_t high, const TensorOptions& o = {}) {
   return randint_like(t, 0, high, o);
 }
+
+// A memory format beside the options, in which it may stand, too.
+#define VESTA_WITH_FORMAT(name)                                                                              \
+  inline Tensor name(const Tensor& t, const TensorOptions& o, optional<MemoryFormat> format) {                \
+    return format ? torch::name(t, o.memory_format(*format)) : torch::name(t, o);                             \
+  }
+VESTA_WITH_FORMAT(empty_like)
+VESTA_WITH_FORMAT(zeros_like)
+VESTA_WITH_FORMAT(ones_like)
+VESTA_WITH_FORMAT(rand_like)
+VESTA_WITH_FORMAT(randn_like)
+#undef VESTA_WITH_FORMAT
+inline Tensor full_like(const Tensor& t, Scalar value, const TensorOptions& o, optional<MemoryFormat> format) {
+  return full_like(t, value, format ? o.memory_format(*format) : o);
+}
+inline Tensor empty(IntArrayRef size, const TensorOptions& o, optional<MemoryFormat> format) {
+  return empty(size, format ? o.memory_format(*format) : o);
+}
+inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
+  return o.finish(vesta::tril_indices(row, col, offset, o.dtype(), o.device_opt()));
+}
+inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
+  return o.finish(vesta::triu_indices(row, col, offset, o.dtype(), o.device_opt()));
+}
+
+inline Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& o) {
+  return o.finish(vesta::fft::fftfreq(n, d, o.dtype_opt(), o.device_opt()));
+}
+inline Tensor fft_rfftfreq(int64_t n, double d, const TensorOptions& o) {
+  return o.finish(vesta::fft::rfftfreq(n, d, o.dtype_opt(), o.device_opt()));
+}
+namespace fft {
+inline Tensor fftfreq(int64_t n, double d, const TensorOptions& o) { return torch::fft_fftfreq(n, d, o); }
+inline Tensor fftfreq(int64_t n, const TensorOptions& o) { return torch::fft_fftfreq(n, 1, o); }
+inline Tensor rfftfreq(int64_t n, double d, const TensorOptions& o) { return torch::fft_rfftfreq(n, d, o); }
+inline Tensor rfftfreq(int64_t n, const TensorOptions& o) { return torch::fft_rfftfreq(n, 1, o); }
+}  // namespace fft
 
 inline Tensor rand(IntArrayRef size, const TensorOptions& o = {}) {
   return o.finish(vesta::rand(size, nullptr, o.dtype_opt(), o.device_opt()));

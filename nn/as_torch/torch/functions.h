@@ -34,26 +34,26 @@ inline Tensor kl_div(const Tensor& input, const Tensor& target, int64_t reductio
                      bool log_target = false) {
   return vesta::kl_div(input, target, detail::text_of_reduction(reduction), log_target);
 }
-inline Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight = {},
+inline Tensor nll_loss(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
                        int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
   return vesta::nll_loss(input, target, weight, ignore_index, detail::text_of_reduction(reduction));
 }
-inline Tensor nll_loss2d(const Tensor& input, const Tensor& target, const Tensor& weight = {},
+inline Tensor nll_loss2d(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
                          int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
   return nll_loss(input, target, weight, reduction, ignore_index);
 }
-inline Tensor cross_entropy_loss(const Tensor& input, const Tensor& target, const Tensor& weight = {},
+inline Tensor cross_entropy_loss(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
                                  int64_t reduction = Reduction::Mean, int64_t ignore_index = -100,
                                  double label_smoothing = 0) {
   return vesta::cross_entropy(input, target, weight, ignore_index, detail::text_of_reduction(reduction),
                               label_smoothing);
 }
-inline Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = {},
+inline Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
                                    int64_t reduction = Reduction::Mean) {
   return vesta::binary_cross_entropy(input, target, weight, detail::text_of_reduction(reduction));
 }
-inline Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight = {},
-                                               const Tensor& pos_weight = {}, int64_t reduction = Reduction::Mean) {
+inline Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
+                                               vesta::MaybeTensor pos_weight = {}, int64_t reduction = Reduction::Mean) {
   return vesta::binary_cross_entropy_with_logits(input, target, weight, detail::text_of_reduction(reduction),
                                                  pos_weight);
 }
@@ -77,7 +77,7 @@ inline Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, 
 }
 
 inline Tensor multi_margin_loss(const Tensor& input, const Tensor& target, Scalar p = 1, Scalar margin = 1,
-                                const Tensor& weight = {}, int64_t reduction = Reduction::Mean) {
+                                vesta::MaybeTensor weight = {}, int64_t reduction = Reduction::Mean) {
   return vesta::multi_margin_loss(input, target, p.real(), margin.real(), weight, detail::text_of_reduction(reduction));
 }
 inline Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, int64_t reduction = Reduction::Mean) {
@@ -102,6 +102,49 @@ inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ten
   };
   return ctc_loss(log_probs, targets, IntArrayRef(list(input_lengths)), IntArrayRef(list(target_lengths)), blank,
                   reduction, zero_infinity);
+}
+
+// The padding is numbers or a text; the form with a text has no defaults before it, so that short calls are clear.
+#define VESTA_CONVOLUTION(name)                                                                                       \
+  inline Tensor name(const Tensor& input, const Tensor& weight, vesta::MaybeTensor bias = {}, IntArrayRef stride = 1, \
+                     IntArrayRef padding = 0, IntArrayRef dilation = 1, int64_t groups = 1) {                         \
+    return vesta::name(input, weight, bias, stride, padding, dilation, groups);                                       \
+  }                                                                                                                   \
+  inline Tensor name(const Tensor& input, const Tensor& weight, vesta::MaybeTensor bias, IntArrayRef stride,          \
+                     vesta::TextOnly padding, IntArrayRef dilation = 1, int64_t groups = 1) {                         \
+    return vesta::name(input, weight, bias, stride, padding, dilation, groups);                                       \
+  }
+VESTA_CONVOLUTION(conv1d)
+VESTA_CONVOLUTION(conv2d)
+VESTA_CONVOLUTION(conv3d)
+#undef VESTA_CONVOLUTION
+
+// With the flag by which libtorch's callers allow cuDNN; Vesta chooses itself.
+inline Tensor batch_norm(const Tensor& input, vesta::MaybeTensor weight, vesta::MaybeTensor bias,
+                         vesta::MaybeTensor running_mean, vesta::MaybeTensor running_var, bool training,
+                         double momentum, double eps, bool /*cudnn_enabled*/) {
+  return vesta::batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps);
+}
+inline Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, vesta::MaybeTensor weight,
+                         vesta::MaybeTensor bias, double eps, bool /*cudnn_enable*/) {
+  return vesta::layer_norm(input, normalized_shape, weight, bias, eps);
+}
+
+/// With a number as compute mode: 0 or none chooses, 1 multiplies matrices, 2 does not.
+inline Tensor cdist(const Tensor& a, const Tensor& b, double p, optional<int64_t> compute_mode) {
+  const int64_t mode = compute_mode.value_or(0);
+  VESTA_CHECK(mode >= 0 && mode <= 2, value, "cdist: expected the compute_mode 0, 1 or 2, got ", mode, ".");
+  return vesta::cdist(a, b, p,
+                      mode == 0   ? "use_mm_for_euclid_dist_if_necessary"
+                      : mode == 1 ? "use_mm_for_euclid_dist"
+                                  : "donot_use_mm_for_euclid_dist");
+}
+inline Tensor norm(const Tensor& t, const optional<Scalar>& p, Dtype dtype) { return t.norm(p, dtype); }
+inline Tensor norm(const Tensor& t, const optional<Scalar>& p, IntArrayRef dim, bool keepdim, Dtype dtype) {
+  return t.norm(p, dim, keepdim, dtype);
+}
+inline Tensor norm(const Tensor& t, const optional<Scalar>& p, IntArrayRef dim, bool keepdim = false) {
+  return t.norm(p, dim, keepdim);
 }
 
 // A flag says whether a deviation is unbiased; as a number it would be a correction, too.

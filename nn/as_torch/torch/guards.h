@@ -31,7 +31,12 @@ struct GradMode {
   static void set_enabled(bool enabled) { vesta::GradMode::set(enabled); }
 };
 
-using vesta::InferenceMode;
+/// Nothing in its scope is recorded, and its tensors never take part in a recording.
+class InferenceMode : public vesta::InferenceMode {
+ public:
+  using vesta::InferenceMode::InferenceMode;
+  static bool is_enabled() { return vesta::layer_state.inference; }
+};
 
 /// Seeds the generators of all devices.
 inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
@@ -61,13 +66,26 @@ inline bool is_available() { return device_count() > 0; }
 inline bool cudnn_is_available() { return is_available(); }
 inline void manual_seed(uint64_t seed) { vesta::manual_seed(seed); }
 inline void manual_seed_all(uint64_t seed) { vesta::manual_seed(seed); }
+/// Waits for all work on a GPU, the first one by default. Error: there is none.
+inline void synchronize(int64_t device_index = -1) {
+  VESTA_CHECK(is_available(), runtime, "torch::cuda::synchronize: no CUDA GPUs are available.");
+  vesta::backend(vesta::DeviceType::cuda).synchronize(Device(kCUDA, DeviceIndex(std::max<int64_t>(device_index, 0))));
+}
 }  // namespace cuda
+
+// Kinds of devices that Vesta does not have.
+namespace mps { inline bool is_available() { return false; } }
+namespace xpu {
+inline bool is_available() { return false; }
+inline size_t device_count() { return 0; }
+}  // namespace xpu
 
 }  // namespace torch
 
 namespace at {
 using torch::AutoGradMode;
 using torch::GradMode;
+using torch::InferenceMode;
 using torch::NoGradGuard;
 }  // namespace at
 namespace c10 {
@@ -93,7 +111,7 @@ using torch::Scalar;
 using torch::ScalarType;
 using torch::TensorOptions;
 using torch::toString;
-using vesta::InferenceMode;
+using torch::InferenceMode;
 template <class T>
 using OptionalArrayRef = optional<torch::ArrayRef<T>>;
 }  // namespace c10

@@ -35,22 +35,30 @@
 namespace torch {
 
 // Topics whose functions have other forms here.
+#pragma push_macro("VESTA_OPS_CONV")
 #pragma push_macro("VESTA_OPS_FACTORY")
 #pragma push_macro("VESTA_OPS_LOSS")
 #pragma push_macro("VESTA_OPS_RANDOM")
+#undef VESTA_OPS_CONV
 #undef VESTA_OPS_FACTORY
 #undef VESTA_OPS_LOSS
 #undef VESTA_OPS_RANDOM
+#define VESTA_OPS_CONV(OP)
 #define VESTA_OPS_FACTORY(OP)
 #define VESTA_OPS_LOSS(OP)
 #define VESTA_OPS_RANDOM(OP)
 #define VESTA_X(topic, LIST) LIST(VESTA_USING)
 VESTA_TOPICS(VESTA_X)
 #undef VESTA_X
+#pragma pop_macro("VESTA_OPS_CONV")
 #pragma pop_macro("VESTA_OPS_FACTORY")
 #pragma pop_macro("VESTA_OPS_LOSS")
 #pragma pop_macro("VESTA_OPS_RANDOM")
 using vesta::bernoulli;
+using vesta::conv_transpose1d;
+using vesta::conv_transpose2d;
+using vesta::conv_transpose3d;
+using vesta::convolution;
 using vesta::multinomial;
 using vesta::native_dropout;
 using vesta::poisson;

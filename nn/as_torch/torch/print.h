@@ -202,14 +202,6 @@ std::ostream& operator<<(std::ostream& to, const T& t) {
   return print(to, t, 80);
 }
 
-/// Prints a vector as libtorch does: up to 100 of its values.
-template <class T>
-  requires std::same_as<T, Tensor> || std::same_as<T, Device>
-std::ostream& operator<<(std::ostream& to, const std::vector<T>& values) {
-  for (size_t i = 0; i < values.size() && i < 100; ++i) to << (i ? " " : "") << values[i];
-  return to << (values.size() > 100 ? " ..." : "");
-}
-
 inline void Tensor::print() const {
   if (!defined()) std::cerr << "[UndefinedTensor]\n";
   else std::cerr << '[' << toString() << ' ' << sizes() << "]\n";
@@ -245,3 +237,18 @@ inline std::ostream& operator<<(std::ostream& to, const TensorOptions& o) {
 inline std::ostream& operator<<(std::ostream& to, Layout l) { return to << (l == kSparse ? "Sparse" : "Strided"); }
 
 }  // namespace torch
+
+namespace std {
+
+/// Prints a vector as libtorch does: up to 100 of its values. Only here is it found for vectors of numbers.
+template <class T>
+std::ostream& operator<<(std::ostream& to, const std::vector<T>& values) {
+  size_t i = 0;
+  for (const auto& v : values) {
+    if (i == 100) break;
+    to << (i++ ? " " : "") << v;
+  }
+  return to << (values.size() > 100 ? " ..." : "");
+}
+
+}  // namespace std

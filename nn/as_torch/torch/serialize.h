@@ -1,5 +1,6 @@
 // torch::save and torch::load: tensors, modules, optimizers, whatever writes itself to an archive.
 #pragma once
+#include <torch/pickle.h>
 #include <torch/serialize/archive.h>
 
 namespace torch {

@@ -257,27 +257,18 @@ TensorOptions dtype() {
   return vesta::dtype_of<T>;
 }
 
-// ---- Elements ----------------------------------------------------------------------------------------------------
-/// Reads and writes elements of a CPU tensor of N dimensions: a[i][j]. Valid while the tensor lives.
-template <class T, size_t N>
-class TensorAccessor {
- public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
-      : data_(data), sizes_(sizes), strides_(strides) {}
-  decltype(auto) operator[](int64_t i) const {
-    T* at = data_ + i * strides_[0];
-    if constexpr (N == 1) return static_cast<T&>(*at);
-    else return TensorAccessor<T, N - 1>(at, sizes_ + 1, strides_ + 1);
-  }
-  int64_t size(int64_t dim) const { return sizes_[dim]; }
-  int64_t stride(int64_t dim) const { return strides_[dim]; }
-  IntArrayRef sizes() const { return vesta::IntSpan(sizes_, N); }
-  IntArrayRef strides() const { return vesta::IntSpan(strides_, N); }
-  T* data() const { return data_; }
-
- private:
-  T* data_;
-  const int64_t *sizes_, *strides_;
+// ---- Gradients ---------------------------------------------------------------------------------------------------
+/// What a tensor's type() says: its element type and where it lies.
+struct TypeProperties {
+  Dtype dtype;
+  Device device;
+  std::string name;
+  std::string toString() const { return name; }
+  Dtype scalarType() const { return dtype; }
+  bool is_cuda() const { return device.is_cuda(); }
+  operator Dtype() const { return dtype; }
+  friend bool operator==(const TypeProperties& a, const TypeProperties& b) { return a.name == b.name; }
+  friend std::ostream& operator<<(std::ostream& to, const TypeProperties& t) { return to << t.name; }
 };
 
 /// The gradient of a tensor, which can be replaced: x.mutable_grad() = g.
@@ -319,13 +310,6 @@ inline std::string Tensor::toString() const {
   if (!defined()) return "UndefinedType";
   const std::string sparse = is_sparse() ? "Sparse" : "";
   return sparse + (is_cuda() ? "CUDA" : is_meta() ? "Meta" : "CPU") + torch::toString(dtype()) + "Type";
-}
-template <class T, size_t N>
-torch::TensorAccessor<T, N> Tensor::accessor() const {
-  VESTA_CHECK(defined(), runtime, "accessor: expected a defined tensor.");
-  VESTA_CHECK(dim() == int64_t(N), value, "accessor: expected ", int64_t(N), " dims, got ", dim(), ".");
-  VESTA_CHECK(is_cpu(), device, "accessor: expected a tensor on the CPU, got one on ", device(), ".");
-  return {const_cast<T*>(const_data_ptr<T>()), sizes().data(), strides().data()};
 }
 
 inline Tensor Tensor::to(DType dtype, bool, bool copy) const {
@@ -430,6 +414,11 @@ inline void Tensor::set_data(const Tensor& from) const {
   versions->version = version(), versions->last_writer = impl()->last_writer();
   impl()->versions = std::move(versions);
   autograd::replace_memory(*this, from, "set_data");
+}
+inline bool Tensor::is_inference() const { return defined() && impl_->inference; }
+inline torch::TypeProperties Tensor::type() const { return {dtype(), device(), toString()}; }
+inline Tensor Tensor::new_empty_strided(IntList size, IntList stride, const torch::TensorOptions& o) const {
+  return o.finish(vesta::empty_strided(size, stride, o.dtype_opt().value_or(dtype()), o.device_opt().value_or(device())));
 }
 template <class Hook>
 unsigned Tensor::register_hook(Hook hook) const {

@@ -19,11 +19,16 @@ struct TensorOptions;
 struct DeviceType;
 struct ScalarType;
 struct MutableGrad;
+struct TypeProperties;
 struct HookResult;
 enum class Layout : int8_t;
 enum class MemoryFormat : int8_t;
-template <class T, size_t N>
+template <class T>
+struct DefaultPtrTraits;
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class index_t = int64_t>
 class TensorAccessor;
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class index_t = int64_t>
+class GenericPackedTensorAccessor;
 }  // namespace torch
 namespace vesta::autograd { class Node; }
 
@@ -33,6 +38,7 @@ namespace vesta::autograd { class Node; }
 
 // clang-format off
 #define VESTA_SCALAR_MORE_METHODS                                                    \
+  operator double() const { return to<double>(); }                                     \
   double toDouble() const { return to<double>(); }                                   \
   float toFloat() const { return to<float>(); }                                      \
   int64_t toLong() const { return to<int64_t>(); }                                   \
@@ -71,6 +77,9 @@ namespace vesta::autograd { class Node; }
   bool is_contiguous(::torch::MemoryFormat format) const;                                                           \
   bool is_same_size(const Tensor& other) const;                                                                     \
   bool is_alias_of(const Tensor& other) const;                                                                      \
+  bool is_inference() const;                                                                                        \
+  ::torch::TypeProperties type() const;                                                                             \
+  Tensor mH() const { return mT().conj(); }                                                                         \
   bool is_view() const;                                                                                             \
   size_t use_count() const { return impl_ ? size_t(impl_->use_count()) : 0; }                                       \
   std::string toString() const;                                                                                     \
@@ -86,6 +95,10 @@ namespace vesta::autograd { class Node; }
   const void* const_data_ptr() const { return data_ptr(); }                                                         \
   template <class T, size_t N>                                                                                      \
   ::torch::TensorAccessor<T, N> accessor() const;                                                                   \
+  template <class T, size_t N, template <class> class PtrTraits = ::torch::DefaultPtrTraits, class index_t = int64_t>\
+  ::torch::GenericPackedTensorAccessor<T, N, PtrTraits, index_t> generic_packed_accessor() const;                   \
+  VESTA_PACKED_ACCESSOR(packed_accessor, int64_t) VESTA_PACKED_ACCESSOR(packed_accessor32, int32_t)                 \
+  VESTA_PACKED_ACCESSOR(packed_accessor64, int64_t)                                                                 \
   /* Conversions. */                                                                                                \
   Tensor to(const ::torch::TensorOptions& options, bool non_blocking = false, bool copy = false) const;             \
   Tensor to(DType dtype, bool non_blocking, bool copy = false) const;                                               \
@@ -96,12 +109,22 @@ namespace vesta::autograd { class Node; }
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;                               \
   Tensor to(const ::torch::ScalarType& dtype, bool non_blocking = false, bool copy = false) const;                  \
   Tensor to(Device device, const ::torch::ScalarType& dtype, bool non_blocking = false, bool copy = false) const;   \
+  template <class To>                                                                                               \
+  Tensor to(const To& to_what, bool, bool copy, std::optional<::torch::MemoryFormat> format) const {                \
+    Tensor r = to(to_what, false, copy);                                                                            \
+    return format ? r.contiguous(*format) : r;                                                                      \
+  }                                                                                                                 \
+  Tensor to(Device device, DType dtype, bool, bool copy, std::optional<::torch::MemoryFormat> format) const {       \
+    Tensor r = to(device, dtype, false, copy);                                                                      \
+    return format ? r.contiguous(*format) : r;                                                                      \
+  }                                                                                                                 \
   Tensor toType(DType dtype) const { return to(dtype); }                                                            \
   Tensor type_as(const Tensor& other) const { return to(other.dtype()); }                                           \
   Tensor cpu() const { return to(Device(DeviceType::cpu)); }                                                        \
   Tensor cuda() const { return to(Device(DeviceType::cuda)); }                                                      \
   Tensor contiguous(::torch::MemoryFormat format) const;                                                            \
-  Tensor clone(::torch::MemoryFormat format) const;                                                                 \
+  Tensor clone(::torch::MemoryFormat format) const;                                                                  \
+  Tensor clone(const std::optional<::torch::MemoryFormat>& format) const { return format ? clone(*format) : clone(); }                                                                 \
   bool is_pinned() const;                                                                                           \
   Tensor pin_memory() const;                                                                                        \
   Tensor alias() const;                                                                                             \
@@ -118,6 +141,7 @@ namespace vesta::autograd { class Node; }
   Tensor new_zeros(IntList size, const ::torch::TensorOptions& options) const;                                      \
   Tensor new_ones(IntList size, const ::torch::TensorOptions& options) const;                                       \
   Tensor new_full(IntList size, Scalar value, const ::torch::TensorOptions& options) const;                         \
+  Tensor new_empty_strided(IntList size, IntList stride, const ::torch::TensorOptions& options) const;              \
   Tensor new_empty(IntList size, DType dtype) const { return new_empty(size, MaybeDType(dtype)); }                  \
   Tensor new_zeros(IntList size, DType dtype) const { return new_zeros(size, MaybeDType(dtype)); }                  \
   Tensor new_ones(IntList size, DType dtype) const { return new_ones(size, MaybeDType(dtype)); }                    \
@@ -126,6 +150,7 @@ namespace vesta::autograd { class Node; }
   Tensor index(const std::vector<Index>& at) const;                                                                 \
   Tensor index(const std::vector<Tensor>& at) const;                                                                \
   Tensor operator[](const Tensor& at) const;                                                                        \
+  Tensor operator[](const Scalar& at) const { return (*this)[at.to<int64_t>()]; }                                   \
   const Tensor& index_put_(std::initializer_list<Index> at, Scalar value) const;                                    \
   const Tensor& index_put_(const std::vector<Index>& at, const Tensor& value) const;                                \
   const Tensor& index_put_(const std::vector<Index>& at, Scalar value) const;                                       \
@@ -146,9 +171,40 @@ namespace vesta::autograd { class Node; }
   void remove_hook(unsigned id) const;                                                                              \
   void backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph = false,                \
                 const std::optional<std::vector<Tensor>>& inputs = {}) const;                                       \
+  /* Sums. */                                                                                                       \
+  Tensor count_nonzero() const { return count_nonzero(IntList()); }                                                 \
+  Tensor norm(const std::optional<Scalar>& p, DType dtype) const { return to(dtype).norm(p ? p->real() : 2); }      \
+  Tensor norm(const std::optional<Scalar>& p, const MaybeDims& dim, bool keepdim = false) const {                   \
+    return norm(p ? p->real() : 2, dim, keepdim);                                                                   \
+  }                                                                                                                 \
+  Tensor norm(const std::optional<Scalar>& p, const MaybeDims& dim, bool keepdim, DType dtype) const {              \
+    return to(dtype).norm(p ? p->real() : 2, dim, keepdim);                                                         \
+  }                                                                                                                 \
+  /* Sparse tensors. */                                                                                             \
+  int64_t sparse_dim() const;                                                                                       \
+  int64_t dense_dim() const { return dim() - sparse_dim(); }                                                        \
+  bool is_coalesced() const;                                                                                        \
+  Tensor indices() const;                                                                                           \
+  Tensor values() const;                                                                                            \
+  /* Transforms of frames. */                                                                                       \
+  Tensor stft(int64_t n_fft, MaybeInt hop_length = {}, MaybeInt win_length = {},                                    \
+              const std::optional<Tensor>& window = {}, bool center = true, std::string_view pad_mode = "reflect",  \
+              bool normalized = false, std::optional<bool> onesided = {}, std::optional<bool> return_complex = {},  \
+              std::optional<bool> align_to_window = {}) const;                                                      \
+  Tensor stft(int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const std::optional<Tensor>& window,         \
+              bool normalized, std::optional<bool> onesided = {}, std::optional<bool> return_complex = {},          \
+              std::optional<bool> align_to_window = {}) const;                                                      \
+  Tensor istft(int64_t n_fft, MaybeInt hop_length = {}, MaybeInt win_length = {},                                   \
+               const std::optional<Tensor>& window = {}, bool center = true, bool normalized = false,               \
+               std::optional<bool> onesided = {}, MaybeInt length = {}, bool return_complex = false) const;         \
   /* Other names. */                                                                                                \
   VESTA_TENSOR_OTHER_NAMES
 
+#define VESTA_PACKED_ACCESSOR(name, index_t)                                                                        \
+  template <class T, size_t N, template <class> class PtrTraits = ::torch::DefaultPtrTraits>                        \
+  ::torch::GenericPackedTensorAccessor<T, N, PtrTraits, index_t> name() const {                                     \
+    return generic_packed_accessor<T, N, PtrTraits, index_t>();                                                     \
+  }
 #define VESTA_OTHER_NAME(other, name)                                                                               \
   template <class... A>                                                                                             \
   decltype(auto) other(A&&... a) const { return this->name(std::forward<A>(a)...); }
@@ -166,5 +222,5 @@ namespace vesta::autograd { class Node; }
   VESTA_OTHER_NAME_INPLACE(negative, neg) VESTA_OTHER_NAME_INPLACE(greater, gt)                                     \
   VESTA_OTHER_NAME_INPLACE(greater_equal, ge) VESTA_OTHER_NAME_INPLACE(less, lt)                                    \
   VESTA_OTHER_NAME_INPLACE(less_equal, le) VESTA_OTHER_NAME_INPLACE(not_equal, ne)                                  \
-  VESTA_OTHER_NAME(moveaxis, movedim) VESTA_OTHER_NAME(swapdims, transpose) VESTA_OTHER_NAME(numpy_T, t)
+  VESTA_OTHER_NAME(moveaxis, movedim) VESTA_OTHER_NAME_INPLACE(swapdims, transpose) VESTA_OTHER_NAME(numpy_T, t)
 // clang-format on

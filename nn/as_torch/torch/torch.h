@@ -1,5 +1,6 @@
 // Everything that a program written for libtorch includes.
 #pragma once
+#include <ATen/Dispatch.h>
 #include <torch/autograd.h>
 #include <torch/composites.h>
 #include <torch/context.h>
@@ -7,11 +8,15 @@
 #include <torch/functions.h>
 #include <torch/indexing.h>
 #include <torch/inplace.h>
+#include <torch/linalg.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
 #include <torch/serialize.h>
+#include <torch/sparse.h>
+#include <torch/special.h>
+#include <torch/spectral.h>
 #include <torch/types.h>
 #include <torch/unique.h>
-#include <torch/upsample.h>
+#include <torch/operators.h>
 #include <torch/utils.h>
 #include <torch/version.h>

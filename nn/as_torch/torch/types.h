@@ -3,6 +3,7 @@
 #pragma once
 #include <torch/tensor.h>
 
+#include <torch/accessor.h>
 #include <torch/arg.h>
 #include <torch/enum.h>
 #include <torch/exceptions.h>

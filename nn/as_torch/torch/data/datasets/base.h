@@ -3,10 +3,36 @@
 #include <torch/data/example.h>
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace torch::data::datasets {
+
+namespace detail {
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<optional<T>> = true;
+/// Returns what a transform makes of a batch, nothing of none.
+template <class Transform, class Batch>
+auto transformed(Transform& transform, Batch batch) {
+  if constexpr (is_optional<Batch>) {
+    using Output = optional<typename Transform::OutputBatchType>;
+    return batch ? Output(transform.apply_batch(*std::move(batch))) : Output();
+  } else {
+    return transform.apply_batch(std::move(batch));
+  }
+}
+template <class T>
+struct without_optional {
+  using type = T;
+};
+template <class T>
+struct without_optional<optional<T>> {
+  using type = T;
+};
+}  // namespace detail
 
 template <class Source, class AppliedTransform>
 class MapDataset;
@@ -20,7 +46,7 @@ class BatchDataset {
   using SelfType = Self;
   using BatchType = Batch;
   using BatchRequestType = BatchRequest;
-  static constexpr bool is_stateful = false;
+  static constexpr bool is_stateful = detail::is_optional<Batch>;
   virtual ~BatchDataset() = default;
   virtual Batch get_batch(BatchRequest request) = 0;
   /// Returns the number of examples, nothing where it is not known.
@@ -53,23 +79,37 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
 template <class Self, class Batch = std::vector<Example<>>>
 using StreamDataset = BatchDataset<Self, Batch, size_t>;
 
+namespace detail {
+/// What a transform makes of the batches of a dataset, optional where those are.
+template <class Source, class Transform>
+using Transformed =
+    std::conditional_t<is_optional<typename Source::BatchType>, optional<typename Transform::OutputBatchType>,
+                       typename Transform::OutputBatchType>;
+}  // namespace detail
+
 /// A dataset whose batches go through a transform.
 template <class Source, class AppliedTransform>
-class MapDataset : public BatchDataset<MapDataset<Source, AppliedTransform>, typename AppliedTransform::OutputBatchType,
-                                       typename Source::BatchRequestType> {
+class MapDataset
+    : public BatchDataset<MapDataset<Source, AppliedTransform>, detail::Transformed<Source, AppliedTransform>,
+                          typename Source::BatchRequestType> {
  public:
   using DatasetType = Source;
   using TransformType = AppliedTransform;
   using BatchRequestType = typename Source::BatchRequestType;
-  using OutputBatchType = typename AppliedTransform::OutputBatchType;
-  static_assert(std::is_convertible_v<typename Source::BatchType, typename AppliedTransform::InputBatchType>,
+  using OutputBatchType = detail::Transformed<Source, AppliedTransform>;
+  static_assert(std::is_convertible_v<typename detail::without_optional<typename Source::BatchType>::type,
+                                      typename AppliedTransform::InputBatchType>,
                 "map(): the transform does not take the batches of this dataset");
   MapDataset(Source dataset, AppliedTransform transform)
       : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
   OutputBatchType get_batch(BatchRequestType request) override {
-    return transform_.apply_batch(dataset_.get_batch(std::move(request)));
+    return detail::transformed(transform_, dataset_.get_batch(std::move(request)));
   }
   optional<size_t> size() const noexcept override { return dataset_.size(); }
+  /// Begins an epoch of a stateful dataset.
+  void reset() {
+    if constexpr (Source::is_stateful) dataset_.reset();
+  }
   const Source& dataset() noexcept { return dataset_; }
   const AppliedTransform& transform() noexcept { return transform_; }
 
@@ -92,6 +132,10 @@ class SharedBatchDataset : public BatchDataset<SharedBatchDataset<Underlying>, t
   SharedBatchDataset(std::shared_ptr<Underlying> shared) : dataset_(std::move(shared)) {}
   BatchType get_batch(BatchRequestType request) override { return dataset_->get_batch(std::move(request)); }
   optional<size_t> size() const override { return dataset_->size(); }
+  /// Begins an epoch of a stateful dataset.
+  void reset() {
+    if constexpr (Underlying::is_stateful) dataset_->reset();
+  }
   Underlying& operator*() { return *dataset_; }
   const Underlying& operator*() const { return *dataset_; }
   Underlying* operator->() { return dataset_.get(); }
