@@ -148,7 +148,7 @@ void walk(const Block<typename X::T>& p) {
     a_step = height * p.a_row;
   }
   constexpr std::int64_t kCached = 1 << 20;  // bytes that are read from the second cache
-  const bool far_apart = p.k * p.b_row * std::int64_t(sizeof(T)) >= kCached;
+  const bool far_apart = kB == BRows::stride && p.k * p.b_row * std::int64_t(sizeof(T)) >= kCached;
   const bool short_rows = kRows > X::kRows && kA == ARows::stride && p.k * std::int64_t(sizeof(T)) <= 256 &&
                           p.m * p.a_row * std::int64_t(sizeof(T)) >= kCached;
   const T* b = p.b;
