@@ -29,6 +29,8 @@ struct LogsumexpGradient {
 };
 /// Queues it in one launch.
 void logsumexp_backward(const LogsumexpGradient& l);
+/// Queues it over columns instead, as softmax_columns does.
+void logsumexp_columns_backward(const LogsumexpGradient& l, int64_t inner);
 
 /// Queues the launch.
 void softmax(const SoftmaxLaunch& l);

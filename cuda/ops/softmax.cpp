@@ -68,21 +68,33 @@ bool are_last(const Tensor& x, IntSpan dim) {
 
 Tensor logsumexp_backward_kernel(const Tensor& grad, const Tensor& input, const Tensor& result, IntList dim) {
   check_one_device("_logsumexp_backward", {&grad, &input, &result});
-  const DType d = input.dtype();
+  const DType dtype = input.dtype();
   const int64_t rows = result.numel();
-  if (!kFloats.has(d) || grad.dtype() != d || result.dtype() != d || grad.numel() != rows ||
-      !are_last(input, IntSpan(dim))) {
+  const bool last = are_last(input, IntSpan(dim));
+  if (!kFloats.has(dtype) || grad.dtype() != dtype || result.dtype() != dtype || grad.numel() != rows ||
+      input.numel() == 0 || (!last && (dim.size() != 1 || result.dim() != input.dim()))) {
     return ops::_logsumexp_backward.body()(grad, input, result, dim);
   }
   DeviceGuard guard(input.device().index());
-  const Tensor x = contiguous_values(input), g = contiguous_values(grad), y = contiguous_values(result);
-  Tensor out = empty_tensor(x.sizes(), d, x.device());
+  const int64_t d = last ? 0 : wrap_dim(dim[0], input.dim(), "logsumexp");
+  int64_t inner = 1;
+  for (int64_t i = d + 1; i < input.dim() && !last; ++i) inner *= input.size(i);
+  const bool by_columns = !last && columns_pay(input.size(d), inner, input.element_size()),
+             moved = !last && !by_columns;
+  const auto ready = [&](const Tensor& t) { return contiguous_values(moved ? transpose(t, d, -1) : t); };
+  const Tensor x = ready(input), g = ready(grad), y = ready(result);
+  Tensor out = empty_tensor(x.sizes(), dtype, x.device());
   LogsumexpGradient l;
-  l.stream = stream_of(x), l.dtype = d, l.rows = rows, l.n = x.numel() / rows;
+  l.stream = stream_of(x), l.dtype = dtype, l.rows = rows, l.n = x.numel() / rows;
   l.x = x.impl()->data(), l.grad = g.impl()->data(), l.result = y.impl()->data(), l.out = out.impl()->data();
-  l.packed = rows_are_packs(l.n, d, {l.x, l.out});
-  logsumexp_backward(l);
-  return out;
+  if (by_columns) {
+    l.packed = rows_are_packs(inner, dtype, {l.x, l.out, l.grad, l.result});
+    logsumexp_columns_backward(l, inner);
+  } else {
+    l.packed = rows_are_packs(l.n, dtype, {l.x, l.out});
+    logsumexp_backward(l);
+  }
+  return moved ? contiguous_values(transpose(out, d, -1)) : out;
 }
 
 }  // namespace

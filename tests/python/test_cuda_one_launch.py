@@ -512,3 +512,27 @@ def test_weighted_cross_entropy_of_scores_is_two_launches(dtype: str, tolerance:
     assert vesta.autograd.gradcheck(
         lambda *v: F.binary_cross_entropy_with_logits(v[0], v[1], pos_weight=v[2]), (a, *wide)
     )
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5), ("bfloat16", 3e-2)])
+def test_the_gradient_of_logsumexp_down_columns(dtype: str, tolerance: float) -> None:
+    """One launch, but for few long columns; infinities and NaN as on the CPU."""
+    inf = float("inf")
+    for shape, dim in (
+        ((5, 3), 0),
+        ((7, 64), 0),
+        ((3, 9, 40), 1),
+        ((2, 300, 33), 1),
+        ((400, 2), 0),
+        ((3, 4, 5), (0, 2)),
+    ):
+        x = drawn(shape, dtype)
+        if dim != (0, 2):
+            x.select(-1, 0)[...] = -inf
+            x.select(-1, 1).flatten()[:1] = 50
+            x.movedim(dim, 0)[0].flatten()[-1:] = inf if shape == (7, 64) else 1
+        (host, device), launches = gradients(lambda t, d=dim: t.logsumexp(d), x)
+        for a, b in zip(device, host):
+            near(a.nan_to_num(7.0), b.nan_to_num(7.0), tolerance, (shape, dim))
+        few_and_long = shape in ((2, 300, 33), (400, 2))  # which are made rows
+        assert dim == (0, 2) or launches <= (3 if few_and_long else 1), (shape, launches)
