@@ -289,6 +289,10 @@ def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) ->
         assert torch.ops.aten.view(y, [3, 2]).shape == (3, 2) and not torch.ops.aten.detach(y).requires_grad
         assert torch.ops.aten.unique_consecutive(torch.tensor([1, 1, 2])).tolist() == [1, 2]
 
+        rows = torch.arange(6.0).reshape(3, 2)
+        reduced = torch._segment_reduce(rows, "amax", offsets=torch.tensor([0, 2, 3]), initial=None)
+        assert reduced.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
         assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
         assert torch.distributed.is_available()
         assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()

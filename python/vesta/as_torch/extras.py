@@ -369,6 +369,12 @@ def _without_gradient(name: str) -> Callable[[], Any]:
     return find
 
 
+def _segment_reduce() -> Any:
+    from vesta import segment_reduce
+
+    return segment_reduce
+
+
 def _trunc_normal() -> Any:
     from vesta.nn.init import trunc_normal_
 
@@ -472,6 +478,7 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.Future": _future_type,
     "torch.legacy_contiguous_format": _row_format,
     "torch._grouped_mm": _grouped_mm,
+    "torch._segment_reduce": _segment_reduce,
     "torch._convert_indices_from_coo_to_csr": _sparse("_convert_indices_from_coo_to_csr"),
     "torch._convert_indices_from_csr_to_coo": _sparse("_convert_indices_from_csr_to_coo"),
     "torch.nn.functional._Reduction": _reductions,
