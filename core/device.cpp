@@ -21,9 +21,9 @@ Device::Device(std::string_view s) {
     auto digits = s.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     VESTA_CHECK(error == std::errc() && end == digits.data() + digits.size() && value >= 0 && value < 128 &&
-                    (type_ == DeviceType::cuda || type_ == DeviceType::third_party || value == 0),
+                    (type_ != DeviceType::meta || value == 0),
                 value, "device: expected an index such as cuda:0, got '", s, "'.");
-    index_ = int8_t(value);
+    index_ = type_ == DeviceType::cpu ? int8_t(0) : int8_t(value);  // there is one CPU, whatever its number
     return;
   }
   fail(Cause::value, "device: expected cpu, cuda or meta, got '", s, "'.");

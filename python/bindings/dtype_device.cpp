@@ -110,12 +110,15 @@ std::string_view text_in(PyObject* o) {
 Device read_device(std::string_view text, const char*& foreign) {
   const size_t colon = text.find(':');
   foreign = foreign_type(text.substr(0, colon));
-  if (!foreign) return Device(text);
+  if (!foreign) {
+    Device known(text);  // it checks the index
+    if (known.type() != DeviceType::cpu || colon == std::string_view::npos) return known;
+  }
   if (colon == std::string_view::npos) return {};
   int8_t index = 0;
   const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), index);
   VESTA_CHECK(error == std::errc() && end == text.data() + text.size() && index >= 0, value,
-              "device: expected an index such as ", foreign, ":0, got '", text, "'.");
+              "device: expected an index such as ", text.substr(0, colon), ":0, got '", text, "'.");
   return {DeviceType::cpu, index};
 }
 
@@ -356,7 +359,7 @@ bool to_device(PyObject* o, Device& d) {
   if (Py_TYPE(o) == device_type) {
     const PyDevice& given = device_of_object(o);
     if (given.foreign) d = Device(std::string_view(text_of(given)));  // raises
-    d = given.value;
+    d = given.value.type() == DeviceType::cpu ? Device() : given.value;  // one CPU, whatever the object's number
   } else if (PyUnicode_Check(o)) {
     d = Device(text_in(o));
   } else if (PyLong_Check(o) && !PyBool_Check(o)) {

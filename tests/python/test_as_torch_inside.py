@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from as_torch_programs import program
 
 
@@ -289,6 +290,10 @@ def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) ->
         assert torch.ops.aten.view(y, [3, 2]).shape == (3, 2) and not torch.ops.aten.detach(y).requires_grad
         assert torch.ops.aten.unique_consecutive(torch.tensor([1, 1, 2])).tolist() == [1, 2]
 
+        rows = torch.arange(6.0).reshape(3, 2)
+        reduced = torch._segment_reduce(rows, "amax", offsets=torch.tensor([0, 2, 3]), initial=None)
+        assert reduced.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
         assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
         assert torch.distributed.is_available()
         assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
@@ -524,5 +529,75 @@ def test_functions_that_are_built_from_others(tmp_path: Path) -> None:
         assert Named.name == Named().name == "Named"
         one, two = torch.ones(1), torch.ones(1).double()
         assert _reorder_tensors_as([one, two], [two, one])[0] is two
+        """,
+    )
+
+
+def test_torchvision_finds_its_operators(tmp_path: Path) -> None:
+    folder = tmp_path / "torchvision"
+    (folder / "ops").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "ops" / "__init__.py").write_text("")
+    (folder / "extension.py").write_text("def _assert_has_ops():\n    raise RuntimeError('no ops')\n")
+    (folder / "ops" / "roi_align.py").write_text("def _roi_align(*args):\n    return args\n")
+    program(
+        tmp_path,
+        """
+        import sys
+        sys.path.insert(0, ".")
+        import torch
+        from torchvision.extension import _assert_has_ops
+        from torchvision.ops import roi_align
+
+        _assert_has_ops()
+        ops = torch.ops.torchvision
+        boxes = torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 3], [10, 10, 12, 12], [0, 0, 4, 4], [3, 3, 6, 6]])
+        scores = torch.tensor([0.5, 0.9, 0.1, 0.5, 0.7])
+        assert ops.nms(boxes, scores, 0.5).tolist() == [1, 4, 2]
+        assert ops.nms.default(boxes, scores, 0.8).tolist() == [1, 4, 0, 2]
+        assert ops.nms(boxes[:0], scores[:0], 0.5).tolist() == []
+        assert ops.roi_align(1, 2, 0.5, 3, 3, 2, True) == (1, 2, 0.5, 3, 3, 2, True)
+        try:
+            ops.roi_pool(1, 2)
+        except NotImplementedError as error:
+            assert "torchvision::roi_pool is not available" in str(error)
+
+        # without a way to move, it is a convolution; a whole step moves the kernel by a pixel
+        x, weight, bias = torch.rand(2, 4, 6, 7), torch.rand(6, 2, 3, 3), torch.rand(6)
+        x.requires_grad_()
+        sizes = (2, 1, 1, 1, 1, 1)  # strides, paddings, dilations
+        plain = torch.nn.functional.conv2d(x, weight, bias, stride=(2, 1), padding=1, groups=2)
+        still = torch.zeros(2, 2 * 2 * 9, *plain.shape[2:])
+        ones = torch.ones(2, 2 * 9, *plain.shape[2:])
+        assert torch.allclose(ops.deform_conv2d(x, weight, still, ones, bias, *sizes, 2, 2, True), plain, atol=1e-5)
+        nothing = ops.deform_conv2d(x, weight, still, 0 * ones, bias, *sizes, 2, 2, True)
+        assert torch.allclose(nothing, bias.view(6, 1, 1).expand_as(nothing))
+        moved = torch.nn.functional.pad(x, (0, 1))[..., 1:]
+        right = still.view(2, 2, 9, 2, *plain.shape[2:]).clone()
+        right[:, :, :, 1] = 1
+        right = right.view_as(still).requires_grad_()
+        y = ops.deform_conv2d(x, weight, right, ones, bias, *sizes, 2, 2, False)
+        there = torch.nn.functional.conv2d(moved, weight, bias, stride=(2, 1), padding=1, groups=2)
+        assert torch.allclose(y[..., 1:-1], there[..., 1:-1], atol=1e-5)
+        y.sum().backward()
+        assert x.grad.abs().sum() > 0 and right.grad.abs().sum() > 0
+        """,
+    )
+
+
+def test_records_of_hyperparameters(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    program(
+        tmp_path,
+        """
+        import torch
+        from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard.summary import hparams, scalar
+
+        writer = SummaryWriter("logs")
+        for record in hparams({"lr": 0.1, "n": 3}, {"loss": torch.tensor(1.5)}):
+            writer._get_file_writer().add_summary(record, 0)
+        writer.close()
+        assert scalar("a", torch.tensor(2.0)).value[0].simple_value == 2.0
         """,
     )

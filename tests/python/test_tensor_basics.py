@@ -152,6 +152,20 @@ def test_devices_without_a_backend_are_compared_and_hold_no_tensor() -> None:
             vesta.nn.Linear(1, 1).to(device)
 
 
+def test_every_number_of_the_cpu_is_the_cpu() -> None:
+    one = vesta.device("cpu:1")
+    assert (one.index, str(one)) == (1, "cpu:1") and one == vesta.device("cpu", 1) != vesta.device("cpu")
+    assert pickle.loads(pickle.dumps(one)) == one
+    x = vesta.ones(2)
+    cpu = vesta.device("cpu")
+    assert x.to(one).device == x.to("cpu:1").device == vesta.zeros(1, device=one).device == cpu
+    assert vesta.tensor([1.0], device="cpu:2").device == vesta.nn.Linear(1, 1).to(one).weight.device == cpu
+    assert vesta.Generator(one).device == cpu
+    for bad in ("cpu:x", "cpu:-1", "cpu:300"):
+        with pytest.raises(RuntimeError, match="expected an index such as"):
+            vesta.device(bad)
+
+
 def test_default_dtype() -> None:
     before = vesta.get_default_dtype()
     try:

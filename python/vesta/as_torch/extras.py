@@ -369,6 +369,12 @@ def _without_gradient(name: str) -> Callable[[], Any]:
     return find
 
 
+def _segment_reduce() -> Any:
+    from vesta import segment_reduce
+
+    return segment_reduce
+
+
 def _trunc_normal() -> Any:
     from vesta.nn.init import trunc_normal_
 
@@ -415,6 +421,7 @@ _NAMES: dict[str, Any] = {
     "torch._check_with": _check_with,
     "torch._check_tensor_all": _check_tensor_all,
     "torch._check_tensor_all_with": _check_tensor_all_with,
+    "torch._dynamo.utils.is_compile_supported": lambda device_type: False,
     "torch._guards.active_fake_mode": _tracing_state,
     "torch._guards.detect_fake_mode": lambda inputs=None: None,
     "torch._shape_as_tensor": _shape_as_tensor,
@@ -472,6 +479,7 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.Future": _future_type,
     "torch.legacy_contiguous_format": _row_format,
     "torch._grouped_mm": _grouped_mm,
+    "torch._segment_reduce": _segment_reduce,
     "torch._convert_indices_from_coo_to_csr": _sparse("_convert_indices_from_coo_to_csr"),
     "torch._convert_indices_from_csr_to_coo": _sparse("_convert_indices_from_csr_to_coo"),
     "torch.nn.functional._Reduction": _reductions,

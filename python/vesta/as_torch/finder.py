@@ -167,8 +167,15 @@ def _tables_in_optree() -> None:
     )
 
 
-#: What is done when a library is loaded that knows the classes of PyTorch's containers exactly.
-_TOLD = {"optree": _tables_in_optree}
+def _operators_of_torchvision() -> None:
+    """Gives torchvision the operators of its extension, which cannot be loaded."""
+    from .torchvision_operators import register
+
+    register()
+
+
+#: What is done when a library is loaded that counts on what is inside of PyTorch.
+_TOLD = {"optree": _tables_in_optree, "torchvision.extension": _operators_of_torchvision}
 
 
 def tell() -> None:
