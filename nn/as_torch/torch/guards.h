@@ -109,8 +109,10 @@ using torch::MemoryFormat;
 using torch::OptionalIntArrayRef;
 using torch::Scalar;
 using torch::ScalarType;
+using torch::scalarTypeToTypeMeta;
 using torch::TensorOptions;
 using torch::toString;
+using torch::typeMetaToScalarType;
 using torch::InferenceMode;
 template <class T>
 using OptionalArrayRef = optional<torch::ArrayRef<T>>;

@@ -136,6 +136,8 @@ inline const char* toString(Dtype d) {
                                            "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble"};
   return kNames[size_t(d)];
 }
+inline Dtype typeMetaToScalarType(Dtype d) { return d; }
+inline Dtype scalarTypeToTypeMeta(Dtype d) { return d; }
 inline size_t elementSize(Dtype d) { return size_t(vesta::itemsize(d)); }
 inline bool isFloatingType(Dtype d) { return vesta::is_float(d); }
 inline bool isComplexType(Dtype d) { return vesta::is_complex(d); }
