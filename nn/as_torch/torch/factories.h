@@ -114,13 +114,21 @@ Tensor fft_rfftfreq(int64_t n, double d, const O& o) {
 }
 namespace fft {
 template <std::same_as<TensorOptions> O>
-Tensor fftfreq(int64_t n, double d, const O& o) { return torch::fft_fftfreq(n, d, o); }
+Tensor fftfreq(int64_t n, double d, const O& o) {
+  return torch::fft_fftfreq(n, d, o);
+}
 template <std::same_as<TensorOptions> O>
-Tensor fftfreq(int64_t n, const O& o) { return torch::fft_fftfreq(n, 1, o); }
+Tensor fftfreq(int64_t n, const O& o) {
+  return torch::fft_fftfreq(n, 1, o);
+}
 template <std::same_as<TensorOptions> O>
-Tensor rfftfreq(int64_t n, double d, const O& o) { return torch::fft_rfftfreq(n, d, o); }
+Tensor rfftfreq(int64_t n, double d, const O& o) {
+  return torch::fft_rfftfreq(n, d, o);
+}
 template <std::same_as<TensorOptions> O>
-Tensor rfftfreq(int64_t n, const O& o) { return torch::fft_rfftfreq(n, 1, o); }
+Tensor rfftfreq(int64_t n, const O& o) {
+  return torch::fft_rfftfreq(n, 1, o);
+}
 }  // namespace fft
 
 inline Tensor rand(IntArrayRef size, const TensorOptions& o = {}) {

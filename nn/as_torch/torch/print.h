@@ -72,8 +72,8 @@ inline std::string shortest(double v) {
 
 inline void print_scale(std::ostream& to, double scale) { to << shortest(scale) << " *" << '\n'; }
 
-/// Prints a matrix of doubles, as many columns in a block as fit into the line. As in libtorch the indentation is behind
-/// what stands before the rows, and after each row but the last: the first row of a matrix has none.
+/// Prints a matrix of doubles, as many columns in a block as fit into the line. As in libtorch the indentation is
+/// behind what stands before the rows, and after each row but the last: the first row of a matrix has none.
 inline void print_matrix(std::ostream& to, const Tensor& m, int64_t line, int64_t indent) {
   const Columns form = columns_for(to, m);
   const std::string space(size_t(indent), ' ');

@@ -16,8 +16,8 @@ namespace torch {
 inline Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                 const TensorOptions& o = {}, optional<bool> is_coalesced = {}) {
   TORCH_CHECK(indices.defined() && values.defined(), "sparse_coo_tensor: expected defined tensors.");
-  TORCH_CHECK(!indices.is_floating_point() && !indices.is_complex(), "sparse_coo_tensor: indices must be integers, got ",
-              indices.dtype());
+  TORCH_CHECK(!indices.is_floating_point() && !indices.is_complex(),
+              "sparse_coo_tensor: indices must be integers, got ", indices.dtype());
   TORCH_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
   Tensor own = values.to(o.device_opt().value_or(values.device()), o.dtype_opt().value_or(values.dtype()));
   if (own.dim() == 0) own = own.expand({indices.size(1)});

@@ -420,7 +420,8 @@ inline void Tensor::set_data(const Tensor& from) const {
 inline bool Tensor::is_inference() const { return defined() && impl_->inference; }
 inline torch::TypeProperties Tensor::type() const { return {dtype(), device(), toString()}; }
 inline Tensor Tensor::new_empty_strided(IntList size, IntList stride, const torch::TensorOptions& o) const {
-  return o.finish(vesta::empty_strided(size, stride, o.dtype_opt().value_or(dtype()), o.device_opt().value_or(device())));
+  return o.finish(
+      vesta::empty_strided(size, stride, o.dtype_opt().value_or(dtype()), o.device_opt().value_or(device())));
 }
 template <class Hook>
 unsigned Tensor::register_hook(Hook hook) const {

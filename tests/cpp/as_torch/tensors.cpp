@@ -147,6 +147,9 @@ void nothing() {
   CHECK_RAISES(none.backward(), "backward: expected a defined tensor");
   CHECK_RAISES(none[0], "index: expected a defined tensor");
   CHECK_RAISES(none + 1, "add");
+  const torch::Tensor recorded = torch::ones({1}).requires_grad_();
+  CHECK_RAISES(none + recorded, "add");
+  CHECK_RAISES(recorded * none, "mul");
   CHECK(!none.requires_grad() && !none.grad().defined());
   const auto sizes = torch::zeros({2, 3, 4}).sizes();
   CHECK(sizes.slice(1) == torch::IntArrayRef({3, 4}) && sizes.slice(0, 1) == torch::IntArrayRef({2}));

@@ -1,6 +1,6 @@
 // Archives: tensors and values by name, in trees; what torch::save writes and torch::load reads. The file is in the
-// safetensors format, which Python reads too: names are joined by dots, values stand in the metadata. Files that PyTorch
-// wrote, in Python or C++, are read as well.
+// safetensors format, which Python reads too: names are joined by dots, values stand in the metadata. Files that
+// PyTorch wrote, in Python or C++, are read as well.
 #pragma once
 #include <torch/pickle.h>
 
@@ -228,7 +228,8 @@ class InputArchive final {
     TORCH_CHECK(file, "open file failed, file path: ", filename);
     std::string start(4, '\0');
     file.read(start.data(), 4);
-    if (vesta::io::is_torch_archive(start)) return take(torch::detail::unpickled(*vesta::io::load_torch_archive(filename)), "");
+    if (vesta::io::is_torch_archive(start))
+      return take(torch::detail::unpickled(*vesta::io::load_torch_archive(filename)), "");
     vesta::io::Metadata metadata;
     for (auto& [name, t] : vesta::io::load_safetensors(filename, &metadata)) contents_->tensors[name] = t;
     for (auto& [name, v] : metadata) {

@@ -1,5 +1,5 @@
-// ChunkDataset: examples that are stored in chunks, such as files. Chunks come in the order of one sampler, the examples
-// of what is read at once in the order of another.
+// ChunkDataset: examples that are stored in chunks, such as files. Chunks come in the order of one sampler, the
+// examples of what is read at once in the order of another.
 #pragma once
 #include <torch/arg.h>
 #include <torch/data/datasets/stateful.h>
