@@ -25,17 +25,17 @@ Tensor upsampled(const Tensor& t, Mode mode, const OptionalIntArrayRef& size, co
 #define VESTA_UPSAMPLE(name, mode)                                                                                   \
   template <class... Factors>                                                                                        \
   Tensor name(const Tensor& t, IntArrayRef size, const Factors&...) {                                                \
-    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, {});                                                                 \
+    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, {});                                               \
   }                                                                                                                  \
-  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, const optional<ArrayRef<double>>& factors) { \
-    return detail::upsampled(t, mode, size, factors, {});                                                            \
+  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, const optional<ArrayRef<double>>& by) {       \
+    return detail::upsampled(t, mode, size, by, {});                                                                 \
   }
 #define VESTA_UPSAMPLE_ALIGNED(name, mode)                                                                           \
   template <class... Factors>                                                                                        \
   Tensor name(const Tensor& t, IntArrayRef size, bool align_corners, const Factors&...) {                            \
-    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, align_corners);                                                      \
+    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, align_corners);                                    \
   }                                                                                                                  \
-  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, bool align_corners,                         \
+  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, bool align_corners,                           \
                      const optional<ArrayRef<double>>& factors) {                                                    \
     return detail::upsampled(t, mode, size, factors, align_corners);                                                 \
   }

@@ -63,8 +63,14 @@ inline Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& o) {
 
 namespace vesta {
 
-inline int64_t Tensor::sparse_dim() const { return sparse_dims(sparse_parts(*this, "sparse_dim")); }
-inline bool Tensor::is_coalesced() const { return sparse_parts(*this, "is_coalesced").coalesced; }
+inline int64_t Tensor::sparse_dim() const {
+  VESTA_CHECK(defined(), runtime, "sparse_dim: expected a defined tensor.");
+  return sparse_dims(sparse_parts(*this, "sparse_dim"));
+}
+inline bool Tensor::is_coalesced() const {
+  VESTA_CHECK(defined(), runtime, "is_coalesced: expected a defined tensor.");
+  return sparse_parts(*this, "is_coalesced").coalesced;
+}
 inline Tensor Tensor::indices() const { return vesta::_unique_indices(*this); }
 inline Tensor Tensor::values() const { return vesta::_unique_values(*this); }
 

@@ -304,8 +304,11 @@ inline bool Tensor::is_same_size(const Tensor& other) const {
 inline bool Tensor::is_alias_of(const Tensor& other) const {
   return defined() && other.defined() && impl_->storage() == other.impl_->storage();
 }
-inline Tensor Tensor::pin_memory() const { return vesta::pin_memory(*this); }
-inline bool Tensor::is_pinned() const { return vesta::is_pinned(*this); }
+inline Tensor Tensor::pin_memory() const {
+  VESTA_CHECK(defined(), runtime, "pin_memory: expected a defined tensor.");
+  return vesta::pin_memory(*this);
+}
+inline bool Tensor::is_pinned() const { return defined() && vesta::is_pinned(*this); }
 inline bool Tensor::retains_grad() const { return defined() && autograd::retains_grad(*this); }
 inline bool Tensor::is_view() const { return defined() && autograd::view_base(*this).defined(); }
 inline std::string Tensor::toString() const {

@@ -150,7 +150,10 @@ void nothing() {
   const torch::Tensor recorded = torch::ones({1}).requires_grad_();
   CHECK_RAISES(none + recorded, "add");
   CHECK_RAISES(recorded * none, "mul");
-  CHECK(!none.requires_grad() && !none.grad().defined());
+  CHECK_RAISES(none.pin_memory(), "pin_memory: expected a defined tensor");
+  CHECK_RAISES(none.sparse_dim(), "sparse_dim: expected a defined tensor");
+  CHECK_RAISES(none.is_coalesced(), "is_coalesced: expected a defined tensor");
+  CHECK(!none.requires_grad() && !none.grad().defined() && !none.is_pinned());
   const auto sizes = torch::zeros({2, 3, 4}).sizes();
   CHECK(sizes.slice(1) == torch::IntArrayRef({3, 4}) && sizes.slice(0, 1) == torch::IntArrayRef({2}));
   CHECK_RAISES(sizes.slice(2, 2), "slice");
