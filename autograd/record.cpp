@@ -159,7 +159,7 @@ bool same_memory(const Tensor& a, const Tensor& b) { return a.impl()->storage() 
 Tensor run_below(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out) {
   Below autograd(Layer::autograd);
   bool sparse = false;
-  for (int i = 0; i < rule.info->inputs; ++i) sparse = sparse || in[i]->is_sparse();
+  for (int i = 0; i < rule.info->inputs; ++i) sparse = sparse || (in[i]->defined() && in[i]->is_sparse());
   return sparse ? rule.call(in, params, out) : pointwise(*rule.info, in, params, out);
 }
 

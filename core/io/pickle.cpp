@@ -86,7 +86,8 @@ class Reader {
     return *stack_.back();
   }
   std::vector<Pickled> pop_to_mark() {
-    const auto mark = std::find_if(stack_.rbegin(), stack_.rend(), [](const Pickled& v) { return v->kind == Kind::mark; });
+    const auto mark =
+        std::find_if(stack_.rbegin(), stack_.rend(), [](const Pickled& v) { return v->kind == Kind::mark; });
     require(mark != stack_.rend(), "an operation without its mark");
     std::vector<Pickled> values(mark.base(), stack_.end());
     stack_.erase(mark.base() - 1, stack_.end());
@@ -132,7 +133,7 @@ class Reader {
   bool step(uint8_t op) {
     switch (op) {
       case 0x80: require(uint8_t(take(1)[0]) <= 5, "a later protocol"); break;  // PROTO
-      case 0x95: take(8); break;                                                // FRAME
+      case 0x95: take(8); break;  // FRAME
       case '.': return true;
       case '(': push(made(Kind::mark)); break;
       case '0': pop(); break;
@@ -156,7 +157,7 @@ class Reader {
       case 'B': push(made_text(take(number<uint32_t>()))); break;
       case 'U':
       case 'C':
-      case 0x8c: push(made_text(take(number<uint8_t>()))); break;   // SHORT_BINUNICODE
+      case 0x8c: push(made_text(take(number<uint8_t>()))); break;  // SHORT_BINUNICODE
       case 0x8d:
       case 0x8e: push(made_text(take(number<uint64_t>()))); break;  // BINUNICODE8, BINBYTES8
       case ']': push(made(Kind::list)); break;
@@ -214,7 +215,8 @@ class Reader {
 
   /// Returns the storage that an id names, as a tensor of one dimension.
   Pickled stored(const Pickled& id) {
-    require(id->kind == Kind::tuple && id->items.size() >= 5 && id->items[2]->kind == Kind::text, "an unknown reference");
+    require(id->kind == Kind::tuple && id->items.size() >= 5 && id->items[2]->kind == Kind::text,
+            "an unknown reference");
     Pickled v = made(Kind::tensor);
     v->tensor = storage_(*id);
     return v;
@@ -274,8 +276,9 @@ class Reader {
   std::unordered_map<uint64_t, Pickled> memo_;
 };
 
-constexpr std::string_view kStorages[kNumDTypes] = {"Bool", "Byte",     "Char",  "Short",  "Int",          "Long",
-                                                    "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble"};
+constexpr std::string_view kStorages[kNumDTypes] = {"Bool",  "Byte",   "Char",         "Short",
+                                                    "Int",   "Long",   "Half",         "BFloat16",
+                                                    "Float", "Double", "ComplexFloat", "ComplexDouble"};
 
 /// Writes values one after the other.
 class Writer {
@@ -345,9 +348,21 @@ class Writer {
         break;
       case Kind::text: text(v.text); break;
       case Kind::tensor: tensor(v.tensor); break;
-      case Kind::list: all_ += "]("; each(v, depth); all_ += 'e'; break;
-      case Kind::tuple: all_ += '('; each(v, depth); all_ += 't'; break;
-      case Kind::dict: all_ += "}("; each(v, depth); all_ += 'u'; break;
+      case Kind::list:
+        all_ += "](";
+        each(v, depth);
+        all_ += 'e';
+        break;
+      case Kind::tuple:
+        all_ += '(';
+        each(v, depth);
+        all_ += 't';
+        break;
+      case Kind::dict:
+        all_ += "}(";
+        each(v, depth);
+        all_ += 'u';
+        break;
       default: fail(Cause::value, "save: expected numbers, texts, tensors, lists, tuples and dictionaries.");
     }
   }

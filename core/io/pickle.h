@@ -22,8 +22,8 @@ struct PickledValue {
   Kind kind = Kind::none;
   int64_t integer = 0;
   double real = 0;
-  std::string text;            // and the class of an object, the name of a global: "torch.FloatStorage"
-  Tensor tensor;               // may be undefined
+  std::string text;  // and the class of an object, the name of a global: "torch.FloatStorage"
+  Tensor tensor;  // may be undefined
   std::vector<Pickled> items;  // elements; of a dict a key, its value, the next key, ...; of an object its state
 };
 

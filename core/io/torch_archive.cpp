@@ -67,7 +67,8 @@ class Archive {
   std::string root() const {
     for (const auto& [name, entry] : entries_) {
       const size_t at = name.rfind("data.pkl");
-      if (at != std::string::npos && at + 8 == name.size() && (at == 0 || name[at - 1] == '/')) return name.substr(0, at);
+      if (at != std::string::npos && at + 8 == name.size() && (at == 0 || name[at - 1] == '/'))
+        return name.substr(0, at);
     }
     refuse("expected a file that PyTorch wrote, but there is no data.pkl in this archive");
   }
@@ -77,8 +78,7 @@ class Archive {
   void read(const std::string& name, void* to) const {
     const Entry& e = find(name);
     const std::string header = part(e.offset, kLocalSize);
-    const uint64_t at =
-        e.offset + kLocalSize + number<uint16_t>(header, 26) + number<uint16_t>(header, 28);
+    const uint64_t at = e.offset + kLocalSize + number<uint16_t>(header, 26) + number<uint16_t>(header, 28);
     if (number<uint32_t>(header, 0) != kLocal || at > size_ || e.size > size_ - at) {
       refuse("the entry '" + name.substr(0, 100) + "' does not lie within the file");
     }
@@ -174,13 +174,18 @@ class Archive {
 
 /// Returns the dtype of the elements of "torch.FloatStorage".
 DType dtype_of_storage(const Archive& archive, const std::string& name) {
-  static constexpr std::pair<const char*, DType> kTypes[] = {
-      {"BoolStorage", DType::bool_},          {"ByteStorage", DType::uint8},
-      {"CharStorage", DType::int8},           {"ShortStorage", DType::int16},
-      {"IntStorage", DType::int32},           {"LongStorage", DType::int64},
-      {"HalfStorage", DType::float16},        {"BFloat16Storage", DType::bfloat16},
-      {"FloatStorage", DType::float32},       {"DoubleStorage", DType::float64},
-      {"ComplexFloatStorage", DType::complex64}, {"ComplexDoubleStorage", DType::complex128}};
+  static constexpr std::pair<const char*, DType> kTypes[] = {{"BoolStorage", DType::bool_},
+                                                             {"ByteStorage", DType::uint8},
+                                                             {"CharStorage", DType::int8},
+                                                             {"ShortStorage", DType::int16},
+                                                             {"IntStorage", DType::int32},
+                                                             {"LongStorage", DType::int64},
+                                                             {"HalfStorage", DType::float16},
+                                                             {"BFloat16Storage", DType::bfloat16},
+                                                             {"FloatStorage", DType::float32},
+                                                             {"DoubleStorage", DType::float64},
+                                                             {"ComplexFloatStorage", DType::complex64},
+                                                             {"ComplexDoubleStorage", DType::complex128}};
   for (const auto& [storage, dtype] : kTypes) {
     if (name == std::string("torch.") + storage) return dtype;
   }
@@ -280,8 +285,8 @@ std::string write_torch_archive(const PickledValue& value) {
   writer.add("archive/byteorder", "little");
   for (size_t i = 0; i < tensors.size(); ++i) {
     const auto* values = static_cast<const char*>(tensors[i].impl()->data());
-    writer.add("archive/data/" + std::to_string(i),
-               {values, size_t(tensors[i].numel() * tensors[i].element_size())}, kAlignment);
+    writer.add("archive/data/" + std::to_string(i), {values, size_t(tensors[i].numel() * tensors[i].element_size())},
+               kAlignment);
   }
   writer.add("archive/version", "3\n");
   return writer.finished();

@@ -1,5 +1,5 @@
-// Files that PyTorch writes (torch.save in Python, torch::save and torch::pickle_save of libtorch): a ZIP archive with a
-// pickle, data.pkl, and the values of each storage beside it, data/0 and so on, not compressed.
+// Files that PyTorch writes (torch.save in Python, torch::save and torch::pickle_save of libtorch): a ZIP archive with
+// a pickle, data.pkl, and the values of each storage beside it, data/0 and so on, not compressed.
 #pragma once
 #include <string>
 #include <string_view>

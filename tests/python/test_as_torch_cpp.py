@@ -41,6 +41,19 @@ def test_tensors(built: Path, tmp_path: Path) -> None:
     assert run(built / "tensors", tmp_path) == "tensors: all as expected\n"
 
 
+def test_functions_and_files_of_python(built: Path, tmp_path: Path) -> None:
+    """Functions; and files that torch.save writes are read in C++, those of torch::pickle_save in Python."""
+    state = {"fc.weight": vesta.arange(6.0).view(3, 2), "fc.bias": vesta.zeros(3), "calls": vesta.tensor([7.0])}
+    vesta.save(state, tmp_path / "state.pt")
+    mixed = {"name": "net", "rate": 0.5, "steps": 2**40, "sizes": [1, 2], "none": None, "on": True, "pair": ("a", "b")}
+    mixed |= {"half": vesta.tensor([1.0, 2.0], dtype=vesta.float16), "turned": vesta.arange(6).view(2, 3).t()}
+    vesta.save(mixed, tmp_path / "mixed.pt")
+    assert run(built / "functions", tmp_path) == "functions: all as expected\n"
+    weights = vesta.load(tmp_path / "weights.pt")
+    assert list(weights) == ["w", "b"] and weights["b"].dtype == vesta.bfloat16
+    assert weights["w"].tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
 def alike(got: str, expected: str) -> bool:
     """Compares two words: numbers up to rounding."""
     try:

@@ -1,5 +1,6 @@
 // torch::autograd: gradients, and functions with a backward of their own.
 #pragma once
+#include <torch/demangle.h>
 #include <torch/ivalue.h>
 
 #include <any>
@@ -90,7 +91,8 @@ struct Function {
     };
     (collect(args), ...);
     using vesta::autograd::CustomNode;
-    vesta::intrusive_ptr<CustomNode> node(new CustomNode("CppFunctionBackward", &run_backward));
+    static const std::string name = "torch::autograd::CppNode<" + c10::demangle(typeid(F).name()) + ">";
+    vesta::intrusive_ptr<CustomNode> node(new CustomNode(name.c_str(), &run_backward));
     kept->context_ = &node->context();
     node->context().values["torch"] = kept;
     node->prepare(inputs);

@@ -95,24 +95,40 @@ inline Tensor full_like(const Tensor& t, Scalar value, const TensorOptions& o, o
 inline Tensor empty(IntArrayRef size, const TensorOptions& o, optional<MemoryFormat> format) {
   return empty(size, format ? o.memory_format(*format) : o);
 }
-inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
+template <std::same_as<TensorOptions> O>  // an element type alone is Vesta's argument
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const O& o) {
   return o.finish(vesta::tril_indices(row, col, offset, o.dtype(), o.device_opt()));
 }
-inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
+template <std::same_as<TensorOptions> O>
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const O& o) {
   return o.finish(vesta::triu_indices(row, col, offset, o.dtype(), o.device_opt()));
 }
 
-inline Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& o) {
+template <std::same_as<TensorOptions> O>
+Tensor fft_fftfreq(int64_t n, double d, const O& o) {
   return o.finish(vesta::fft::fftfreq(n, d, o.dtype_opt(), o.device_opt()));
 }
-inline Tensor fft_rfftfreq(int64_t n, double d, const TensorOptions& o) {
+template <std::same_as<TensorOptions> O>
+Tensor fft_rfftfreq(int64_t n, double d, const O& o) {
   return o.finish(vesta::fft::rfftfreq(n, d, o.dtype_opt(), o.device_opt()));
 }
 namespace fft {
-inline Tensor fftfreq(int64_t n, double d, const TensorOptions& o) { return torch::fft_fftfreq(n, d, o); }
-inline Tensor fftfreq(int64_t n, const TensorOptions& o) { return torch::fft_fftfreq(n, 1, o); }
-inline Tensor rfftfreq(int64_t n, double d, const TensorOptions& o) { return torch::fft_rfftfreq(n, d, o); }
-inline Tensor rfftfreq(int64_t n, const TensorOptions& o) { return torch::fft_rfftfreq(n, 1, o); }
+template <std::same_as<TensorOptions> O>
+Tensor fftfreq(int64_t n, double d, const O& o) {
+  return torch::fft_fftfreq(n, d, o);
+}
+template <std::same_as<TensorOptions> O>
+Tensor fftfreq(int64_t n, const O& o) {
+  return torch::fft_fftfreq(n, 1, o);
+}
+template <std::same_as<TensorOptions> O>
+Tensor rfftfreq(int64_t n, double d, const O& o) {
+  return torch::fft_rfftfreq(n, d, o);
+}
+template <std::same_as<TensorOptions> O>
+Tensor rfftfreq(int64_t n, const O& o) {
+  return torch::fft_rfftfreq(n, 1, o);
+}
 }  // namespace fft
 
 inline Tensor rand(IntArrayRef size, const TensorOptions& o = {}) {

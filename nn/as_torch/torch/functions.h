@@ -52,8 +52,9 @@ inline Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, ve
                                    int64_t reduction = Reduction::Mean) {
   return vesta::binary_cross_entropy(input, target, weight, detail::text_of_reduction(reduction));
 }
-inline Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, vesta::MaybeTensor weight = {},
-                                               vesta::MaybeTensor pos_weight = {}, int64_t reduction = Reduction::Mean) {
+inline Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                               vesta::MaybeTensor weight = {}, vesta::MaybeTensor pos_weight = {},
+                                               int64_t reduction = Reduction::Mean) {
   return vesta::binary_cross_entropy_with_logits(input, target, weight, detail::text_of_reduction(reduction),
                                                  pos_weight);
 }

@@ -74,7 +74,9 @@ inline void synchronize(int64_t device_index = -1) {
 }  // namespace cuda
 
 // Kinds of devices that Vesta does not have.
-namespace mps { inline bool is_available() { return false; } }
+namespace mps {
+inline bool is_available() { return false; }
+}  // namespace mps
 namespace xpu {
 inline bool is_available() { return false; }
 inline size_t device_count() { return 0; }
@@ -101,6 +103,7 @@ using torch::DeviceIndex;
 using torch::DeviceType;
 using torch::GradMode;
 using torch::Half;
+using torch::InferenceMode;
 using torch::IntArrayRef;
 using torch::kCPU;
 using torch::kCUDA;
@@ -109,9 +112,10 @@ using torch::MemoryFormat;
 using torch::OptionalIntArrayRef;
 using torch::Scalar;
 using torch::ScalarType;
+using torch::scalarTypeToTypeMeta;
 using torch::TensorOptions;
 using torch::toString;
-using torch::InferenceMode;
+using torch::typeMetaToScalarType;
 template <class T>
 using OptionalArrayRef = optional<torch::ArrayRef<T>>;
 }  // namespace c10

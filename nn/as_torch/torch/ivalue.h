@@ -174,9 +174,8 @@ class IValue {
   }
   /// Returns what it holds, as messages name it ("Double").
   std::string tagKind() const {
-    static constexpr const char* kNames[] = {"None",   "Tensor",  "Bool",       "Int",        "Double",
-                                             "String", "IntList", "DoubleList", "TensorList", "Tuple",
-                                             "GenericDict"};
+    static constexpr const char* kNames[] = {"None",    "Tensor",     "Bool",       "Int",   "Double",     "String",
+                                             "IntList", "DoubleList", "TensorList", "Tuple", "GenericDict"};
     return kNames[value_.index()];
   }
 

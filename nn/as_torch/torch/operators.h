@@ -10,8 +10,8 @@ namespace torch {
 
 namespace detail {
 template <class Mode>
-Tensor upsampled(const Tensor& t, Mode mode, const OptionalIntArrayRef& size,
-                 const optional<ArrayRef<double>>& factors, optional<bool> align_corners) {
+Tensor upsampled(const Tensor& t, Mode mode, const OptionalIntArrayRef& size, const optional<ArrayRef<double>>& factors,
+                 optional<bool> align_corners) {
   nn::functional::InterpolateFuncOptions o;
   o.mode(mode);
   if (size) o.size(IntArrayRef(*size).vec());
@@ -25,17 +25,17 @@ Tensor upsampled(const Tensor& t, Mode mode, const OptionalIntArrayRef& size,
 #define VESTA_UPSAMPLE(name, mode)                                                                                   \
   template <class... Factors>                                                                                        \
   Tensor name(const Tensor& t, IntArrayRef size, const Factors&...) {                                                \
-    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, {});                                                                 \
+    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, {});                                               \
   }                                                                                                                  \
-  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, const optional<ArrayRef<double>>& factors) { \
-    return detail::upsampled(t, mode, size, factors, {});                                                            \
+  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, const optional<ArrayRef<double>>& by) {       \
+    return detail::upsampled(t, mode, size, by, {});                                                                 \
   }
 #define VESTA_UPSAMPLE_ALIGNED(name, mode)                                                                           \
   template <class... Factors>                                                                                        \
   Tensor name(const Tensor& t, IntArrayRef size, bool align_corners, const Factors&...) {                            \
-    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, align_corners);                                                      \
+    return detail::upsampled(t, mode, vesta::MaybeDims(size), {}, align_corners);                                    \
   }                                                                                                                  \
-  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, bool align_corners,                         \
+  inline Tensor name(const Tensor& t, const OptionalIntArrayRef& size, bool align_corners,                           \
                      const optional<ArrayRef<double>>& factors) {                                                    \
     return detail::upsampled(t, mode, size, factors, align_corners);                                                 \
   }
@@ -49,16 +49,16 @@ VESTA_UPSAMPLE_ALIGNED(upsample_trilinear3d, kTrilinear)
 #undef VESTA_UPSAMPLE
 #undef VESTA_UPSAMPLE_ALIGNED
 
-
 inline Tensor max_unpool2d(const Tensor& t, const Tensor& indices, IntArrayRef output_size) {
-  return nn::functional::max_unpool2d(
-      t, indices, nn::functional::MaxUnpool2dFuncOptions({2, 2}).output_size(output_size.vec()));
+  return nn::functional::max_unpool2d(t, indices,
+                                      nn::functional::MaxUnpool2dFuncOptions({2, 2}).output_size(output_size.vec()));
 }
 inline Tensor alpha_dropout(const Tensor& t, double p, bool train) {
   return nn::functional::alpha_dropout(t, nn::functional::AlphaDropoutFuncOptions().p(p).training(train));
 }
 inline Tensor feature_alpha_dropout(const Tensor& t, double p, bool train) {
-  return nn::functional::feature_alpha_dropout(t, nn::functional::FeatureAlphaDropoutFuncOptions().p(p).training(train));
+  return nn::functional::feature_alpha_dropout(t,
+                                               nn::functional::FeatureAlphaDropoutFuncOptions().p(p).training(train));
 }
 /// Drops whole channels: t is [N, C, ...].
 inline Tensor feature_dropout(const Tensor& t, double p, bool train) {
@@ -72,10 +72,12 @@ inline Tensor feature_dropout(const Tensor& t, double p, bool train) {
 }
 /// Sums (mode 0), means (1) or maxima (2) of bags of rows of `weight`, and the sizes of bags. The second and the last
 /// result, which serve libtorch's own backward, are empty.
-inline std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
-    const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq = false,
-    int64_t mode = 0, bool sparse = false, const optional<Tensor>& per_sample_weights = {},
-    bool include_last_offset = false, optional<int64_t> padding_idx = {}) {
+inline std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
+                                                                const Tensor& offsets, bool scale_grad_by_freq = false,
+                                                                int64_t mode = 0, bool sparse = false,
+                                                                const optional<Tensor>& per_sample_weights = {},
+                                                                bool include_last_offset = false,
+                                                                optional<int64_t> padding_idx = {}) {
   TORCH_CHECK(mode >= 0 && mode <= 2, "embedding_bag: expected the mode 0 (sum), 1 (mean) or 2 (max), got ", mode);
   TORCH_CHECK(offsets.defined() && offsets.dim() == 1, "embedding_bag: expected a 1-D tensor of offsets");
   nn::functional::EmbeddingBagFuncOptions o;

@@ -60,11 +60,6 @@ inline Columns columns_for(std::ostream& to, const Tensor& t) {
   return {1, most == 0 ? 7 : most + 6};
 }
 
-inline void print_scale(std::ostream& to, double scale) {
-  const SavedFormat saved(to);
-  to << std::defaultfloat << scale << " *" << '\n';
-}
-
 /// Returns the shortest text that reads as this number; powers from 16 on and below -4 have exponents.
 inline std::string shortest(double v) {
   char text[64];
@@ -75,13 +70,15 @@ inline std::string shortest(double v) {
                                  : std::to_chars(text, text + sizeof text, v).ptr};
 }
 
-/// Prints a matrix of doubles, as many columns in a block as fit into the line.
+inline void print_scale(std::ostream& to, double scale) { to << shortest(scale) << " *" << '\n'; }
+
+/// Prints a matrix of doubles, as many columns in a block as fit into the line. As in libtorch the indentation is
+/// behind what stands before the rows, and after each row but the last: the first row of a matrix has none.
 inline void print_matrix(std::ostream& to, const Tensor& m, int64_t line, int64_t indent) {
   const Columns form = columns_for(to, m);
   const std::string space(size_t(indent), ' ');
   const int64_t rows = m.size(0), columns = m.size(1);
   const double* values = m.const_data_ptr<double>();
-  to << space;
   const int64_t block = std::max<int64_t>(1, (line - indent) / (form.width + 1));
   for (int64_t first = 0; first < columns; first += block) {
     const int64_t end = std::min(first + block, columns);
@@ -99,7 +96,7 @@ inline void print_matrix(std::ostream& to, const Tensor& m, int64_t line, int64_
         if (c < end - 1) to << ' ';
       }
       to << '\n';
-      if (r < rows - 1) to << space;
+      if (r < rows - 1) to << space << (form.scale != 1 ? " " : "");
     }
   }
 }
@@ -224,6 +221,7 @@ inline Tensor Tensor::alias() const { return view(sizes()); }
 
 namespace torch {
 
+using vesta::print;
 template <class T>
 std::ostream& operator<<(std::ostream& to, const Values<T>& values) {
   to << '[';
@@ -233,6 +231,10 @@ std::ostream& operator<<(std::ostream& to, const Values<T>& values) {
 inline std::ostream& operator<<(std::ostream& to, const TensorOptions& o) {
   return to << "TensorOptions(dtype=" << o.dtype() << ", device=" << o.device()
             << ", requires_grad=" << (o.requires_grad() ? "true" : "false") << ')';
+}
+inline std::ostream& operator<<(std::ostream& to, MemoryFormat f) {
+  static constexpr const char* kNames[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+  return to << kNames[size_t(f)];
 }
 inline std::ostream& operator<<(std::ostream& to, Layout l) { return to << (l == kSparse ? "Sparse" : "Strided"); }
 

@@ -16,8 +16,8 @@ namespace torch {
 inline Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                 const TensorOptions& o = {}, optional<bool> is_coalesced = {}) {
   TORCH_CHECK(indices.defined() && values.defined(), "sparse_coo_tensor: expected defined tensors.");
-  TORCH_CHECK(!indices.is_floating_point() && !indices.is_complex(), "sparse_coo_tensor: indices must be integers, got ",
-              indices.dtype());
+  TORCH_CHECK(!indices.is_floating_point() && !indices.is_complex(),
+              "sparse_coo_tensor: indices must be integers, got ", indices.dtype());
   TORCH_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
   Tensor own = values.to(o.device_opt().value_or(values.device()), o.dtype_opt().value_or(values.dtype()));
   if (own.dim() == 0) own = own.expand({indices.size(1)});
@@ -63,8 +63,14 @@ inline Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& o) {
 
 namespace vesta {
 
-inline int64_t Tensor::sparse_dim() const { return sparse_dims(sparse_parts(*this, "sparse_dim")); }
-inline bool Tensor::is_coalesced() const { return sparse_parts(*this, "is_coalesced").coalesced; }
+inline int64_t Tensor::sparse_dim() const {
+  VESTA_CHECK(defined(), runtime, "sparse_dim: expected a defined tensor.");
+  return sparse_dims(sparse_parts(*this, "sparse_dim"));
+}
+inline bool Tensor::is_coalesced() const {
+  VESTA_CHECK(defined(), runtime, "is_coalesced: expected a defined tensor.");
+  return sparse_parts(*this, "is_coalesced").coalesced;
+}
 inline Tensor Tensor::indices() const { return vesta::_unique_indices(*this); }
 inline Tensor Tensor::values() const { return vesta::_unique_values(*this); }
 

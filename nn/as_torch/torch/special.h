@@ -52,7 +52,9 @@ VESTA_SPECIAL(xlogy) VESTA_SPECIAL(zeta)
 #undef VESTA_SPECIAL
 // clang-format on
 
-inline Tensor special_gammainc(const Tensor& a, const Tensor& x) { return vesta::igamma(a, x); }
+    inline Tensor special_gammainc(const Tensor& a, const Tensor& x) {
+  return vesta::igamma(a, x);
+}
 inline Tensor special_gammaincc(const Tensor& a, const Tensor& x) { return vesta::igammac(a, x); }
 inline Tensor special_log_softmax(const Tensor& t, int64_t dim, optional<Dtype> dtype = {}) {
   return vesta::log_softmax(t, dim, dtype);

@@ -42,8 +42,7 @@ inline Tensor blackman_window(int64_t length, bool periodic = true, const Tensor
   return detail::cosine_window("blackman_window", length, periodic, o, 0.42, 0.5, 0.08);
 }
 inline Tensor bartlett_window(int64_t length, bool periodic = true, const TensorOptions& o = {}) {
-  return detail::window("bartlett_window", length, periodic, o,
-                        [](const Tensor& n) { return 1 - (n * 2 - 1).abs_(); });
+  return detail::window("bartlett_window", length, periodic, o, [](const Tensor& n) { return 1 - (n * 2 - 1).abs_(); });
 }
 inline Tensor kaiser_window(int64_t length, bool periodic = true, double beta = 12, const TensorOptions& o = {}) {
   return detail::window("kaiser_window", length, periodic, o, [=](const Tensor& n) {
@@ -104,8 +103,7 @@ inline Tensor stft(const Tensor& self, int64_t n_fft, optional<int64_t> hop_leng
   TORCH_CHECK(!align_to_window.value_or(false), "stft: align_to_window is not available.");
   TORCH_CHECK(self.is_floating_point() || self.is_complex(),
               "stft: expected a tensor of floating point or complex values, got ", self.dtype(), ".");
-  TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.dim(),
-              "D tensor");
+  TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.dim(), "D tensor");
   const detail::Frames made =
       detail::frames_of("stft", n_fft, hop_length, win_length, window, self.dtype(), self.device());
   const bool real = !self.is_complex() && !made.window.is_complex();
@@ -150,9 +148,8 @@ inline Tensor istft(const Tensor& self, int64_t n_fft, optional<int64_t> hop_len
   TORCH_CHECK(!return_complex || !half, "istft: cannot return complex values of a onesided transform");
   const Tensor spectrum = (self.dim() == 3 ? self : self.unsqueeze(0)).transpose(1, 2);
   const vesta::MaybeText norm = normalized ? vesta::MaybeText("ortho") : vesta::MaybeText();
-  const Tensor frames = return_complex
-                            ? vesta::fft::ifft(spectrum, {}, -1, norm)
-                            : vesta::fft::irfft(spectrum.narrow(-1, 0, n_fft / 2 + 1), n_fft, -1, norm);
+  const Tensor frames = return_complex ? vesta::fft::ifft(spectrum, {}, -1, norm)
+                                       : vesta::fft::irfft(spectrum.narrow(-1, 0, n_fft / 2 + 1), n_fft, -1, norm);
   const int64_t batch = frames.size(0), count = frames.size(1), total = n_fft + made.hop * (count - 1);
   const auto counted = [&](int64_t n) { return vesta::arange(n, kLong, self.device()); };
   const Tensor at = (counted(count).unsqueeze(1) * made.hop + counted(n_fft)).flatten();

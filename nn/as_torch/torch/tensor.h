@@ -136,6 +136,8 @@ inline const char* toString(Dtype d) {
                                            "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble"};
   return kNames[size_t(d)];
 }
+inline Dtype typeMetaToScalarType(Dtype d) { return d; }
+inline Dtype scalarTypeToTypeMeta(Dtype d) { return d; }
 inline size_t elementSize(Dtype d) { return size_t(vesta::itemsize(d)); }
 inline bool isFloatingType(Dtype d) { return vesta::is_float(d); }
 inline bool isComplexType(Dtype d) { return vesta::is_complex(d); }
@@ -302,8 +304,11 @@ inline bool Tensor::is_same_size(const Tensor& other) const {
 inline bool Tensor::is_alias_of(const Tensor& other) const {
   return defined() && other.defined() && impl_->storage() == other.impl_->storage();
 }
-inline Tensor Tensor::pin_memory() const { return vesta::pin_memory(*this); }
-inline bool Tensor::is_pinned() const { return vesta::is_pinned(*this); }
+inline Tensor Tensor::pin_memory() const {
+  VESTA_CHECK(defined(), runtime, "pin_memory: expected a defined tensor.");
+  return vesta::pin_memory(*this);
+}
+inline bool Tensor::is_pinned() const { return defined() && vesta::is_pinned(*this); }
 inline bool Tensor::retains_grad() const { return defined() && autograd::retains_grad(*this); }
 inline bool Tensor::is_view() const { return defined() && autograd::view_base(*this).defined(); }
 inline std::string Tensor::toString() const {
@@ -418,7 +423,8 @@ inline void Tensor::set_data(const Tensor& from) const {
 inline bool Tensor::is_inference() const { return defined() && impl_->inference; }
 inline torch::TypeProperties Tensor::type() const { return {dtype(), device(), toString()}; }
 inline Tensor Tensor::new_empty_strided(IntList size, IntList stride, const torch::TensorOptions& o) const {
-  return o.finish(vesta::empty_strided(size, stride, o.dtype_opt().value_or(dtype()), o.device_opt().value_or(device())));
+  return o.finish(
+      vesta::empty_strided(size, stride, o.dtype_opt().value_or(dtype()), o.device_opt().value_or(device())));
 }
 template <class Hook>
 unsigned Tensor::register_hook(Hook hook) const {

@@ -124,7 +124,9 @@ namespace vesta::autograd { class Node; }
   Tensor cuda() const { return to(Device(DeviceType::cuda)); }                                                      \
   Tensor contiguous(::torch::MemoryFormat format) const;                                                            \
   Tensor clone(::torch::MemoryFormat format) const;                                                                  \
-  Tensor clone(const std::optional<::torch::MemoryFormat>& format) const { return format ? clone(*format) : clone(); }                                                                 \
+  Tensor clone(const std::optional<::torch::MemoryFormat>& format) const {                                          \
+    return format ? clone(*format) : clone();                                                                       \
+  }                                                                                                                 \
   bool is_pinned() const;                                                                                           \
   Tensor pin_memory() const;                                                                                        \
   Tensor alias() const;                                                                                             \

@@ -63,7 +63,11 @@ void printing() {
   CHECK_TEXT(torch::tensor(1.1), "1.100000023841858\n[ CPUFloatType{} ]");
   CHECK_TEXT(torch::tensor({1000.5, 0.25}), " 1000.5000\n    0.2500\n[ CPUFloatType{2} ]");
   CHECK_TEXT(torch::tensor({1e6, 1.5}), " 1.0000e+06\n 1.5000e+00\n[ CPUFloatType{2} ]");
-  CHECK_TEXT(torch::zeros({2, 1, 2}, torch::kInt), "(1,.,.) = \n  0  0\n\n(2,.,.) = \n  0  0\n[ CPUIntType{2,1,2} ]");
+  CHECK_TEXT(torch::zeros({2, 1, 2}, torch::kInt), "(1,.,.) = \n 0  0\n\n(2,.,.) = \n 0  0\n[ CPUIntType{2,1,2} ]");
+  // As libtorch: the first row is not indented, rows behind a scale are by one more.
+  CHECK_TEXT(torch::tensor({{{0.5}, {-1.5}}}), "(1,.,.) = \n 0.5000\n -1.5000\n[ CPUFloatType{1,2,1} ]");
+  CHECK_TEXT(torch::tensor({{0.001}, {0.002}}), "0.001 *\n 1.0000\n  2.0000\n[ CPUFloatType{2,1} ]");
+  CHECK_TEXT(torch::tensor({4000000.5, 5000000.5}), "1000000 *\n 4.0000\n 5.0000\n[ CPUFloatType{2} ]");
   CHECK_TEXT(torch::Tensor(), "[ Tensor (undefined) ]");
   CHECK_TEXT(torch::zeros({0}), "[ CPUFloatType{0} ]");
   CHECK_TEXT(torch::zeros({2, 3}).sizes(), "[2, 3]");
@@ -143,7 +147,13 @@ void nothing() {
   CHECK_RAISES(none.backward(), "backward: expected a defined tensor");
   CHECK_RAISES(none[0], "index: expected a defined tensor");
   CHECK_RAISES(none + 1, "add");
-  CHECK(!none.requires_grad() && !none.grad().defined());
+  const torch::Tensor recorded = torch::ones({1}).requires_grad_();
+  CHECK_RAISES(none + recorded, "add");
+  CHECK_RAISES(recorded * none, "mul");
+  CHECK_RAISES(none.pin_memory(), "pin_memory: expected a defined tensor");
+  CHECK_RAISES(none.sparse_dim(), "sparse_dim: expected a defined tensor");
+  CHECK_RAISES(none.is_coalesced(), "is_coalesced: expected a defined tensor");
+  CHECK(!none.requires_grad() && !none.grad().defined() && !none.is_pinned());
   const auto sizes = torch::zeros({2, 3, 4}).sizes();
   CHECK(sizes.slice(1) == torch::IntArrayRef({3, 4}) && sizes.slice(0, 1) == torch::IntArrayRef({2}));
   CHECK_RAISES(sizes.slice(2, 2), "slice");

@@ -35,9 +35,9 @@ struct WorkerException : public std::exception {
     try {
       std::rethrow_exception(original_exception);
     } catch (const std::exception& e) {
-      message = std::string("Caught an exception in DataLoader worker thread. Original message: ") + e.what();
+      message = std::string("Caught exception in DataLoader worker thread. Original message: ") + e.what();
     } catch (...) {
-      message = "Caught an exception in DataLoader worker thread.";
+      message = "Caught exception in DataLoader worker thread.";
     }
   }
   const char* what() const noexcept override { return message.c_str(); }

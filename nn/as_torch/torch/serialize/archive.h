@@ -1,7 +1,8 @@
 // Archives: tensors and values by name, in trees; what torch::save writes and torch::load reads. The file is in the
-// safetensors format, which Python reads too: names are joined by dots, values stand in the metadata.
+// safetensors format, which Python reads too: names are joined by dots, values stand in the metadata. Files that
+// PyTorch wrote, in Python or C++, are read as well.
 #pragma once
-#include <torch/ivalue.h>
+#include <torch/pickle.h>
 
 #include <unistd.h>
 
@@ -155,7 +156,7 @@ class InputArchive final {
       TORCH_CHECK(std::ranges::equal(tensor.sizes(), read.sizes()) || tensor.numel() == 0, "load: '", prefix_ + key,
                   "' has the shape ", read.sizes(), " in the file, here ", tensor.sizes(), ".");
       const vesta::NoGrad off;
-      tensor.set_data(read);
+      tensor.set_data(read.detach());
     } else {
       tensor = read;
     }
@@ -225,10 +226,10 @@ class InputArchive final {
     prefix_.clear();
     std::ifstream file(filename, std::ios::binary);
     TORCH_CHECK(file, "open file failed, file path: ", filename);
-    TORCH_CHECK(
-        file.get() != 'P' || file.get() != 'K', "load: ", filename,
-        " was written by PyTorch. Save its state_dict in the safetensors format, which vesta::io::load_safetensors "
-        "and torch::load read.");
+    std::string start(4, '\0');
+    file.read(start.data(), 4);
+    if (vesta::io::is_torch_archive(start))
+      return take(torch::detail::unpickled(*vesta::io::load_torch_archive(filename)), "");
     vesta::io::Metadata metadata;
     for (auto& [name, t] : vesta::io::load_safetensors(filename, &metadata)) contents_->tensors[name] = t;
     for (auto& [name, v] : metadata) {
@@ -255,6 +256,25 @@ class InputArchive final {
     std::map<std::string, Tensor> tensors;
     std::map<std::string, std::string> values;
   };
+  /// Takes what PyTorch wrote: dictionaries and objects are archives within this one.
+  void take(const IValue& value, const std::string& key) {
+    if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) {
+        const IValue& name = entry.key();
+        if (name.isString()) take(entry.value(), key.empty() ? name.toStringRef() : key + "." + name.toStringRef());
+      }
+    } else if (value.isTensor() && value.toTensor().defined()) {
+      contents_->tensors[key.empty() ? "0" : key] = value.toTensor();
+    } else if (value.isTensorList() || value.isTuple()) {
+      const std::vector<IValue> each = value.toListRef();
+      for (size_t i = 0; i < each.size(); ++i) {
+        take(each[i], key.empty() ? std::to_string(i) : key + "." + std::to_string(i));
+      }
+      if (!key.empty()) contents_->values[key] = (value.isTuple() ? "P" : "T") + std::to_string(each.size());
+    } else {
+      contents_->values[key] = detail::text_of(value.isTensor() ? IValue() : value);
+    }
+  }
   std::shared_ptr<Contents> contents_ = std::make_shared<Contents>();
   std::string prefix_;
   optional<Device> device_;

@@ -1,5 +1,5 @@
-// ChunkDataset: examples that are stored in chunks, such as files. Chunks come in the order of one sampler, the examples
-// of what is read at once in the order of another.
+// ChunkDataset: examples that are stored in chunks, such as files. Chunks come in the order of one sampler, the
+// examples of what is read at once in the order of another.
 #pragma once
 #include <torch/arg.h>
 #include <torch/data/datasets/stateful.h>
@@ -120,7 +120,8 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
     if (policy_) policy_(read);
     if (read.empty()) return true;
     examples_.reset(read.size());
-    for (const size_t i : examples_.next(read.size()).value()) {
+    const auto order = examples_.next(read.size());
+    for (const size_t i : *order) {
       TORCH_CHECK_INDEX(i < read.size(), "ChunkDataset: the sampler of examples gave ", i, " for ", read.size());
       ready_.push_back(std::move(read[i]));
     }
