@@ -43,7 +43,8 @@ VESTA_INLINE To convert_value(From v) {
 template <class S>
 using Lanes = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
-/// Converts a vector of integers to one of To, in steps of twice or half the width: GCC 12 has no instructions for others.
+/// Converts a vector of integers to one of To, in steps of twice or half the width: GCC 12 has no instructions for
+/// others.
 template <class To, int N, class V>
 VESTA_INLINE auto stepwise(V lanes) {
   constexpr size_t kFrom = sizeof(lanes[0]);
