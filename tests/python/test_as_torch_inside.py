@@ -296,6 +296,9 @@ def test_classes_and_functions_that_packages_take_from_inside(tmp_path: Path) ->
 
         assert not torch.distributed.rpc.is_available() and not torch.distributed.autograd.is_available()
         assert torch.distributed.is_available()
+        from torch._dynamo.eval_frame import is_dynamo_supported
+        from torch._dynamo.utils import is_compile_supported
+        assert not is_dynamo_supported() and not is_compile_supported("cpu")
         assert _generate_state(2**40 + 5, 3) == numpy.random.SeedSequence([3, 5, 2**8, 0]).generate_state(4).tolist()
 
         linear = torch.nn.Linear(2, 3)
