@@ -156,7 +156,7 @@ def _tracing_state() -> None:
     return None
 
 
-def no() -> bool:
+def no(*args: Any, **kwargs: Any) -> bool:
     """Returns False."""
     return False
 
@@ -421,7 +421,6 @@ _NAMES: dict[str, Any] = {
     "torch._check_with": _check_with,
     "torch._check_tensor_all": _check_tensor_all,
     "torch._check_tensor_all_with": _check_tensor_all_with,
-    "torch._dynamo.utils.is_compile_supported": lambda device_type: False,
     "torch._guards.active_fake_mode": _tracing_state,
     "torch._guards.detect_fake_mode": lambda inputs=None: None,
     "torch._shape_as_tensor": _shape_as_tensor,

@@ -127,9 +127,15 @@ def _by_table(module: ModuleType, theirs: str, name: str) -> Any:
     found = _above(theirs, name, listed.get(name))
     if name not in listed and not isinstance(found, type):
         found = None
-    if found is None and name == "is_available":  # programs ask before they use the rest
+    if found is None and _asks(theirs, name):
         return extras.no
     return refused(f"{theirs}.{name}") if found is None else found
+
+
+def _asks(theirs: str, name: str) -> bool:
+    """Returns whether a name is a question that programs ask before they use what is missing: the answer is no."""
+    inside = theirs.startswith("torch._") and name.startswith("is_")
+    return name == "is_available" or (inside and name.endswith(("_available", "_supported", "_enabled")))
 
 
 def _above(theirs: str, name: str, home: str | None) -> Any:

@@ -1,7 +1,7 @@
 """Operators of torchvision, whose extension is compiled against PyTorch: the commonest ones, made of Vesta's.
 
 ``torchvision.ops.nms``, ``roi_align`` and ``deform_conv2d`` call them as ``torch.ops.torchvision.NAME``; the others say
-that they are not there. torchvision has a Python form of ``roi_align`` of its own.
+that they are not there.
 """
 
 from __future__ import annotations
@@ -50,9 +50,56 @@ def roi_align(
     sampling_ratio: int,
     aligned: bool,
 ) -> Tensor:
-    """Returns torchvision's own Python form of ``roi_align``."""
-    form = sys.modules["torchvision.ops.roi_align"]._roi_align  # type: ignore[attr-defined]
-    return form(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)
+    """Returns the means of points in the cells of boxes, each between four pixels linearly.
+
+    A point more than a pixel outside of the image counts as zero, as in torchvision's extension; its own Python form
+    reads the border there.
+
+    Args:
+        input: [N, C, H, W].
+        rois: [K, 5], the number of the image and (x1, y1, x2, y2).
+        spatial_scale: the factor from boxes to pixels.
+        pooled_height, pooled_width: the cells of a box; the result is [K, C, pooled_height, pooled_width].
+        sampling_ratio: points a cell in each direction; 0 or less: one for each pixel of its length, rounded up.
+        aligned: whether pixel centres lie at halves; else boxes are a pixel long at least.
+    """
+    if input.dim() != 4 or rois.dim() != 2 or rois.size(1) != 5:
+        raise RuntimeError(
+            f"roi_align: expected images [N, C, H, W] and boxes [K, 5], got {input.shape}, {rois.shape}."
+        )
+    channels, height, width = input.shape[1:]
+    shape = (len(rois), pooled_height, pooled_width, channels)
+    if 0 in shape or input.numel() == 0:
+        return input.new_zeros(shape).permute(0, 3, 1, 2) + 0 * input.sum()
+    boxes = rois.detach().to(vesta.float64 if input.dtype is vesta.float64 else vesta.float32)
+    first = boxes[:, 1:3] * spatial_scale - 0.5 * aligned
+    sizes = boxes[:, 3:] * spatial_scale - 0.5 * aligned - first
+    sizes = sizes if aligned else sizes.clamp(min=1)
+
+    def along(axis: int, cells: int, pixels: int) -> tuple[Tensor, Tensor]:
+        """Returns the places of pixels that points read, [K, cells, points, 2], and their weights."""
+        cell = (sizes[:, axis] / cells)[:, None, None]
+        points = cell.ceil() if sampling_ratio <= 0 else vesta.full_like(cell, float(sampling_ratio))
+        number = vesta.arange(max(int(points.max()), 1), device=cell.device)
+        start = first[:, axis][:, None, None] + vesta.arange(cells, device=cell.device)[:, None] * cell
+        at = start + (number + 0.5) * cell / points
+        counts = (number < points) & (at >= -1) & (at <= pixels)
+        at = at.clamp(0, pixels - 1).where(counts, 0.0)
+        low = at.floor()
+        places = vesta.stack([low, (low + 1).clamp(max=pixels - 1)], -1).long()
+        weights = vesta.stack([1 - (at - low), at - low], -1) * (counts / points.clamp(min=1))[..., None]
+        return places, weights
+
+    rows, of_rows = along(1, pooled_height, height)
+    columns, of_columns = along(0, pooled_width, width)
+    images = (boxes[:, 0].long() * height)[:, None, None, None]
+    places = ((images + rows) * width).flatten(2)[:, :, None, :, None] + columns.flatten(2)[:, None, :, None, :]
+    weights = of_rows.flatten(2)[:, :, None, :, None] * of_columns.flatten(2)[:, None, :, None, :]
+    pixels = input.permute(0, 2, 3, 1).reshape(-1, channels).to(weights.dtype)
+    means = vesta.nn.functional.embedding_bag(
+        places.flatten(0, 2).flatten(1), pixels, mode="sum", per_sample_weights=weights.flatten(0, 2).flatten(1)
+    )
+    return means.view(shape).permute(0, 3, 1, 2).contiguous().to(input.dtype)
 
 
 def deform_conv2d(
