@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/scan_kernels.h>
 #include <vesta/core/cpu/tensor_memory.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy_values.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 

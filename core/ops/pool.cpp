@@ -5,6 +5,7 @@
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/pool.h>
 #include <vesta/core/ops/factory.h>

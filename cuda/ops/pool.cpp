@@ -89,10 +89,10 @@ TensorPair fractional_max_pool_kernel(const Tensor& input, const Tensor& samples
   l.name = op, l.stream = device.stream(), l.dtype = x.dtype(), l.fault = fault_of(device.index());
   l.dims = int(x.dim()) - 2, l.planes = x.sizes()[0] * x.sizes()[1];
   Dims sizes(x.sizes());
-  for (int d = 0; d < l.dims; ++d) {
-    const int to = 3 - l.dims + d;
-    l.in[to] = x.sizes()[size_t(d + 2)], l.out[to] = outputs[size_t(d)], l.kernel[to] = kernel[size_t(d)];
-    sizes[size_t(d + 2)] = outputs[size_t(d)];
+  for (size_t d = 0; d < outputs.size(); ++d) {
+    const size_t to = 3 - outputs.size() + d;
+    l.in[to] = x.sizes()[d + 2], l.out[to] = outputs[d], l.kernel[to] = kernel[d];
+    sizes[d + 2] = outputs[d];
   }
   Tensor y = empty_tensor(sizes, x.dtype(), x.device()), indices = empty_tensor(sizes, DType::int64, x.device());
   if (y.numel() == 0) return {y, indices};

@@ -121,7 +121,7 @@ Tensor places_by_rank(const Tensor& input, int64_t first, int64_t count, int64_t
 Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right) {
   check_one_device("searchsorted", {&lines, &values});
   OperandDevice device(values);
-  const Tensor places = empty_tensor(values.sizes(), DType::int64, values.device());
+  Tensor places = empty_tensor(values.sizes(), DType::int64, values.device());
   if (places.numel() == 0) return places;
   SearchLaunch l;
   l.stream = device.stream(), l.dtype = values.dtype(), l.right = right;
@@ -153,7 +153,7 @@ Tensor repeat_interleave_kernel(const Tensor& repeats, MaybeInt output_size) {
               "repeat_interleave: allocated size does not match "
               "required size: expected a sum of ",
               l.n, " repeats, got ", l.total, " (output_size).");
-  const Tensor places = result_tensor(Dims{l.total}, l.narrow ? DType::int32 : DType::int64, repeats.device());
+  Tensor places = result_tensor(Dims{l.total}, l.narrow ? DType::int32 : DType::int64, repeats.device());
   l.places = places.data_ptr();
   if (l.n) run_repeats(l);
   return places;

@@ -28,7 +28,7 @@ Tensor csr_product(const Tensor& crow, const Tensor& col, const Tensor& values, 
   CsrProduct l;
   l.rows = crow.numel() - 1, l.inner = dense.size(0), l.columns = dense.size(1), l.count = values.numel();
   if (l.inner == 0) return zeros({{l.rows, l.columns}}, values.dtype(), values.device());
-  const Tensor r = result_tensor(Dims{l.rows, l.columns}, values.dtype(), values.device());
+  Tensor r = result_tensor(Dims{l.rows, l.columns}, values.dtype(), values.device());
   if (r.numel() == 0) return r;
   const Tensor ends = contiguous_values(crow), places = contiguous_values(col), v = contiguous_values(values),
                b = contiguous_values(dense);
@@ -57,7 +57,7 @@ SparsePlaces places_at(const Tensor& indices, IntTuple size, StreamHandle stream
 Tensor sparse_numbers(const Tensor& indices, IntTuple size) {
   check_places(indices, size, "_sparse_numbers");
   const OperandDevice device(indices);
-  const Tensor numbers = empty_tensor({{indices.sizes()[1]}}, DType::int64, indices.device());
+  Tensor numbers = empty_tensor({{indices.sizes()[1]}}, DType::int64, indices.device());
   if (numbers.numel()) run_sparse_numbers(places_at(indices, size, device.stream()), numbers.data_ptr(), true);
   return numbers;
 }
@@ -65,7 +65,7 @@ Tensor sparse_numbers(const Tensor& indices, IntTuple size) {
 Tensor sparse_places(const Tensor& numbers, IntTuple size) {
   const OperandDevice device(numbers);
   const Tensor n = contiguous_values(numbers);
-  const Tensor r = empty_tensor({{int64_t(size.size()), n.numel()}}, DType::int64, numbers.device());
+  Tensor r = empty_tensor({{int64_t(size.size()), n.numel()}}, DType::int64, numbers.device());
   if (r.numel() == 0) return r;
   run_sparse_places(places_of(size, n.numel(), device.stream()), n.data_ptr<int64_t>(), r.data_ptr<int64_t>());
   return r;
@@ -85,12 +85,12 @@ TensorTriple sparse_order(const Tensor& indices, IntTuple size) {
   Keys keys(n, std::max(1, int(std::bit_width(last))), wide, indices.device());
   run_sparse_numbers(p, keys.input(), wide);
   keys.sort();
-  const Tensor order = made({{n}}), heads = made({{n}});
+  Tensor order = made({{n}}), heads = made({{n}});
   SparseRuns r{keys.keys(), keys.order(), wide, order.data_ptr<int64_t>(), heads.data_ptr<int64_t>()};
   run_sparse_heads(p, r);
   const Tensor group = ops::cumsum.kernel(heads, 0, {});
   const int64_t count = ops::select.kernel(group, 0, n - 1).item<int64_t>();
-  const Tensor places = made({{int64_t(size.size()), count}}), starts = made({{count + 1}});
+  Tensor places = made({{int64_t(size.size()), count}}), starts = made({{count + 1}});
   r.group = group.data_ptr<int64_t>();
   run_sparse_starts(p, r, count, places.data_ptr<int64_t>(), starts.data_ptr<int64_t>());
   return {places, order, starts};
@@ -103,7 +103,7 @@ Tensor sum_runs(const Tensor& values, const Tensor& order, const Tensor& starts)
   const Tensor v = contiguous_values(values), which = contiguous_values(order), from = contiguous_values(starts);
   Dims sizes(values.sizes());
   sizes[0] = starts.sizes()[0] - 1;
-  const Tensor r = result_tensor(sizes, values.dtype(), values.device());
+  Tensor r = result_tensor(sizes, values.dtype(), values.device());
   if (r.numel() == 0) return r;
   RunSums l;
   l.dtype = v.dtype(), l.stream = device.stream(), l.count = sizes[0], l.columns = r.numel() / sizes[0];
