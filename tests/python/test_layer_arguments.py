@@ -25,7 +25,7 @@ LAYERS = [
     (nn.Conv3d, (1, -3, 3), "out_channels"),
     (nn.ConvTranspose2d, (1, -3, 3), "out_channels"),
     (nn.LSTM, (HUGE, 3), "input_size"),
-    (nn.GRU, (-1, 3), "input_size"),
+    (nn.GRU, (HUGE, 3), "input_size"),
     (nn.LSTM, (3, 3, 1, True, False, 0.0, FLAG), "bidirectional"),
     (nn.LSTM, (3, 3, 1, True, False, FLAG), "dropout"),
     (nn.LSTMCell, (-1, 3), "input_size"),
