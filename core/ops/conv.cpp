@@ -308,16 +308,16 @@ Tensor conv3d_composite(const Tensor& input, const Tensor& weight, MaybeTensor b
                         IntList dilation, int64_t groups) {
   return convolve(3, input, weight, bias, stride, padding, dilation, groups);
 }
-Tensor conv1d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                TextOnly padding, IntList dilation, int64_t groups) {
+Tensor conv1d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+              IntList dilation, int64_t groups) {
   return convolve_padding(1, input, weight, bias, stride, padding, dilation, groups);
 }
-Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                TextOnly padding, IntList dilation, int64_t groups) {
+Tensor conv2d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+              IntList dilation, int64_t groups) {
   return convolve_padding(2, input, weight, bias, stride, padding, dilation, groups);
 }
-Tensor conv3d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                TextOnly padding, IntList dilation, int64_t groups) {
+Tensor conv3d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+              IntList dilation, int64_t groups) {
   return convolve_padding(3, input, weight, bias, stride, padding, dilation, groups);
 }
 Tensor conv_transpose1d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,

@@ -8,6 +8,15 @@ namespace vesta {
 
 VESTA_DECLARE_TOPIC(VESTA_OPS_CONV)
 
+/// Convolve with a padding by name, "valid" or "same". The arguments before it have no defaults: with those, a call
+/// that names no padding would fit two functions.
+VESTA_API Tensor conv1d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+                        IntList dilation = 1, int64_t groups = 1);
+VESTA_API Tensor conv2d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+                        IntList dilation = 1, int64_t groups = 1);
+VESTA_API Tensor conv3d(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, TextOnly padding,
+                        IntList dilation = 1, int64_t groups = 1);
+
 /// Checks the tensors and arguments of _convolution over a batch [N, C, ...] and works out the window.
 VESTA_API Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
                                    IntList padding, IntList dilation, int64_t groups);

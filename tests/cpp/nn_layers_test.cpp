@@ -173,6 +173,19 @@ TEST_CASE("containers", "[nn]") {
   CHECK_THROWS_WITH(dict.insert("a", nn::make<nn::ReLU>()), Contains("already exists"));
 }
 
+TEST_CASE("convolutions take as many arguments as a caller has, and paddings by name", "[nn]") {
+  const Tensor x = rand({2, 4, 9}), w = rand({6, 4, 3}), bias = rand({6});
+  const Tensor y = vesta::conv1d(x, w);
+  CHECK(y.sizes() == Dims{2, 6, 7});
+  CHECK(same(vesta::conv1d(x, w, bias), y + bias.view({6, 1})));
+  CHECK(same(vesta::conv1d(x, w, {}, 1, "valid"), y));
+  CHECK(same(vesta::conv1d(x, w, {}, 1, "same"), vesta::conv1d(x, w, {}, 1, 1)));
+  CHECK(same(vesta::conv2d(x.unsqueeze(2), w.unsqueeze(2), {}, 1, "same", 1, 1).squeeze(2),
+             vesta::conv1d(x, w, {}, 1, "same")));
+  CHECK(same(vesta::conv3d(x.view({2, 4, 1, 1, 9}), w.view({6, 4, 1, 1, 3})).view({2, 6, 7}), y));
+  CHECK_THROWS_WITH(vesta::conv2d(x.unsqueeze(2), w.unsqueeze(2), {}, 2, "same"), Contains("strided"));
+}
+
 TEST_CASE("constructors take the first fields, or all of them by name", "[nn]") {
   CHECK(nn::Conv2d(3, 8, 3).repr() == "Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1))");
   CHECK(nn::Conv2d({.in_channels = 3, .out_channels = 8, .kernel_size = {3, 1}, .padding = "same"}).repr() ==

@@ -7,26 +7,29 @@
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite,  \
      casts(lower, lower), accepts(kNumbers))                                                                           \
-  OP(FUNCTION_AS, Tensor, conv1d, padding,                                                                             \
+  OP(PYTHON_FORM, Tensor, conv1d, padding,                                                                             \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1,                            \
       TextOnly padding = "valid", IntList dilation = 1, int64_t groups = 1),                                           \
-     (input, weight, bias, stride, padding, dilation, groups), composite, accepts(kNumbers))                           \
+     (input, weight, bias, stride, padding, dilation, groups),                                                         \
+     conv1d(input, weight, bias, stride, padding, dilation, groups), accepts(kNumbers))                                \
   OP(FUNCTION, Tensor, conv2d,                                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite,  \
      casts(lower, lower), accepts(kNumbers))                                                                           \
-  OP(FUNCTION_AS, Tensor, conv2d, padding,                                                                             \
+  OP(PYTHON_FORM, Tensor, conv2d, padding,                                                                             \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1,                            \
       TextOnly padding = "valid", IntList dilation = 1, int64_t groups = 1),                                           \
-     (input, weight, bias, stride, padding, dilation, groups), composite, accepts(kNumbers))                           \
+     (input, weight, bias, stride, padding, dilation, groups),                                                         \
+     conv2d(input, weight, bias, stride, padding, dilation, groups), accepts(kNumbers))                                \
   OP(FUNCTION, Tensor, conv3d,                                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite,  \
      casts(lower, lower), accepts(kNumbers))                                                                           \
-  OP(FUNCTION_AS, Tensor, conv3d, padding,                                                                             \
+  OP(PYTHON_FORM, Tensor, conv3d, padding,                                                                             \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1,                            \
       TextOnly padding = "valid", IntList dilation = 1, int64_t groups = 1),                                           \
-     (input, weight, bias, stride, padding, dilation, groups), composite, accepts(kNumbers))                           \
+     (input, weight, bias, stride, padding, dilation, groups),                                                         \
+     conv3d(input, weight, bias, stride, padding, dilation, groups), accepts(kNumbers))                                \
   OP(FUNCTION, Tensor, conv_transpose1d,                                                                               \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList output_padding = 0, int64_t groups = 1, IntList dilation = 1),                                           \
