@@ -18,6 +18,7 @@ namespace {
 
 using Kind = PickledValue::Kind;
 constexpr int kDeepest = 200;  // levels of lists in lists
+constexpr uint64_t kMostShared = 1 << 24;  // values, counted wherever they are, that no byte of the pickle stands for
 
 Pickled made(Kind kind) {
   auto v = std::make_shared<PickledValue>();
@@ -45,6 +46,7 @@ class Reader {
     while (!step(uint8_t(take(1)[0]))) {}
     Pickled result = pop();
     require(stack_.empty(), "more than one value");
+    unfolded(*result, 0);
     return result;
   }
 
@@ -73,6 +75,22 @@ class Reader {
     const std::string_view text = take(end - at_);
     take(1);
     return text;
+  }
+  /// Returns how many values there are below one, and itself, if shared ones are counted in each place: a few bytes can
+  /// stand for 2^100.
+  uint64_t unfolded(const PickledValue& v, int depth) {
+    require(depth < kDeepest, "values that are too deep");
+    const auto [place, is_new] = unfolded_.try_emplace(&v, 0);
+    if (!is_new) {
+      require(place->second > 0, "a value that holds itself");
+      return place->second;
+    }
+    uint64_t count = 1;
+    for (const Pickled& item : v.items) {
+      count += unfolded(*item, depth + 1);
+      require(count <= kMostShared + bytes_.size(), "more values than its bytes can stand for");
+    }
+    return unfolded_[&v] = count;
   }
   void push(Pickled v) { stack_.push_back(std::move(v)); }
   Pickled pop() {
@@ -274,6 +292,7 @@ class Reader {
   size_t at_ = 0;
   std::vector<Pickled> stack_;
   std::unordered_map<uint64_t, Pickled> memo_;
+  std::unordered_map<const PickledValue*, uint64_t> unfolded_;  // 0: not counted to the end
 };
 
 constexpr std::string_view kStorages[kNumDTypes] = {"Bool",  "Byte",   "Char",         "Short",
@@ -371,6 +390,17 @@ class Writer {
 };
 
 }  // namespace
+
+PickledValue::~PickledValue() {
+  std::vector<Pickled> left = std::move(items);
+  while (!left.empty()) {
+    const Pickled v = std::move(left.back());
+    left.pop_back();
+    if (v.use_count() > 1) continue;
+    left.insert(left.end(), v->items.begin(), v->items.end());
+    v->items.clear();
+  }
+}
 
 Pickled read_pickle(std::string_view bytes, const StorageReader& storage, const std::string& path) {
   return Reader(bytes, storage, path).read();

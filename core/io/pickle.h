@@ -25,6 +25,12 @@ struct PickledValue {
   std::string text;  // and the class of an object, the name of a global: "torch.FloatStorage"
   Tensor tensor;  // may be undefined
   std::vector<Pickled> items;  // elements; of a dict a key, its value, the next key, ...; of an object its state
+
+  PickledValue() = default;
+  PickledValue(const PickledValue&) = delete;
+  PickledValue& operator=(const PickledValue&) = delete;
+  /// Frees items one after the other, however deep they lie.
+  VESTA_API ~PickledValue();
 };
 
 /// Makes the tensor that a pickle refers to: `id` is ("storage", class, key, location, count).
@@ -33,7 +39,7 @@ using StorageReader = std::function<Tensor(const PickledValue& id)>;
 using StorageWriter = std::function<std::string(const Tensor& tensor)>;
 
 /// Reads a pickle. Error(value) names `path` and what is wrong: an operation or a function that files of tensors do not
-/// have, or values that do not fit.
+/// have, values that do not fit or hold themselves, or shared values that would be too many one by one.
 Pickled read_pickle(std::string_view bytes, const StorageReader& storage, const std::string& path);
 /// Writes a pickle (protocol 2) that PyTorch reads.
 std::string write_pickle(const PickledValue& value, const StorageWriter& storage);

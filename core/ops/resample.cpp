@@ -321,6 +321,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
   if (!elements) return without_elements(x, sizes);
   if (x.impl() == input.impl()) x = clone_image(x);
   if (mode == "circular") return contiguous(x);  // as PyTorch has it
+  if (!is_float(x.dtype()) && suggests_channels_last(input)) x = to_channels_last(x);  // index_select's are contiguous
   constexpr const char* kReflection[] = {"ReflectionPad1DBackward0", "ReflectionPad2DBackward0",
                                          "ReflectionPad3DBackward0"};
   constexpr const char* kReplication[] = {"ReplicationPad1DBackward0", "ReplicationPad2DBackward0",

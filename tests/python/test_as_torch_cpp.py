@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,11 @@ def test_functions_and_files_of_python(built: Path, tmp_path: Path) -> None:
     mixed = {"name": "net", "rate": 0.5, "steps": 2**40, "sizes": [1, 2], "none": None, "on": True, "pair": ("a", "b")}
     mixed |= {"half": vesta.tensor([1.0, 2.0], dtype=vesta.float16), "turned": vesta.arange(6).view(2, 3).t()}
     vesta.save(mixed, tmp_path / "mixed.pt")
+    hostile = {"deep": b"]" * 10**6 + b"a" * (10**6 - 1) + b".", "left": b"]" * 10**6 + b"a" * 10**6 + b"."}
+    hostile |= {"itself": b"]q\x00h\x00a.", "shared": b"]" + b"2\x86" * 100 + b"."}
+    for name, pickled in hostile.items():
+        with zipfile.ZipFile(tmp_path / f"{name}.pt", "w") as archive:
+            archive.writestr("archive/data.pkl", pickled)
     assert run(built / "functions", tmp_path) == "functions: all as expected\n"
     weights = vesta.load(tmp_path / "weights.pt")
     assert list(weights) == ["w", "b"] and weights["b"].dtype == vesta.bfloat16

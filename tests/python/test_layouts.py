@@ -141,6 +141,16 @@ def test_an_op_follows_its_input(name, shape):
         assert (bits(y), bits(gx)) == expected, kind
 
 
+@pytest.mark.parametrize("dtype", [vesta.complex64, vesta.int64], ids=str)
+@pytest.mark.parametrize("mode", ["replicate", "reflect"])
+@pytest.mark.parametrize("shape", SHAPES[:1] + SHAPES[7:8], ids=str)
+def test_padding_follows_its_input_whatever_its_dtype(shape, mode, dtype):
+    for kind in KINDS[:2]:
+        x = made(shape, kind).to(dtype)
+        y = F.pad(x, (1, 2, 0, 1), mode=mode) if len(shape) == 4 else F.pad(x, (1, 2, 0, 1, 1, 0), mode=mode)
+        assert y.stride() == strides_of(y.shape, follows(x)), kind
+
+
 CONVOLUTIONS = {
     "1x1": (16, 1, {}), "1x1, stride 2": (16, 1, {"stride": 2}), "3x3": (16, 3, {"padding": 1}),
     "3x3, stride 2": (20, 3, {"padding": 1, "stride": 2}), "3x3, few": (3, 3, {}),

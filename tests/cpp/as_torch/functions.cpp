@@ -213,6 +213,14 @@ void pickles(const std::string& folder) {
   }
   CHECK(refused > int(written.size()));
   CHECK_RAISES(torch::pickle_load({'x', 'y'}), "ZIP");
+  const auto load = [&](const std::string& name) {
+    std::ifstream hostile(folder + "/" + name, std::ios::binary);
+    return torch::pickle_load({std::istreambuf_iterator<char>(hostile), {}});
+  };
+  CHECK_RAISES(load("deep.pt"), "too deep");
+  CHECK_RAISES(load("left.pt"), "another type");
+  CHECK_RAISES(load("itself.pt"), "holds itself");
+  CHECK_RAISES(load("shared.pt"), "more values than its bytes");
   CHECK_RAISES(torch::pickle_save(torch::IValue(std::vector<torch::IValue>(1,
                                                                            [] {
                                                                              torch::IValue deep;
