@@ -82,9 +82,7 @@ Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& v
 
 /// Sums go in order, and 16-bit floats are added in float.
 Tensor sum_runs_kernel(const Tensor& values, const Tensor& order, const Tensor& starts) {
-  VESTA_CHECK(values.dim() > 0 && order.dim() == 1 && starts.dim() == 1 && starts.numel() > 0, value,
-              "_sum_runs: expected values [n, *], order [n] and starts [at least 1], got ", values.sizes(), ", ",
-              order.sizes(), " and ", starts.sizes(), ".");
+  check_runs(values, order, starts);
   if (is_bool(values.dtype())) return ops::_sum_runs.body()(values, order, starts);
   const Tensor v = contiguous_values(values), which = contiguous_values(order), from = contiguous_values(starts);
   Dims sizes(values.sizes());
