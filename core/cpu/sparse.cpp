@@ -82,6 +82,7 @@ Tensor csr_product_kernel(const Tensor& crow, const Tensor& col, const Tensor& v
 
 /// Sums go in order, and 16-bit floats are added in float.
 Tensor sum_runs_kernel(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  check_runs(values, order, starts);
   if (is_bool(values.dtype())) return ops::_sum_runs.body()(values, order, starts);
   const Tensor v = contiguous_values(values), which = contiguous_values(order), from = contiguous_values(starts);
   Dims sizes(values.sizes());
@@ -90,6 +91,11 @@ Tensor sum_runs_kernel(const Tensor& values, const Tensor& order, const Tensor& 
   if (r.numel() == 0) return r;
   const int64_t k = r.numel() / count, work = std::max<int64_t>(1, which.numel() * k / count);
   const auto *elements_of = elements<int64_t>(which), *begin_of = elements<int64_t>(from);
+  const int64_t rows = values.size(0), last = which.numel();
+  VESTA_CHECK(begin_of[0] >= 0 && std::is_sorted(begin_of, begin_of + count + 1) && begin_of[count] <= last &&
+                  std::all_of(elements_of, elements_of + last, [&](int64_t e) { return e >= 0 && e < rows; }),
+              index, "_sum_runs: expected ascending places in ", last, " numbers of ", rows,
+              " values (starts, order).");
   visit<kNumbers>(values.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     parallel_for(count, std::max<int64_t>(1, kTaskWork / work), [&](int64_t begin, int64_t end) {

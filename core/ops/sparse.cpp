@@ -515,6 +515,13 @@ void check_places(const Tensor& indices, IntSpan sizes, const char* op) {
               " ", indices.sizes(), " (indices).");
 }
 
+void check_runs(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  VESTA_CHECK(values.dim() > 0 && order.dim() == 1 && starts.dim() == 1 && starts.numel() > 0 &&
+                  order.dtype() == DType::int64 && starts.dtype() == DType::int64,
+              value, "_sum_runs: expected values [n, *], int64 order [n] and starts [at least 1], got ", values.sizes(),
+              ", ", order.dtype(), " ", order.sizes(), " and ", starts.dtype(), " ", starts.sizes(), ".");
+}
+
 Tensor elements_at(const Tensor& t, const Tensor& indices) {
   return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
 }
@@ -575,6 +582,7 @@ TensorTriple _sparse_order_composite(const Tensor& indices, IntTuple size) {
 }
 
 Tensor _sum_runs_composite(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  check_runs(values, order, starts);
   const int64_t count = starts.size(0) - 1;
   const Tensor lengths = sub(narrow(starts, 0, 1, count), narrow(starts, 0, 0, count));
   const Tensor group = repeat_interleave(lengths, MaybeInt(order.numel()));

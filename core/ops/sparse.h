@@ -11,6 +11,9 @@ VESTA_DECLARE_TOPIC(VESTA_OPS_SPARSE)
 /// Checks the places [s, nnz] of a tensor whose s sparse dimensions have these sizes. Error(value).
 VESTA_API void check_places(const Tensor& indices, IntSpan sizes, const char* op);
 
+/// Checks the shapes and dtypes of _sum_runs. Error(value).
+VESTA_API void check_runs(const Tensor& values, const Tensor& order, const Tensor& starts);
+
 /// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
 VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
 

@@ -97,6 +97,7 @@ TensorTriple sparse_order(const Tensor& indices, IntTuple size) {
 }
 
 Tensor sum_runs(const Tensor& values, const Tensor& order, const Tensor& starts) {
+  check_runs(values, order, starts);
   if (is_bool(values.dtype())) return ops::_sum_runs.body()(values, order, starts);
   check_one_device("_sum_runs", {&values, &order, &starts});
   const OperandDevice device(values);

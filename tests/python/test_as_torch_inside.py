@@ -567,6 +567,15 @@ def test_torchvision_finds_its_operators(tmp_path: Path) -> None:
         means.sum().backward()
         assert ramp.grad.sum().item() == 9 and ramp.grad[1, :, 2].sum((1,)).tolist() == [2, 2, 2]
         assert ops.roi_align(ramp, boxes[:0], 1.0, 2, 2, 2, False).shape == (0, 3, 2, 2)
+        hot = torch.full((1, 1, 4, 4), float("inf"))  # a point that does not count reads nothing
+        assert ops.roi_align(hot, boxes[2:], 1.0, 1, 2, 1, False).tolist() == [[[[0, 0]]]]
+        for number, ratio, side in ((2.0, 1, 1.0), (-1.0, 1, 1.0), (float("nan"), 1, 1.0), (0.0, 0, float("inf"))):
+            try:
+                ops.roi_align(ramp, torch.tensor([[number, 0, 0, side, side]]), 1.0, 1, 1, ratio, False)
+            except RuntimeError as error:
+                assert "(rois)" in str(error)
+            else:
+                raise AssertionError((number, side))
         try:
             ops.roi_pool(1, 2)
         except NotImplementedError as error:

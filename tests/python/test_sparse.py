@@ -551,3 +551,13 @@ def test_a_product_looks_at_indices_that_were_written() -> None:
         eye._indices()[0] = vesta.tensor(wrong)
         with pytest.raises(IndexError, match="out of bounds|out of range"):
             vesta.sparse.mm(eye, vesta.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("order", "starts"),
+    [([0, 1, 10**6], [0, 3]), ([0, 1, -1], [0, 3]), ([0, 1, 2], [0, 10**7]), ([0, 1, 2], [2, 0]), ([0, 1, 2], [])],
+)
+def test_sums_of_runs_read_nothing_else(order: list[int], starts: list[int]) -> None:
+    places = [vesta.tensor(numbers, dtype=vesta.int64) for numbers in (order, starts)]
+    with pytest.raises((IndexError, ValueError), match="_sum_runs"):
+        vesta._C._private._sum_runs(vesta.ones(3), *places)

@@ -72,12 +72,18 @@ def roi_align(
     if 0 in shape or input.numel() == 0:
         return input.new_zeros(shape).permute(0, 3, 1, 2) + 0 * input.sum()
     boxes = rois.detach().to(vesta.float64 if input.dtype is vesta.float64 else vesta.float32)
+    if not ((boxes[:, 0] >= 0) & (boxes[:, 0] < len(input))).all():
+        raise RuntimeError(f"roi_align: expected numbers of images below {len(input)} in the first column (rois).")
+    if sampling_ratio <= 0 and not boxes.isfinite().all():
+        raise RuntimeError(
+            "roi_align: expected finite boxes where sampling_ratio <= 0, got infinite ones or NaN (rois)."
+        )
     first = boxes[:, 1:3] * spatial_scale - 0.5 * aligned
     sizes = boxes[:, 3:] * spatial_scale - 0.5 * aligned - first
     sizes = sizes if aligned else sizes.clamp(min=1)
 
     def along(axis: int, cells: int, pixels: int) -> tuple[Tensor, Tensor]:
-        """Returns the places of pixels that points read, [K, cells, points, 2], and their weights."""
+        """Returns the places of pixels that points read, [K, cells, points, 2], or -1, and their weights."""
         cell = (sizes[:, axis] / cells)[:, None, None]
         points = cell.ceil() if sampling_ratio <= 0 else vesta.full_like(cell, float(sampling_ratio))
         number = vesta.arange(max(int(points.max()), 1), device=cell.device)
@@ -88,16 +94,19 @@ def roi_align(
         low = at.floor()
         places = vesta.stack([low, (low + 1).clamp(max=pixels - 1)], -1).long()
         weights = vesta.stack([1 - (at - low), at - low], -1) * (counts / points.clamp(min=1))[..., None]
-        return places, weights
+        return places.where(counts[..., None], -1).flatten(2), weights.flatten(2)
 
-    rows, of_rows = along(1, pooled_height, height)
-    columns, of_columns = along(0, pooled_width, width)
-    images = (boxes[:, 0].long() * height)[:, None, None, None]
-    places = ((images + rows) * width).flatten(2)[:, :, None, :, None] + columns.flatten(2)[:, None, :, None, :]
-    weights = of_rows.flatten(2)[:, :, None, :, None] * of_columns.flatten(2)[:, None, :, None, :]
-    pixels = input.permute(0, 2, 3, 1).reshape(-1, channels).to(weights.dtype)
+    rows, of_rows = (t[:, :, None, :, None] for t in along(1, pooled_height, height))
+    columns, of_columns = (t[:, None, :, None, :] for t in along(0, pooled_width, width))
+    pixels = input.permute(0, 2, 3, 1).reshape(-1, channels).to(boxes.dtype)
+    nowhere = len(pixels)  # a row of zeros: a point that does not count must not meet an infinite pixel
+    places = ((boxes[:, 0].long() * height)[:, None, None, None, None] + rows) * width + columns
+    places = places.where((rows >= 0) & (columns >= 0), nowhere)
     means = vesta.nn.functional.embedding_bag(
-        places.flatten(0, 2).flatten(1), pixels, mode="sum", per_sample_weights=weights.flatten(0, 2).flatten(1)
+        places.flatten(0, 2).flatten(1),
+        vesta.nn.functional.pad(pixels, (0, 0, 0, 1)),
+        mode="sum",
+        per_sample_weights=(of_rows * of_columns).flatten(0, 2).flatten(1),
     )
     return means.view(shape).permute(0, 3, 1, 2).contiguous().to(input.dtype)
 
