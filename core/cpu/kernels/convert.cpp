@@ -48,9 +48,7 @@ using Lanes = std::conditional_t<std::is_same_v<S, double>, double, float>;
 template <class To, int N, class V>
 VESTA_INLINE auto stepwise(V lanes) {
   constexpr size_t kFrom = sizeof(lanes[0]);
-  if constexpr (kFrom > 2 * sizeof(To)) {
-    return stepwise<To, N>(__builtin_convertvector(lanes, typename Packed<std::int16_t, N>::Type));
-  } else if constexpr (2 * kFrom < sizeof(To)) {
+  if constexpr (kFrom > 2 * sizeof(To) || 2 * kFrom < sizeof(To)) {
     return stepwise<To, N>(__builtin_convertvector(lanes, typename Packed<std::int16_t, N>::Type));
   } else {
     return __builtin_convertvector(lanes, typename Packed<To, N>::Type);
