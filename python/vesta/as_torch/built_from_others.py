@@ -11,6 +11,8 @@ import vesta
 from vesta import Tensor, nn
 from vesta.utils import _pytree
 
+from .extras import no
+
 __all__ = ["NAMES"]
 
 
@@ -166,11 +168,6 @@ def _is_tensor_like(value: Any) -> bool:
     return vesta.overrides.is_tensor_like(value)
 
 
-def _no(*args: Any, **kwargs: Any) -> bool:
-    """Returns False."""
-    return False
-
-
 def _yes() -> bool:
     """Returns True."""
     return True
@@ -202,13 +199,13 @@ NAMES: dict[str, Any] = {
     },
     "torch._utils.classproperty": classproperty,
     "torch._utils._reorder_tensors_as": _reorder_tensors_as,
-    "torch._utils.is_compiling": _no,
+    "torch._utils.is_compiling": no,
     "torch.distributions.utils.is_tensor_like": _is_tensor_like,
     "torch.autograd.is_tensor_like": _is_tensor_like,
     "torch.autograd.is_multithreading_enabled": _yes,
-    "torch.backends.cuda.is_flash_attention_available": _no,
-    "torch.backends.cuda.is_ck_sdpa_available": _no,
-    "torch.backends.cuda.can_use_flash_attention": _no,
-    "torch.backends.cuda.can_use_efficient_attention": _no,
-    "torch.backends.cuda.can_use_cudnn_attention": _no,
+    "torch.backends.cuda.is_flash_attention_available": no,
+    "torch.backends.cuda.is_ck_sdpa_available": no,
+    "torch.backends.cuda.can_use_flash_attention": no,
+    "torch.backends.cuda.can_use_efficient_attention": no,
+    "torch.backends.cuda.can_use_cudnn_attention": no,
 }
